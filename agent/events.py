@@ -2,8 +2,6 @@
 
 `ProtocolEvent` is what `agent.protocol.parser` reads out of a model's text stream. `AgentEvent` is what
 `agent.loop` tells the outside while a turn runs.
-
-Above: parser, turn, loop, and `bot.reply`. Below: `agent.messages`, `agent.state`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The driver of one turn: performs what `agent.turn` asks for, and tells what happens.
 
-Above: `bot.turns.thinking`. Below: `agent.turn`, `agent.answer`, `agent.protocol`, the Provider and Tool ports.
-
 Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
 outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
 """
@@ -11,26 +9,9 @@ import logging
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from agent.answer import Answer
-from agent.calling import run_call
-from agent.effects import (
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    MessagesJoined,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseCounted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    Say,
-    TurnInput,
-)
-from agent.errors import ProviderError
+from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.events import (
     AgentEvent,
     CallFinished,
@@ -48,29 +29,188 @@ from agent.events import (
     TurnEnded,
     ViolationFound,
 )
-from agent.messages import Message, ModelCall, Usage
+from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_tokens
 from agent.ports import (
     CallOptions,
     Clock,
     HandleKept,
     ModelChanged,
+    ModelSession,
     Provider,
     ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
+    ResumingProvider,
     StopReason,
     TokensArrived,
     ToolContext,
+    ToolOutput,
 )
 from agent.progress import Progress
-from agent.protocol.grammar import TAG_NAMES, Kind
+from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
 from agent.records import Waiting
-from agent.session import open_session
 from agent.tools.registry import Registry
-from agent.turn import Turn
+from agent.turn import (
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    MessagesJoined,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseCounted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    Say,
+    Turn,
+    TurnInput,
+)
+
+# --------------------------------------------------------------------------------------------------
+# One answer of a model while it is read: what arrived, and what of it waits for the answer's end.
+
+
+MAX_CHARS = 500_000
+"""Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
+that repeats itself would never end."""
+
+
+@dataclass(slots=True)
+class ModelAnswer:
+    """`messages` are what it answers. `pending` are events that wait for its end; `violations` those before it.
+
+    `worked_on`: the model began with it, as far as anybody knows. What it refused takes nothing.
+    """
+
+    parser: Parser
+    messages: Sequence[Message]
+    violations: int = 0
+    received: list[str] = field(default_factory=list[str])
+    pending: list[ProtocolEvent] = field(default_factory=list[ProtocolEvent])
+    reasoned: list[str] = field(default_factory=list[str])
+    chars: int = 0
+    ended: ResponseEnded | None = None
+    worked_on: bool = True
+
+    @property
+    def is_endless(self) -> bool:
+        return self.chars > MAX_CHARS
+
+    def hear(self, text: str) -> None:
+        """A piece of its text."""
+        self.chars += len(text)
+        self.received.append(text)
+        self.pending += self.parser.feed(text)
+
+    def reason(self, text: str) -> None:
+        """A piece of its reasoning."""
+        self.chars += len(text)
+        self.reasoned.append(text)
+
+    def complete(self) -> None:
+        """It has ended."""
+        self.pending += self.parser.close()
+
+    def fail(self, error: ProviderError) -> None:
+        """It broke off, or never began. Calls that are complete count; half of them is not the model's mistake."""
+        rest = self.parser.close() if self.received else []
+        self.pending += [event for event in rest if not isinstance(event, CallsRejected)]
+        self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoned)
+
+    def estimate(self) -> Usage:
+        """What the call took, for a vendor that does not say."""
+        return Usage(
+            input_uncached=sum(estimate_tokens(message.text) for message in self.messages),
+            output=estimate_tokens("".join(self.received)),
+            reasoning=estimate_tokens("".join(self.reasoned)),
+            bytes_up=sum(len(message.text.encode("utf-8", "replace")) for message in self.messages),
+            estimated=True,
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# One call of a tool: its result, whatever happens.
+#
+# One of the three broad excepts of this program is here: a tool call. Whatever a tool raises becomes a failed result.
+
 
 log = logging.getLogger(__name__)
+
+TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
+
+
+async def run_call(placed: CallPlaced, tools: Registry, context: ToolContext) -> CallAnswered:
+    """Run a call that was checked, within its tool's time. Raises CancelledError only if the caller is cancelled."""
+    tool = tools.get(placed.call.name)
+    try:
+        async with asyncio.timeout(tool.timeout_s):
+            output = await tool.run(placed.call.args, context)
+        if isinstance(output, str):
+            output = ToolOutput(output)
+        result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)
+    except TimeoutError:
+        result = ToolResult(tool.name, ResultStatus.FAILURE, f"no result after {tool.timeout_s:g} s; it was stopped")
+    except ToolError as error:
+        result = ToolResult(tool.name, ResultStatus.FAILURE, str(error))
+    except asyncio.CancelledError:
+        if _is_cancelled():
+            raise
+        log.warning("tool %s cancelled itself in call %s", tool.name, placed.id)
+        result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
+    except Exception:
+        log.exception("tool %s failed in call %s", tool.name, placed.id)
+        result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
+    return CallAnswered(placed.id, tools.bounded(result))
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+# --------------------------------------------------------------------------------------------------
+# One turn's exchange with a model, whether its vendor can keep the context or not.
+
+
+def open_session(provider: Provider, options: CallOptions) -> ModelSession:
+    """A session of the provider: its own where it can resume, else one that replays the context in each round."""
+    if provider.capabilities.resume and isinstance(provider, ResumingProvider):
+        return provider.connect(options)
+    return ReplaySession(provider, options)
+
+
+async def one_round(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    """Answer `messages` in this session alone, and close it. Errors as `Session.receive`."""
+    try:
+        await session.send(messages)
+        async with aclosing(session.receive()) as events:
+            async for event in events:
+                yield event
+    finally:
+        await session.close()
+
+
+class ReplaySession:
+    """Sends the whole context in each round."""
+
+    def __init__(self, provider: Provider, options: CallOptions) -> None:
+        self._provider = provider
+        self._options = options
+        self._messages: Sequence[Message] = ()
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+
+    def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+        return self._provider.stream(self._messages, self._options)
+
+    async def close(self) -> tuple[str, ...]:
+        """Nothing is kept."""
+        return ()
+
 
 Emit = Callable[[AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
@@ -82,7 +222,7 @@ DRAIN_S = 2.0
 
 _SHOWN = (TextArrived, ReplyEnded)
 _STEP_ENDS = (CallsArrived, CallsRejected)
-_CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is Kind.EXECUTE)
+_CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
 """The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
 
 
@@ -157,7 +297,7 @@ class Loop:
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
         await self._emit(IterationStarted(number))
         self._turn.receive(ResponseBegun(self._clock.now()))
-        answer = Answer(Parser(tool_names=self._tools.names), messages, self.violations.total())
+        answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
             await self._session.send(messages)
             async with aclosing(self._session.receive()) as stream:
@@ -175,7 +315,7 @@ class Loop:
         self._count(answer)
         return await self._take(answer.pending) or self._turn.receive(failed)
 
-    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: Answer) -> None:
+    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
         async for event in stream:
             match event:
                 case TokensArrived(text):
@@ -198,7 +338,7 @@ class Loop:
                 return None
         return None
 
-    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: Answer) -> None:
+    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
         """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
 
         Until then only blanks and the block's closing tag may come: a model that writes on is cut off.
@@ -226,7 +366,7 @@ class Loop:
             self._handles[handle] = None
             await self._emit(HandleOpened(self._model, handle))
 
-    async def _take_text(self, answer: Answer) -> None:
+    async def _take_text(self, answer: ModelAnswer) -> None:
         """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
         while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
             await self._take([answer.pending.pop(0)])
@@ -271,7 +411,7 @@ class Loop:
         own, others = (*before.own_words, *joined), (*before.others_words, *results)
         return replace(before, own_words=own, others_words=others)
 
-    def _count(self, answer: Answer) -> None:
+    def _count(self, answer: ModelAnswer) -> None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
         if not answer.worked_on:
             return

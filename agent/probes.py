@@ -1,7 +1,5 @@
 """Twenty questions that show how well a model keeps the delimiter protocol. Pure.
 
-Above: `bot.models.check` asks them. Below: `agent.context`, `agent.transcript`, `agent.events`.
-
 Each probe is one model call: a context as in a real turn, perhaps with steps already done, and a judgement of what the
 parser read out of the answer. The judgements look at form, and at content only where it is beyond doubt.
 """
@@ -23,11 +21,11 @@ from agent.events import (
 )
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
-from agent.progress import Step
+from agent.progress import RoundStep
 from agent.protocol.grammar import LAST_ROUND
 from agent.records import Person
 from agent.tools.registry import Registry
-from agent.transcript import appended_messages
+from agent.turn import appended_messages
 
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
@@ -37,7 +35,7 @@ WORD = "k7fq2m"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ProbeReading:
     """What the parser read out of one answer; `raw` is the answer itself, `well_formed` a call against its schema."""
 
     events: tuple[ProtocolEvent, ...]
@@ -79,8 +77,8 @@ class Probe:
 
     ability: str
     question: str
-    judge: Callable[[Heard], bool]
-    steps: Sequence[Step] = field(default_factory=tuple[Step, ...])
+    judge: Callable[[ProbeReading], bool]
+    steps: Sequence[RoundStep] = field(default_factory=tuple[RoundStep, ...])
     hint: str = ""
 
 
@@ -99,8 +97,8 @@ def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool =
     return (*build_context(parts).messages, *appended_messages(probe.steps, probe.hint))
 
 
-def _step(call: ToolCall, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> tuple[Step, ...]:
-    return (Step(calls=(call,), results=(ToolResult(call.name, status, content),)),)
+def _step(call: ToolCall, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> tuple[RoundStep, ...]:
+    return (RoundStep(calls=(call,), results=(ToolResult(call.name, status, content),)),)
 
 
 _RECALL_BOAT = ToolCall("recall", {"query": "boat"})

@@ -1,8 +1,5 @@
 """What a turn has done so far, as a value that survives a crash. Pure.
 
-Above: `agent.turn` grows it, `bot.turns.thinking` stores it through the ledger. Below: `agent.messages`,
-`agent.records`, `agent.state`.
-
 A step is one model call that asked for tools. It is stored before its tools run, and again after each result; so a
 stored call without a result may or may not have taken effect. `reply` is stored before it is shown for good, so that a
 crash from then on costs no second model call.
@@ -15,7 +12,7 @@ from datetime import datetime
 from typing import TypeGuard
 
 from agent.events import Outcome
-from agent.messages import Json, JsonObject, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
+from agent.messages import Json, JsonObject, ModelCall, NativeContent, ResultStatus, ToolCall, ToolResult, Usage
 from agent.records import Waiting
 from agent.state import ActionRecord, Workspace
 
@@ -24,7 +21,7 @@ MAX_RECORDED_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RoundStep:
     """One finished model call.
 
     The last one of a finished turn has neither calls nor problem.
@@ -45,7 +42,7 @@ class Step:
     """The workspace's schema was repeated to the model with these results."""
     bad: bool = False
     """No call of the step could even begin, through the model's fault."""
-    native: Native | None = None
+    native: NativeContent | None = None
     """What the model wrote, as its vendor wants it back."""
     joined: tuple[Waiting, ...] = ()
     """What the person wrote meanwhile: told to the model with the results."""
@@ -57,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RoundStep, ...] = ()
     reply: str | None = None
     """The whole visible reply, once the model is done."""
     outcome: Outcome | None = None
@@ -142,7 +139,7 @@ def _shortened(result: ToolResult) -> ToolResult:
     return replace(result, content=result.content[:MAX_RECORDED_CHARS])
 
 
-def _step_out(step: Step) -> dict[str, Json]:
+def _step_out(step: RoundStep) -> dict[str, Json]:
     return {
         "time": step.time.isoformat() if step.time else None,
         "text": step.text,
@@ -169,11 +166,11 @@ def _result_out(result: ToolResult) -> dict[str, Json]:
     }
 
 
-def _step_in(data: dict[str, Json]) -> Step:
+def _step_in(data: dict[str, Json]) -> RoundStep:
     workspace, calls, results = data["workspace"], data["calls"], data["results"]
     if not (_is_list(calls) and _is_list(results) and len(calls) == len(results)):
         raise TypeError("calls and results are two lists of one length")
-    return Step(
+    return RoundStep(
         time=datetime.fromisoformat(str(data["time"])) if data["time"] else None,
         text=str(data["text"]),
         thought=str(data["thought"]),
@@ -188,14 +185,14 @@ def _step_in(data: dict[str, Json]) -> Step:
     )
 
 
-def _native_in(data: Json) -> Native | None:
+def _native_in(data: Json) -> NativeContent | None:
     if data is None:
         return None
     native = _object(data)
     items = native["items"]
     if not _is_list(items):
         raise TypeError("items are a list")
-    return Native(str(native["dialect"]), tuple(map(_object, items)))
+    return NativeContent(str(native["dialect"]), tuple(map(_object, items)))
 
 
 def _joined_in(data: Json) -> Waiting:

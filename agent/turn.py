@@ -22,31 +22,17 @@ Rules.
   again if its tool is read-only, and is otherwise reported to the model as unknown.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import takewhile
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
-from agent.effects import (
-    CallAnswered,
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    MessagesJoined,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseCounted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    Say,
-    TurnInput,
-)
 from agent.events import (
     CallsArrived,
     CallsRejected,
     Outcome,
+    ProtocolEvent,
     ReplyEnded,
     SummaryArrived,
     TextArrived,
@@ -54,14 +40,149 @@ from agent.events import (
     ViolationFound,
     WorkspaceArrived,
 )
-from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.messages import Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
-from agent.progress import Progress, Step
-from agent.protocol.grammar import LAST_ROUND
+from agent.progress import Progress, RoundStep
+from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
+from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
 from agent.records import Waiting
-from agent.reply_text import is_blank, joined
 from agent.state import Workspace
-from agent.transcript import appended_messages
+
+# --------------------------------------------------------------------------------------------------
+# What goes into a turn, and what it asks to be done: frozen values. Inputs in the past tense, effects as commands.
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlaced:
+    """A call with its id, unique in the turn: "<iteration>.<position>", both from 1."""
+
+    id: str
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseBegun:
+    """The model was asked, at this time."""
+
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCounted:
+    """The model call is over, and took this. Comes before whatever ends the call."""
+
+    call: ModelCall
+    native: NativeContent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCompleted:
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFailed:
+    """The model call failed; `sentence` tells the person what to do."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    id: str
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesJoined:
+    """What the person wrote meanwhile, in order; some of it may have joined before. Comes when a call is due."""
+
+    messages: tuple[Waiting, ...]
+
+
+TurnInput: TypeAlias = (
+    ProtocolEvent
+    | ReasoningArrived
+    | ResponseBegun
+    | ResponseCounted
+    | ResponseCompleted
+    | ResponseFailed
+    | CallAnswered
+    | MessagesJoined
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model: the turn's context, then `appended`."""
+
+    number: int
+    appended: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """Make `progress` durable before the next effect."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Run the calls in parallel; answer each with CallAnswered."""
+
+    calls: tuple[CallPlaced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Show a sentence of ours as a paragraph of its own."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    outcome: Outcome
+    text: str
+
+
+Effect: TypeAlias = CallModel | SaveProgress | RunTools | Say | Finish
+
+
+# --------------------------------------------------------------------------------------------------
+# A turn's steps as the messages that are appended to its context. Pure.
+
+
+REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
+
+JUST_ARRIVED = (
+    "A message from the person has just arrived, while you worked. Heed it in what you do and say from now on:"
+)
+
+
+def appended_messages(steps: Sequence[RoundStep], hint: str = "") -> tuple[Message, ...]:
+    """Each step as the model's own words and the system's answer; `hint` closes the newest answer."""
+    messages: list[Message] = []
+    for number, step in enumerate(steps, 1):
+        words = render_step(step.text, step.workspace, step.calls)
+        messages.append(Message(Role.ASSISTANT, words, native=step.native))
+        messages.append(Message(Role.USER, _answer(step, hint if number == len(steps) else "")))
+    return tuple(messages)
+
+
+def _answer(step: RoundStep, hint: str) -> str:
+    results = [result for result in step.results if result is not None]
+    if step.bad and step.problem:
+        results = [ToolResult("execute", ResultStatus.FAILURE, step.problem)]
+    parts = [
+        render_results(results) if results else "",
+        step.problem if not results else "",
+        REMINDER if step.reminded else "",
+        *("\n".join([JUST_ARRIVED, *continued(neutralise(one.text).splitlines())]) for one in step.joined),
+        hint,
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +234,7 @@ class Turn:
         self._read_only = read_only
         self._limits = limits
         self._progress = progress
-        self._step = Step()
+        self._step = RoundStep()
         self._said: list[str] = []
         self._secure = True
         self._noted = False
@@ -198,7 +319,7 @@ class Turn:
         return len(self._progress.steps) + 1
 
     def _next_call(self) -> list[Effect]:
-        self._step, self._said, self._secure, self._noted = Step(), [], True, False
+        self._step, self._said, self._secure, self._noted = RoundStep(), [], True, False
         last = self._iteration == self._limits.max_iterations
         return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
 
@@ -246,9 +367,9 @@ class Turn:
             return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
-    def _save_step(self, step: Step) -> list[Effect]:
+    def _save_step(self, step: RoundStep) -> list[Effect]:
         step = replace(step, text=self._said_now)
-        self._step, self._said = Step(), []
+        self._step, self._said = RoundStep(), []
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)
         if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
@@ -278,7 +399,7 @@ class Turn:
         self._progress = replace(self._progress, steps=(*done, step))
         return [SaveProgress(self._progress), *self._next_call()]
 
-    def _go_on_with_calls(self, step: Step) -> list[Effect]:
+    def _go_on_with_calls(self, step: RoundStep) -> list[Effect]:
         results = tuple(
             ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
             if result is None and not self._read_only(call.name)
@@ -318,7 +439,7 @@ class Turn:
         text = joined([self.text, sentence])
         last = replace(self._step, text=self._said_now)
         steps = (*self._progress.steps, last) if last.time else self._progress.steps
-        self._step, self._said = Step(), []
+        self._step, self._said = RoundStep(), []
         self._progress = replace(self._progress, steps=steps, reply=text, outcome=outcome)
         say: list[Effect] = [Say(sentence)] if sentence else []
         return [*say, SaveProgress(self._progress), Finish(outcome, text)]
@@ -337,5 +458,5 @@ def _tells(result: ToolResult) -> bool:
     return not refused and result.status is not ResultStatus.UNKNOWN
 
 
-def _calls_natively(step: Step) -> bool:
+def _calls_natively(step: RoundStep) -> bool:
     return step.native is not None and step.native.has_calls

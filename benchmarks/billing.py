@@ -1,6 +1,6 @@
 """What vendors bill for the input of a turn's calls, under their own rules for prompt caches. Pure.
 
-Above: `benchmarks.tokens`. Below: `agent.prices`.
+Above: `benchmarks.tokens`. Below: `agent.spending`.
 
 A call's input begins with the whole input of the call before, so a cache can hold that much of it. That is the best
 case: a cache that hits every time, and was empty when the turn began. Whether the client has sent these tokens or the
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.messages import Usage
-from agent.prices import price_of
+from agent.spending import price_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.context import Context, ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
@@ -46,23 +46,19 @@ from agent.memory.marking import MARKED
 from agent.memory.profile import LEARNING, Partition
 from agent.memory.synthesizer import KNOWN_FACTS
 from agent.memory.writing import NewFact, write
-from agent.messages import Message
+from agent.messages import Message, estimate_tokens
 from agent.providers.scripted import ScriptedProvider
-from agent.recollection import recollect
 from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
-from agent.tokens import estimate_tokens
-from agent.tools.recall import RecallTool
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
-from bot.host import Asker
+from bot.host import PolicyAsker
 from bot.memory.learning import Learner, LearningModel
 from bot.memory.policy import PolicyDesk
-from bot.turns.floor import Floor
-from bot.turns.known import known_context
-from bot.turns.mind import Mind
+from bot.turns.runner import AgentConfig, ForegroundPriority, known_context
 from store.engine import Store, open_store
 from tests.fakes.minds import always
 
@@ -140,7 +136,7 @@ class World:
     store: Store
     timeline: Timeline
     names: bool
-    mind: Mind
+    mind: AgentConfig
     model: DataModel
     learner: Learner
     clock: TimelineClock
@@ -174,7 +170,7 @@ class World:
             await self._learn(written, value, Scope.GLOBAL, None)
 
     async def _decree(self, key: str, value: str, rank: Authority, audience: Audience) -> None:
-        asker = Asker(Person("bench:manager", "Manager"), rank, Place(audience))
+        asker = PolicyAsker(Person("bench:manager", "Manager"), rank, Place(audience))
         await PolicyDesk(self.store.facts, self.clock).answer(asker, f"set {key.replace('_', ' ')}: {value}")
 
     async def _learn(self, written: Write, value: str, scope: Scope, scope_id: str | None) -> None:
@@ -329,8 +325,8 @@ async def measure(timelines: Sequence[Timeline]) -> dict[str, Results]:
         model, clock = DataModel(), TimelineClock()
         learning = LearningModel(ScriptedProvider(model))
         profiles, facts, jobs = store.profiles, store.facts, store.jobs
-        learner = Learner(profiles, facts, jobs, store.spending, lambda: learning, clock, Floor())
-        mind = Mind(
+        learner = Learner(profiles, facts, jobs, store.spending, lambda: learning, clock, ForegroundPriority())
+        mind = AgentConfig(
             provider=always(ScriptedProvider([])),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
             tools=Registry([RecallTool(store.memories), RememberTool(facts)]),

@@ -14,8 +14,7 @@ from discord.abc import Messageable
 
 from agent.ports import Clock
 from benchmarks.live_edit_voices import Voice
-from bot.platforms.slack.api import Method, SlackApi, SlackLimited
-from bot.platforms.slack.payload import text
+from bot.platforms.slack.api import Method, SlackApi, SlackLimited, text
 
 INTERVAL_S: Final = 1.0
 FIRST_S: Final = 0.1

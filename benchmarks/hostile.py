@@ -32,43 +32,40 @@ import regex
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
 from agent.memory.audience import Place, TeamAudience
-from agent.memory.composing import memory_context
-from agent.memory.conflict import contradicts
-from agent.memory.earlier import Said
 from agent.memory.facts import Fact
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader
+from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded, mark, superseded, withhold
-from agent.memory.model_json import list_in
+from agent.memory.past_threads import PastMessage
 from agent.memory.periods import periods_in
 from agent.memory.profile import Utterance
 from agent.memory.scopes import reading_scopes
-from agent.memory.stated import stated_facts
+from agent.memory.supersession import contradicts
+from agent.memory.synthesizer import list_in, stated_facts
+from agent.messages import fit_newest
+from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
 from agent.protocol.parser import Parser
-from agent.protocol.render import quote
-from agent.protocol.thoughts import read_forgotten_calls
-from agent.recollection import CHARS as MOST_READ
-from agent.recollection import query_about, reading_cost
+from agent.protocol.render import joined, quote
 from agent.records import Incoming, Person
-from agent.reply_text import joined
-from agent.tokens import fit_newest
+from agent.tools.recall import CHARS as MOST_READ
+from agent.tools.recall import query_about, reading_cost
+from bot.attachments.kinds import cut_text
 from bot.attachments.kinds import found as kind_of
-from bot.attachments.share import cut
-from bot.attachments.text import decode
+from bot.attachments.reading import decode
 from bot.logs import redactor
-from bot.memory.forget_words import Asker, is_request, read
-from bot.platforms.discord.reading import markup as discord
-from bot.platforms.discord.reading.orders import command_meant
+from bot.memory.forget_desk import ForgetAsker, is_request, read_forget_request
+from bot.platforms.discord import markup as discord
+from bot.platforms.discord.inbound import command_meant
 from bot.platforms.slack import markup as slack
-from bot.platforms.slack.reading.inbound import Heard, Me
-from bot.platforms.slack.reading.inbound import budget_ids as slack_budget_ids
-from bot.platforms.slack.reading.orders import order, says_stop, without_ask
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
+from bot.platforms.slack.orders import order, says_stop, without_ask
 from bot.reply.draft import Draft
 from bot.reply.files import handed_over
-from bot.reply.frames import Frames
+from bot.reply.pages import Frames
 from bot.reply.split import pages
-from bot.surface import Limits
+from bot.reply_surface import Limits
 from store.forgetting.proof import pieces as erased_pieces
 from store.search.fts5 import any_of
 from store.search.text import keywords, quotes
@@ -89,13 +86,12 @@ STEEP: Final = 9.0
 PAGE_CHARS: Final = 4_400
 """A page and what is looked ahead (`bot.reply.split`)."""
 SHORTER: Final = {
-    "bot.reply.cut.": PAGE_CHARS,  # a page at a time
-    "bot.reply.heal.": PAGE_CHARS,
+    "bot.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.reply.markdown.": PAGE_CHARS,
     "bot.platforms.terminal.": PAGE_CHARS,  # one person's own program
-    "bot.platforms.slack.mrkdwn.": PAGE_CHARS,  # a page at a time, or a sentence of the bot's own
+    "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or a sentence of the bot's own
     "bot.platforms.slack.views.": PAGE_CHARS,
-    "agent.memory.earlier.": PAGE_CHARS,  # of its sentences, what recollecting lets through
+    "agent.memory.past_threads.": PAGE_CHARS,  # of its sentences, what recollecting lets through
 }
 """Which modules are never given 40,000 characters, and what is the most instead."""
 
@@ -104,7 +100,7 @@ Recipe: TypeAlias = Callable[[int], str]
 """Makes a text of so many characters."""
 Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
 
-_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.once"})
+_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
 """Here a text is the name of something that is opened."""
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 _ENDS: Final = ("", "\x00", "x", "\n!")
@@ -356,7 +352,7 @@ def _way(pattern: Pattern, way: str) -> Text:
 # What of a turn takes more than its text
 
 _NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
-_ME: Final = Me("T1", "U1", "B1")
+_ME: Final = SlackBot("T1", "U1", "B1")
 _LIMITS: Final = ParserLimits()
 _FACT: Final = Fact(
     "1", "", "The budget is $1.", "user", _NOW, "team:T1", "slack:T1:U2", is_valid=False, superseded_by="2"
@@ -374,8 +370,8 @@ _FACTS: Final = [
 _PERSON: Final = Person("slack:T1:U2", "Ann")
 
 
-def _heard(text: str) -> Heard:
-    return Heard("E1", "C1", "1.1", "", "U2", text, direct=True, mentioned=False, outside=False)
+def _heard(text: str) -> SlackMessage:
+    return SlackMessage("E1", "C1", "1.1", "", "U2", text, direct=True, mentioned=False, outside=False)
 
 
 def _incoming(text: str) -> Incoming:
@@ -410,12 +406,14 @@ def _stale() -> Sequence[Superseded]:
 def _composed(text: str) -> object:
     """Of a person with facts, some of them superseded by others: all of a thread and of a question at once."""
     layers = Layers(IdentityRole("Ann"), Environment(_NOW), facts=_FACTS, earlier=_thread(text))
-    return memory_context(layers, Reader(frozenset({"team:T1"}), text))
+    return memory_context(layers, ContextReader(frozenset({"team:T1"}), text))
 
 
-def _thread(text: str) -> list[Said]:
+def _thread(text: str) -> list[PastMessage]:
     pieces = [text[at : at + 500] for at in range(0, len(text), 500)]
-    return [Said(piece, _NOW) for piece in fit_newest(((piece, reading_cost(piece)) for piece in pieces), MOST_READ)]
+    return [
+        PastMessage(piece, _NOW) for piece in fit_newest(((piece, reading_cost(piece)) for piece in pieces), MOST_READ)
+    ]
 
 
 _FIRST_PAGE: Final = Limits(page_chars=4_000, edit_interval_s=1.0, announce_final=False)
@@ -433,10 +431,10 @@ def stages() -> list[Reading]:
         Reading("slack: budget", lambda text: slack_budget_ids(text, _ME)),
         Reading("discord: command", lambda text: command_meant(_incoming(text), direct=True)),
         Reading("discord: slash", lambda text: command_meant(_incoming(f"/{text}"), direct=True)),
-        Reading("discord: readable", lambda text: discord.readable(text, discord.Names())),
+        Reading("discord: readable", lambda text: discord.readable(text, discord.DiscordNames())),
         Reading("discord: mentions", lambda text: discord.without_mention(text, frozenset({1}))),
-        Reading("forget: wish", lambda text: read(f"about {text}", Asker("a", frozenset(), _NOW))),
-        Reading("forget: period", lambda text: read(text, Asker("a", frozenset(), _NOW))),
+        Reading("forget: wish", lambda text: read_forget_request(f"about {text}", ForgetAsker("a", frozenset(), _NOW))),
+        Reading("forget: period", lambda text: read_forget_request(text, ForgetAsker("a", frozenset(), _NOW))),
         Reading("forget: request", lambda text: is_request(text, _NOW)),
         Reading("question: query", lambda text: query_about(text, _PERSON, frozenset(), "c", _NOW)),
         Reading("question: periods", lambda text: periods_in(text, _NOW, "UTC")),
@@ -453,7 +451,7 @@ def stages() -> list[Reading]:
         Reading("context: quoted", lambda text: quote(text, "a file")),
         Reading("files: decoded", lambda text: decode(text.encode(errors="replace"))),
         Reading("files: kind", lambda text: kind_of(text.encode(errors="replace"))),
-        Reading("files: cut", lambda text: cut(text, 100)),
+        Reading("files: cut", lambda text: cut_text(text, 100)),
         Reading("model: stream", _streamed),
         Reading("model: block", lambda text: _streamed(f"<execute>[{text}")),
         Reading("model: workspace", lambda text: _streamed(f"<workspace>{text}")),

@@ -22,13 +22,12 @@ from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices
 from bot.hosting import BotHost
+from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.run import point_at
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.settings import Streaming
-from bot.platforms.slack.web import web_client
-from bot.secret import Secret
-from bot.turns.slots import TurnsLimits
+from bot.platforms.slack.api import SlackApi, web_client
+from bot.platforms.slack.options import Streaming
+from bot.setting_parsers import Secret
+from bot.turns.worker import TurnsLimits
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN

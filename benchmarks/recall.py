@@ -38,16 +38,16 @@ from sqlalchemy import Connection
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow_from
 from agent.memory.periods import periods_in
+from agent.messages import estimate_tokens
 from agent.ports import ToolContext
 from agent.records import Claiming, Closing, Incoming, Person, RecallQuery
-from agent.tokens import estimate_tokens
 from agent.tools.recall import MAX_HITS, RecallTool
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
 from store.engine import Store, open_store
-from store.forgetting.erased import ErasedIds
+from store.forgetting.selection import ErasedIds
 from store.search.text import keywords
-from store.turns import claiming, ledger
+from store.turns import claims, ledger
 
 QUICK: Final = 2
 DEEP: Final = 200
@@ -152,7 +152,7 @@ def _overhear(connection: Connection, said: Incoming) -> int:
 
 
 def _answer(connection: Connection, line: Line) -> int:
-    claim = claiming.claim(connection, Claiming("benchmark", line.time, LEASE))
+    claim = claims.claim_turn(connection, Claiming("benchmark", line.time, LEASE))
     if claim is None:
         raise SystemExit(f"{line.key} answers nothing.")
     ledger.finish(connection, claim, Closing(Outcome.ANSWERED, line.text), line.time)

@@ -32,7 +32,7 @@ from agent.messages import Message, Role
 from agent.ports import ToolContext
 from agent.progress import Progress
 from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, open_chat
+from agent.providers.factory import ProviderWorld, open_chat
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import Turn
@@ -88,7 +88,7 @@ Side = Callable[[str, Meter], Coroutine[object, object, None]]
 async def ours(url: str, meter: Meter) -> None:
     """Every stream is a turn."""
     clock = FastClock(speed=1.0)
-    provider = open_chat(OPENAI.at(url), "m-1", "sk-1", Line(clock, lambda: 0.0))
+    provider = open_chat(OPENAI.at(url), "m-1", "sk-1", ProviderWorld(clock, lambda: 0.0))
     tools = Registry([])
     anna = Person("terminal:anna", "Anna")
     asker = ToolContext(anna, Place(PersonAudience(anna.id)), "c1", 1, clock.now())

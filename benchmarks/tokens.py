@@ -26,15 +26,14 @@ from itertools import accumulate
 
 from agent.context import ContextParts, Persona, build_context
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import JsonObject, Message, Role, ToolCall, Usage
+from agent.messages import ASCII_PER_TOKEN, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
 from agent.ports import ToolContext
 from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
-from agent.providers.opening import Line, OpenedProvider, open_responses, open_responses_http
+from agent.providers.factory import OpenedProvider, ProviderWorld, open_responses, open_responses_http
 from agent.records import Person
 from agent.state import Workspace
-from agent.tokens import ASCII_PER_TOKEN, estimate_tokens
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -129,14 +128,14 @@ tokens for responses in the chain are billed as input tokens"). Gemini keeps a c
 opt-in; Anthropic keeps none: for them the kept turn is arithmetic. Seed 004 counts tokens in and out, read once when
 kept, and again in each call when replayed."""
 
-Opening = Callable[[Endpoint, Line], OpenedProvider]
+Opening = Callable[[Endpoint, ProviderWorld], OpenedProvider]
 
 
-def resume(endpoint: Endpoint, line: Line) -> OpenedProvider:
+def resume(endpoint: Endpoint, line: ProviderWorld) -> OpenedProvider:
     return open_responses(endpoint, MODEL, "sk-1", line)
 
 
-def replay(endpoint: Endpoint, line: Line) -> OpenedProvider:
+def replay(endpoint: Endpoint, line: ProviderWorld) -> OpenedProvider:
     return open_responses_http(endpoint, MODEL, "sk-1", line)
 
 
@@ -158,7 +157,7 @@ async def recording(
     async with serving() as service, metered(service.url) as meter:
         service.planned += [Calls((block(number),), before=THOUGHT) for number in range(rounds)]
         service.planned.append(Says(("At seven.",)))
-        provider = opening(OPENAI.at(meter.url), Line(FakeClock(), lambda: 0.0))
+        provider = opening(OPENAI.at(meter.url), ProviderWorld(FakeClock(), lambda: 0.0))
         try:
             yield provider, service.asked, meter
         finally:

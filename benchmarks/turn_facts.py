@@ -24,16 +24,14 @@ from sqlalchemy import Connection, insert, select
 from agent.context import Context, ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place, label
-from agent.memory.statements import Statement, read
+from agent.memory.statements import Statement, read_statement
 from agent.providers.scripted import ScriptedProvider
-from agent.recollection import recollect
 from agent.records import Claim, Claiming, Closing, Incoming, Person
-from agent.tools.recall import RecallTool
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.turns.known import known_context
-from bot.turns.mind import Mind
+from bot.turns.runner import AgentConfig, known_context
 from store.engine import Store
 from store.memory import fact_index
 from store.tables import fact, fact_term
@@ -61,11 +59,11 @@ def statement(number: int) -> tuple[str, str, Statement]:
     project = f"project {number // len(SUBJECTS)}"
     value = DAYS[number % 5] if subject == "deadline" else f"{subject.title()} number {number} of {project}, as agreed"
     key = f"{subject} of {project}"
-    return key, value, read(value, about=key)
+    return key, value, read_statement(value, about=key)
 
 
 def fill(connection: Connection, person: str, many: int, now: datetime) -> None:
-    """Facts as `store.memory.facts` keeps them."""
+    """Facts as `store.memory.fact_store` keeps them."""
     places = [label(PersonAudience(person)), *(f"group:{one}" for one in GROUPS)]
     last = connection.execute(select(fact.c.id).order_by(fact.c.id.desc()).limit(1)).scalar() or 0
     rows, words = list[dict[str, object]](), list[dict[str, object]]()
@@ -125,7 +123,7 @@ class Asking:
         self._now = now
         self._count = 0
         self._composing = asyncio.Semaphore(1)
-        self._mind = Mind(
+        self._mind = AgentConfig(
             provider=always(ScriptedProvider([])),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
             tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
@@ -152,7 +150,7 @@ class Asking:
         await self._answered(claim, context.fact_ids)
         return took
 
-    async def _context(self, mind: Mind, claim: Claim) -> Context:
+    async def _context(self, mind: AgentConfig, claim: Claim) -> Context:
         knowledge, groups = self._store.knowledge, frozenset(GROUPS)
         context, _ = await known_context(mind, knowledge, claim, groups, composing=self._composing)
         return context

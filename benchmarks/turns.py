@@ -31,7 +31,7 @@ from agent.context import ContextBudget, Persona
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
 from agent.ports import Provider
-from agent.providers.scripted import Answer, Pause, ScriptedProvider
+from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from agent.records import Incoming, Person
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
@@ -39,11 +39,9 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
-from bot.surface import Limits, Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
+from bot.reply_surface import Limits, Surface
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.minds import always
@@ -103,14 +101,14 @@ class Bench:
 
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
-        thinking = Thinking(_mind(model, store), store.ledger, store.knowledge, self.clock)
+        thinking = TurnRunner(_mind(model, store), store.ledger, store.knowledge, self.clock)
         turns = Turns(store.ledger, thinking, self.surface, store.bell, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
 
 
-def _mind(model: Provider, store: Store) -> Mind:
-    return Mind(
+def _mind(model: Provider, store: Store) -> AgentConfig:
+    return AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -175,9 +173,9 @@ async def _soon(turns: Turns) -> bool:
 
 async def streaming(store: Store) -> tuple[float, float, float]:
     """The loop's lag (p99, ms) while nothing happens and while all stream, and the memory of each conversation (KB)."""
-    pieces: list[str | Pause] = []
+    pieces: list[str | ScriptPause] = []
     for _ in range(PIECES):
-        pieces += [PIECE, Pause(1 / RATE)]
+        pieces += [PIECE, ScriptPause(1 / RATE)]
     bench = Bench(store, lambda: pieces, pace=AS_PLATFORMS_DO)
     lags: list[float] = []
     async with bench.serving() as turns:

@@ -19,17 +19,16 @@ from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Command, parser
-from bot.casts import LogLevel
-from bot.exits import Exit, exit_code
+from bot.exits import Exit, OutputError, exit_code, write_out
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
-from bot.output import OutputError, write_out
-from bot.platforms.discord.setup import invite
-from bot.platforms.slack.setup.features import Feature
+from bot.platforms.discord import invite
+from bot.platforms.slack.features import SlackFeature
+from bot.setting_parsers import LogLevel
 from bot.settings import Settings, load_settings, moved_addresses
 
 if TYPE_CHECKING:
-    from bot.models.check import Verdict
+    from bot.models.check import ProbeVerdict
 
 Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
@@ -142,16 +141,9 @@ async def _migrate(settings: Settings) -> Exit:
 
 async def _check_model(settings: Settings) -> Exit:
     from bot.app import CLOCK, charge, open_checking  # noqa: PLC0415 -- as above
-    from bot.models.check import (  # noqa: PLC0415 -- as above
-        KIND,
-        announcement,
-        check_model,
-        conclusion,
-        is_usable,
-        line,
-    )
+    from bot.models.check import KIND, announcement, check_model, conclusion, is_usable, verdict_line  # noqa: PLC0415 -- as above
 
-    verdicts: list[Verdict] = []
+    verdicts: list[ProbeVerdict] = []
     calls: list[ModelCall] = []
 
     async def count(call: ModelCall) -> None:
@@ -162,7 +154,7 @@ async def _check_model(settings: Settings) -> Exit:
         try:
             async for verdict in check_model(provider, tools, CLOCK, count):
                 verdicts.append(verdict)
-                write_out(sys.stdout, f"{line(verdict)}\n")
+                write_out(sys.stdout, f"{verdict_line(verdict)}\n")
         finally:
             await charge(settings, f"terminal:{user_name()}", KIND, calls)
     write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
@@ -171,10 +163,10 @@ async def _check_model(settings: Settings) -> Exit:
 
 async def _doctor(settings: Settings, *, ask_model: bool) -> Exit:
     from bot.app import examine  # noqa: PLC0415 -- as above
-    from bot.doctor import healthy, lines  # noqa: PLC0415 -- as above
+    from bot.findings import finding_lines, healthy  # noqa: PLC0415 -- as above
 
     found = await examine(settings, ask_model=ask_model)
-    write_out(sys.stdout, lines(found))
+    write_out(sys.stdout, finding_lines(found))
     return Exit.OK if healthy(found) else Exit.FAILED
 
 
@@ -199,9 +191,9 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
 
 
 async def _slack_manifest(
-    settings: Settings, *, features: frozenset[Feature], prefix: str | None, http: str, name: str, as_json: bool
+    settings: Settings, *, features: frozenset[SlackFeature], prefix: str | None, http: str, name: str, as_json: bool
 ) -> Exit:
-    from bot.platforms.slack.setup import manifest  # noqa: PLC0415 -- as above
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- as above
 
     before = settings.slack_command_prefix if prefix is None else prefix
     try:
@@ -212,7 +204,9 @@ async def _slack_manifest(
     return Exit.OK
 
 
-async def _discord_invite(settings: Settings, *, features: frozenset[invite.Feature], application: str | None) -> Exit:
+async def _discord_invite(
+    settings: Settings, *, features: frozenset[invite.DiscordFeature], application: str | None
+) -> Exit:
     from bot.app import discord_application  # noqa: PLC0415 -- as above
 
     write_out(sys.stdout, invite.text(application or await discord_application(settings), features))

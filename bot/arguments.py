@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import TypeVar
 
 from agent.spending import By
-from bot.casts import command_prefix, one_of, whole
-from bot.platforms.discord.setup import invite
-from bot.platforms.slack.setup.features import EVERYTHING, Feature
+from bot.platforms.discord import invite
+from bot.platforms.slack.features import EVERYTHING, SlackFeature
+from bot.setting_parsers import command_prefix, one_of, whole
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -22,9 +22,9 @@ SETTINGS = (
     "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
     "lists them all, README.md shows the first steps."
 )
-FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
+FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
 PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
-IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.Feature)}; with commas between them (all)"
+IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.DiscordFeature)}; with commas between them (all)"
 LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
 LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
 CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
@@ -125,7 +125,7 @@ def _budget(commands: _Commands) -> None:
 
 def _manifest(commands: _Commands) -> None:
     manifest = commands.add(Command.MANIFEST, "print the manifest of the Slack app", PASTE)
-    manifest.add_argument("--features", type=_names(Feature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    manifest.add_argument("--features", type=_names(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
         "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
     )
@@ -139,7 +139,7 @@ def _manifest(commands: _Commands) -> None:
 def _invite(commands: _Commands) -> None:
     link = commands.add(Command.INVITE, "print the links that add the bot to a server or an account", LINKS)
     link.add_argument(
-        "--features", type=_names(invite.Feature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
+        "--features", type=_names(invite.DiscordFeature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
     )
     link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
 

@@ -1,8 +1,4 @@
-"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, vectors for recall.
-
-Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copies`, `bot.memory.replies`,
-`bot.memory.retiring`, `bot.memory.learning`.
-"""
+"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, vectors for recall."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,18 +8,15 @@ from functools import partial
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
 from agent.records import DELETE_REPLY, Job
-from agent.summarising import SUMMARY
-from bot.jobs import Handler, JobWorker
-from bot.memory.learning import Learner, LearningModel
-from bot.memory.meanings import MeaningfulMemories, MeaningWriter
-from bot.memory.pauses import Pauses
-from bot.memory.replies import Delete, ReplyDeletion
-from bot.memory.retiring import Retiring
+from agent.summary import SUMMARY
+from bot.job_worker import Handler, JobWorker
+from bot.memory.learning import Learner, LearningModel, LearningPauses
+from bot.memory.retention import KIND as VENDOR_COPY
+from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
+from bot.memory.semantic_recall import MeaningfulMemories, MeaningWriter
 from bot.memory.summarising import Summariser, may_spend
-from bot.memory.vendor_copies import KIND as VENDOR_COPY
-from bot.memory.vendor_copies import VendorCopies
 from bot.models.switch import ModelSwitch
-from bot.turns.floor import Floor
+from bot.turns.runner import ForegroundPriority
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +24,7 @@ class Background:
     """What turns tell the work outside of them. `learner`: None if nothing is learned."""
 
     copies: VendorCopies
-    floor: Floor
+    floor: ForegroundPriority
     learner: Learner | None
     memories: Memories
     """To be searched by whoever may wait for it: by meaning, too, where there is a model for embeddings."""
@@ -60,8 +53,8 @@ async def background(
     memories: Memories,
     summaries: Summaries | None = None,
     has_budget: Callable[[str], Awaitable[bool]] = may_spend,
-    retiring: Retiring | None = None,
-    pauses: Pauses | None = None,
+    retiring: Retention | None = None,
+    pauses: LearningPauses | None = None,
     meanings: Meanings | None = None,
     deletions: Mapping[str, Delete] | None = None,
 ) -> AsyncGenerator[Background, None]:
@@ -72,7 +65,7 @@ async def background(
     its question, once its platform is connected; None: this process reaches none.
     """
 
-    copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
+    copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
     learner = Learner(profiles, facts, jobs, spending, partial(_learning_model, models), clock, floor)
     workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}]
     if retiring is not None:
@@ -102,7 +95,7 @@ def _learning_model(models: ModelSwitch) -> LearningModel:
     return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
 
 
-async def _learn(learner: Learner, profiles: Profiles, pauses: Pauses | None, job: Job) -> None:
+async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | None, job: Job) -> None:
     if pauses is not None and await pauses.is_paused(job.person):
         await profiles.pass_over(person=job.person)  # what was gathered in the moment in which the pause began
     else:

@@ -1,7 +1,4 @@
-"""How the bot does, for its operators: what it works on, what it took, what people think of its answers.
-
-Above: `bot.hosting`. Below: `bot.spending_text`, `bot.wording`; the ports Ledger, Replies and Spending.
-"""
+"""How the bot does, for its operators: what it works on, what it took, what people think of its answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.ports import Clock, Ledger, Replies, Spending
-from agent.records import Load, Verdict
-from agent.spending import By, Period, Spent, Total
-from bot.amounts import counted
+from agent.records import Load, ReplyVerdict
+from agent.spending import By, SpendingPeriod, Spent, Total
 from bot.spending_text import cost_text
-from bot.wording import literal, shortened
+from bot.wording import counted, literal, shortened
 
 DAYS: Final = 30
 """Of spending and verdicts: as long as a bill."""
@@ -36,7 +32,7 @@ class Health:
     async def text(self) -> str:
         """As Markdown. Raises StoreError."""
         now = self.clock.now()
-        period = Period.days_until(now, DAYS)
+        period = SpendingPeriod.days_until(now, DAYS)
         people, models = [await self.spending.totals(period, by) for by in (By.PERSON, By.MODEL)]
         verdicts = await self.replies.verdicts(now - timedelta(days=DAYS))
         return report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
@@ -46,12 +42,12 @@ def report(
     load: Load,
     people: Sequence[Total],
     models: Sequence[Total],
-    verdicts: Mapping[Verdict, int],
+    verdicts: Mapping[ReplyVerdict, int],
     described: Sequence[str],
     up: timedelta,
 ) -> str:
     """The text, of values. Pure."""
-    good, bad = verdicts.get(Verdict.GOOD, 0), verdicts.get(Verdict.BAD, 0)
+    good, bad = verdicts.get(ReplyVerdict.GOOD, 0), verdicts.get(ReplyVerdict.BAD, 0)
     everything = sum((total.spent for total in people), Spent())
     lines = [
         f"**Now**: {counted(load.running, 'answer grows', 'answers grow')}, {load.waiting:,} wait. Up for {_span(up)}.",

@@ -1,7 +1,5 @@
 """What a platform adapter needs of the bot, as a Protocol.
 
-Above: `bot/platforms/slack` and `bot/platforms/discord` call it. Implemented by: `bot.app`, and by a fake in the tests.
-
 Rules. `take` returns only after the message is stored: acknowledge the platform's event behind it, not before. Every
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
@@ -11,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
-from agent.memory.forgetting import Gone
+from agent.memory.forgetting_plans import Gone
 from agent.ports import Membership
-from agent.records import Answered, Incoming, LastSeen, Person, ShownPage, Verdict
-from agent.spending import Account
-from bot.access.lists import Who
+from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
+from agent.spending import SpendingAccount
+from bot.access.acl import Requester
 from bot.attachments.reading import Fetch
-from bot.surface import Surface
+from bot.reply_surface import Surface
 
 
 class PlatformUnavailable(CogencyError):
@@ -56,7 +54,7 @@ class Viewer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class PolicyAsker:
     """Somebody who asks what holds for everybody at a place, or sets it. `authority`: theirs there, at this moment."""
 
     person: Person
@@ -174,11 +172,11 @@ class Host(Protocol):
         ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        """What `/memory` with these words (see `bot.memory.words`) says to this person there, for them alone."""
+        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
         ...
 
     async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
-        """What `/forget` with these words (see `bot.memory.forget_words`) would erase; nothing is erased yet."""
+        """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet."""
         ...
 
     async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
@@ -223,16 +221,16 @@ class Host(Protocol):
         """
         ...
 
-    async def usage(self, person: str) -> Account:
+    async def usage(self, person: str) -> SpendingAccount:
         """What this person's questions took, today and this month."""
         ...
 
     async def budget(self, person: str, channel: str, words: str) -> str:
-        """What `/budget` with these words (see `bot.access.budget_words`) says to this person there, for them alone."""
+        """What `/budget` with these words (see `bot.access.budgets`) says to this person there, for them alone."""
         ...
 
-    async def policy(self, asker: Asker, words: str) -> str:
-        """What `/policy` with these words (see `bot.memory.policy_words`) says to this person, for them alone."""
+    async def policy(self, asker: PolicyAsker, words: str) -> str:
+        """What `/policy` with these words (see `bot.memory.policy`) says to this person, for them alone."""
         ...
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
@@ -264,7 +262,7 @@ class Host(Protocol):
         """The finished reply of a turn; None if there is none (any more)."""
         ...
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
         """Keep what this person thinks of a reply, in place of what they thought before; None takes it back.
 
         False if the bot does not know the reply any more.
@@ -321,11 +319,11 @@ class Host(Protocol):
         """It came to nothing: the next time counts as the first."""
         ...
 
-    def closed_to(self, who: Who, authority: Authority) -> str | None:
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
         """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
         ...
 
-    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
         """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
         often. It is counted.
         """

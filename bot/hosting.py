@@ -1,51 +1,201 @@
-"""The bot as platforms see it, and all platforms as one service.
-
-Above: `bot.app`. Below: `bot.connections`, `bot.access.gate`, `bot.turns.worker`, the desks that answer commands, the
-ports of `agent.ports`; platforms come in as plain functions.
-"""
+"""The bot as platforms see it, and all platforms as one service."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final
 
-from agent.authority import Authority
-from agent.errors import CogencyError, StoreUnavailable
+from agent.admission_terms import Authority
+from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
-from agent.memory.forgetting import Gone
+from agent.memory.forgetting_plans import GOES_ON, Gone
 from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
-from agent.records import Answered, Incoming, LastSeen, Verdict
-from agent.spending import Account, By, Period, account
-from bot.access import lists
-from bot.access.budget_desk import BudgetDesk
-from bot.access.gate import Gate
-from bot.access.lists import Who
-from bot.attachments.notes import with_names
+from agent.records import Answered, Incoming, LastSeen, ReplyVerdict
+from agent.spending import By, SpendingAccount, SpendingPeriod, account
+from bot.access import acl
+from bot.access.acl import Requester
+from bot.access.admission import AdmissionControl
+from bot.access.budgets import BudgetDesk
+from bot.access.readers import Readers
+from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch
 from bot.backoff import Backoff
-from bot.connections import Connections
 from bot.health import Health
 from bot.host import (
-    Asker,
     ForgetAnswer,
     Forgetter,
     MemoryAnswer,
     ModelMenu,
     PlatformUnavailable,
+    PolicyAsker,
     Suggestion,
     Viewer,
 )
-from bot.memory.answers import ReplyDesk
-from bot.memory.desk import MemoryDesk
-from bot.memory.forgetting import ForgetDesk
+from bot.memory.desk import MemoryDesk, ReplyFeedback
+from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policy import PolicyDesk
-from bot.memory.replies import Delete
-from bot.memory.rolling import Rolling
-from bot.models.desk import ModelDesk
-from bot.once import Once
-from bot.surface import Surface
+from bot.memory.retention import Delete
+from bot.models.switch import ModelDesk
+from bot.reply_surface import PageUnsent, Surface
 from bot.turns.worker import Turns
+
+# --------------------------------------------------------------------------------------------------
+# What happens once, whichever process is told of it how often, and leaves nothing behind that would tell.
+#
+# Rule: the latest of each source are kept, as hashes: platforms deliver an event twice within minutes, and nobody reads
+# out of them who asked for what.
+
+
+DONE: Final = "done"
+MOST: Final = 300
+"""As many as people of one source order within minutes."""
+MARK_CHARS: Final = 16
+TRIES: Final = 9
+"""How often a mark is set anew because another process set one at that moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicator:
+    preferences: Preferences
+
+    async def first(self, source: str, what: str) -> bool:
+        """Whether it comes for the first time. Raises StoreError."""
+        mark = _mark(what)
+        return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MOST:])
+
+    async def undone(self, source: str, what: str) -> None:
+        """It came to nothing: the next time counts as the first. Raises StoreError."""
+        mark = _mark(what)
+        await self._change(source, lambda marks: [one for one in marks if one != mark])
+
+    async def _change(self, source: str, change: Callable[[list[str]], list[str] | None]) -> bool:
+        """Whether there was something to change, whoever else changes it at the same moment."""
+        owner = f"source:{source}"
+        for _ in range(TRIES):
+            before = (await self.preferences.of(owner)).get(DONE)
+            after = change((before or "").split())
+            if after is None:
+                return False
+            if await self.preferences.swap(owner, DONE, before, " ".join(after)):
+                return True
+        raise StoreError("Too much is asked at the same moment; please ask again.")
+
+
+def _mark(what: str) -> str:
+    return sha256(what.encode()).hexdigest()[:MARK_CHARS]
+
+
+# --------------------------------------------------------------------------------------------------
+# What the platforms can do for the bot, from the moment at which each of them says so.
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformConnections:
+    """By the source of the messages that a platform hands in."""
+
+    readers: Readers
+    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
+    deletions: dict[str, Delete] = field(default_factory=dict[str, Delete])
+    """How to delete a page of a reply."""
+    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    """How to fetch an attachment."""
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
+    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
+    _shown: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def sources(self) -> frozenset[str]:
+        """Where replies can be shown now."""
+        return frozenset(self.surfaces)
+
+    def surface_for(self, incoming: Incoming) -> Surface:
+        """Raises PageUnsent for a platform that is not connected; the turn is then put off."""
+        if incoming.source not in self.surfaces:
+            raise PageUnsent(f"{incoming.source} is not connected")
+        return self.surfaces[incoming.source](incoming)
+
+    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        self.surfaces[source] = surface_for
+        self.note(source, "")
+
+    def hide(self, source: str) -> None:
+        """The platform is not served any more."""
+        for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
+            known.pop(source, None)
+
+    def note(self, name: str, trouble: str) -> None:
+        """Why a platform is not connected, by its name or by a source; "" if it is."""
+        self.troubles.pop(_platform(name), None)
+        if trouble:
+            self.troubles[_platform(name)] = trouble
+        self._shown.set()
+
+    async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
+        """Until each of these tasks has said where its answers are shown, or that it cannot be served now, or ended, or
+        took `patience_s` seconds.
+        """
+        deadline = clock.monotonic() + patience_s
+        while len({*map(_platform, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
+            serving
+        ):
+            self._shown.clear()
+            shown = asyncio.create_task(self._shown.wait())
+            left = deadline - clock.monotonic()
+            done, _ = await asyncio.wait(
+                [shown, *(task for task in serving if not task.done())],
+                timeout=max(0.0, left),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            shown.cancel()
+            if not done:
+                return
+
+
+def _platform(name: str) -> str:
+    """The platform of a source ("slack:T1"), or of that name ("Slack")."""
+    return name.partition(":")[0].casefold()
+
+
+# --------------------------------------------------------------------------------------------------
+# The conversations of a channel that goes on and on: a direct message without threads.
+#
+# Rules
+#   The first conversation is the channel's own; a new one begins at a word, or after a long silence, because what was
+#   said last week would only weigh on today's question. What was said before is still found by recall.
+
+
+CURRENT: Final = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class RollingConversations:
+    conversations: Conversations
+    preferences: Preferences
+
+    async def current(self, channel: str) -> str:
+        """The conversation that goes on there. Raises StoreError."""
+        return (await self.preferences.of(_owner(channel))).get(CURRENT, channel)
+
+    async def of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
+        """The conversation of a message that was written at this time. Raises StoreError."""
+        current = await self.current(channel)
+        last = await self.conversations.last_said(current)
+        if last is None or time - last <= idle:
+            return current
+        return await self.begin(channel, message)
+
+    async def begin(self, channel: str, name: str) -> str:
+        """Begin another one; its id. Raises StoreError."""
+        begun = f"{channel}:{name}"
+        await self.preferences.set(_owner(channel), CURRENT, begun)
+        return begun
+
+
+def _owner(channel: str) -> str:
+    return f"{GOES_ON}{channel}"
+
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +217,7 @@ class Desks:
     forgetting: ForgetDesk
     budgets: BudgetDesk
     policies: PolicyDesk
-    replies: ReplyDesk
+    replies: ReplyFeedback
     health: Health
 
 
@@ -75,8 +225,8 @@ class Desks:
 class BotHost:
     """Implements `bot.host.Host`."""
 
-    connections: Connections
-    gate: Gate
+    connections: PlatformConnections
+    gate: AdmissionControl
     turns: Turns
     ledger: Ledger
     conversations: Conversations
@@ -151,24 +301,24 @@ class BotHost:
     async def withdraw(self, channel: str, messages: Collection[str]) -> None:
         await self.desks.forgetting.deleted(channel, messages)
 
-    async def usage(self, person: str) -> Account:
+    async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()
-        return account(await self.spending.totals(Period.month_of(now), By.DAY, person=person), now)
+        return account(await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person), now)
 
     async def budget(self, person: str, channel: str, words: str) -> str:
         return await self.desks.budgets.answer(person, channel, words)
 
-    async def policy(self, asker: Asker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> str:
         authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.desks.policies.answer(replace(asker, authority=authority), words)
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
-        return await self.desks.models.menu(Who(person, channel, roles, team))
+        return await self.desks.models.menu(Requester(person, channel, roles, team))
 
     async def choose_model(
         self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset(), team: str = ""
     ) -> None:
-        await self.desks.models.choose(Who(person, channel, roles, team), name)
+        await self.desks.models.choose(Requester(person, channel, roles, team), name)
 
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
         return await self.replies.at(source, page, channel)
@@ -182,7 +332,7 @@ class BotHost:
     async def reply_of(self, turn: int) -> Answered | None:
         return await self.desks.replies.of(turn)
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
         return await self.desks.replies.judge(turn, person, verdict)
 
     async def delete_reply(self, turn: int, person: str) -> bool:
@@ -210,15 +360,15 @@ class BotHost:
         await self.preferences.set(owner, name, value)
 
     async def first(self, source: str, what: str) -> bool:
-        return await Once(self.preferences).first(source, what)
+        return await Deduplicator(self.preferences).first(source, what)
 
     async def undone(self, source: str, what: str) -> None:
-        await Once(self.preferences).undone(source, what)
+        await Deduplicator(self.preferences).undone(source, what)
 
-    def closed_to(self, who: Who, authority: Authority) -> str | None:
-        return lists.closed_to(self.gate.rules.access, who, authority)
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        return acl.closed_to(self.gate.rules.access, who, authority)
 
-    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
         self.gate.order(who, authority, time_zone)
 
     async def admit_posting(self, incoming: Incoming) -> None:
@@ -231,8 +381,8 @@ class BotHost:
         return await self.desks.health.text() if self.operates(person) else None
 
     @property
-    def _rolling(self) -> Rolling:
-        return Rolling(self.conversations, self.preferences)
+    def _rolling(self) -> RollingConversations:
+        return RollingConversations(self.conversations, self.preferences)
 
 
 async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:
@@ -266,7 +416,9 @@ async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host
         raise failures[0]
 
 
-async def _insist(name: str, serve: Callable[[], Awaitable[None]], connections: Connections, clock: Clock) -> None:
+async def _insist(
+    name: str, serve: Callable[[], Awaitable[None]], connections: PlatformConnections, clock: Clock
+) -> None:
     """Serve a platform; begin anew where that cannot be done now."""
     backoff = Backoff(AGAIN_S, MOST_AGAIN_S)
     while True:

@@ -1,7 +1,5 @@
 """Log lines without secrets: whatever a library logs, no key or token reaches the log.
 
-Above: `bot.__main__`; `severity`: whoever logs. Below: `agent.errors`.
-
 Redaction is done on the finished line, traceback included, because a secret may stand in an argument, in an
 exception's text, or in an address that a library logs. What others wrote may stand there, too, as in a server's error:
 so a message is one line, a traceback stands indented below it, and nothing steers the terminal that shows them.

@@ -9,26 +9,104 @@ The rules.
   `.env` counts with keys from the same file, on this machine, and where no key goes.
 """
 
+import os
+import stat
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
+from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
-from agent.prices import NANO, Money
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
-from bot import addresses, casts
-from bot.access import lists
-from bot.attachments.share import TEXT_TOKENS
-from bot.casts import DiscordOthers, DiscordReplies, FooterStyle, LogLevel, SlackStream, WhileBusy
-from bot.dotenv_file import read_dotenv
-from bot.secret import Secret
+from agent.spending import NANO, Money
+from bot import setting_parsers
+from bot.access import acl
+from bot.attachments.kinds import TEXT_TOKENS
+from bot.setting_parsers import DiscordOthers, DiscordReplies, FooterStyle, LogLevel, Secret, SlackStream, WhileBusy
+
+# --------------------------------------------------------------------------------------------------
+# The file `.env`: names and values, taken literally.
+#
+# It lies in the folder where the program is started, which may be anybody's. So it is read only if nobody else could
+# have written it: it belongs to the user (or to root, who may do anything), and only they may write it.
+
+
+if sys.platform != "win32":
+    import grp
+    import pwd
+
+MAX_BYTES = 1_000_000
+"""Every setting written out takes a hundredth of it."""
+
+
+def read_dotenv(dotenv: Path | None) -> dict[str, str]:
+    """What `.env` sets, by name; nothing when there is none.
+
+    Raises SettingsError with the line that cannot be read, or if somebody else owns the file or may write it.
+    """
+    if dotenv is None:
+        return {}
+    try:
+        content = _content(dotenv)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"{dotenv} cannot be read: make it a text file in UTF-8 that you may read.") from None
+    written: dict[str, str] = {}
+    for binding in parse_stream(StringIO(content)):
+        if binding.error or (binding.key is not None and binding.value is None):
+            raise SettingsError(f"{dotenv}, line {binding.original.line}: write NAME=value, or # before a comment.")
+        if binding.key is not None and binding.value is not None:
+            written[binding.key] = binding.value
+    return written
+
+
+def _content(dotenv: Path) -> str:
+    # What was opened is what is judged: the name may lead elsewhere a moment later. A pipe would wait for its writer.
+    descriptor = os.open(dotenv, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            raise OSError("no text file")
+        if (fault := _fault(status)) is not None:
+            raise SettingsError(f"{dotenv} {fault}")
+        return file.read(MAX_BYTES).decode("utf-8-sig")
+
+
+def _fault(status: os.stat_result) -> str | None:
+    """How somebody else could have written the file, and what to do; None if nobody could."""
+    if sys.platform == "win32":
+        return None
+    if status.st_uid not in {os.geteuid(), 0}:
+        return (
+            "belongs to another user, who could send your keys elsewhere: make it yours with `chown`, "
+            "or start in another folder."
+        )
+    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    if by_group or status.st_mode & stat.S_IWOTH:
+        return "may be written by others, who could send your keys elsewhere: `chmod go-w .env` makes it yours alone."
+    return None
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether it is the user's private group, as most systems give one to each: then its right to write is theirs."""
+    if sys.platform == "win32":
+        return True
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+
 
 T = TypeVar("T")
 
@@ -60,182 +138,210 @@ class From:
 class Settings:
     """What a person can change. Each field's setting and its form are in `.env.example`."""
 
-    model: Annotated[str | None, From("COGENCY_MODEL", casts.text)] = None
+    model: Annotated[str | None, From("COGENCY_MODEL", setting_parsers.text)] = None
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
-    fallback_models: Annotated[tuple[str, ...], From("COGENCY_FALLBACK_MODELS", casts.models)] = ()
+    fallback_models: Annotated[tuple[str, ...], From("COGENCY_FALLBACK_MODELS", setting_parsers.models)] = ()
     """Which answer, in this order, while the chosen model is down."""
-    learning_model: Annotated[str | None, From("COGENCY_LEARNING_MODEL", casts.text)] = None
+    learning_model: Annotated[str | None, From("COGENCY_LEARNING_MODEL", setting_parsers.text)] = None
     """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
-    embeddings: Annotated[str | None, From("COGENCY_EMBEDDINGS", casts.embeddings)] = None
+    embeddings: Annotated[str | None, From("COGENCY_EMBEDDINGS", setting_parsers.embeddings)] = None
     """"provider:name" of a model that recall compares meanings with; None: it goes by words alone."""
-    transcription: Annotated[str | None, From("COGENCY_TRANSCRIPTION", casts.transcription)] = None
+    transcription: Annotated[str | None, From("COGENCY_TRANSCRIPTION", setting_parsers.transcription)] = None
     """"provider:name" of a model that writes voice messages down; None: whoever sends one is asked to write."""
-    allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", casts.models)] = ()
+    allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", setting_parsers.models)] = ()
     """Among which people may choose with /model, besides the usual one."""
-    channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", casts.models_by_channel)] = field(
-        default_factory=dict[str, str]
-    )
-    """By the platform's channel id."""
-    person_models: Annotated[Mapping[str, str], From("COGENCY_PERSON_MODELS", casts.models_by_person)] = field(
-        default_factory=dict[str, str]
-    )
-    """By the platform's user id; goes before the channel's."""
-    mode: Annotated[Mode, From("COGENCY_MODE", casts.one_of(Mode))] = Mode.AUTO
-    tools_form: Annotated[ToolsForm, From("COGENCY_TOOLS_FORM", casts.one_of(ToolsForm))] = ToolsForm.AUTO
-    database_url: Annotated[str, From("COGENCY_DATABASE_URL", addresses.database_url)] = field(default="", repr=False)
-    """`load_settings` fills it in: a file in the person's data folder."""
-    persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA
-    language: Annotated[str, From("COGENCY_LANGUAGE", casts.text)] = "the language that the person writes in"
-    channel_instructions: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_INSTRUCTIONS", casts.texts_by_channel)] = (
+    channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", setting_parsers.models_by_channel)] = (
         field(default_factory=dict[str, str])
     )
     """By the platform's channel id."""
-    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", casts.one_of(LogLevel))] = None
-    """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
-    allowed_bots: Annotated[frozenset[str], From("COGENCY_ALLOWED_BOTS", casts.ids)] = frozenset()
-    """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
-    discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.one_of(DiscordReplies))] = (
-        DiscordReplies.THREAD
+    person_models: Annotated[Mapping[str, str], From("COGENCY_PERSON_MODELS", setting_parsers.models_by_person)] = (
+        field(default_factory=dict[str, str])
     )
-    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", casts.one_of(WhileBusy))] = WhileBusy.WAIT
-    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.one_of(FooterStyle))] = FooterStyle.OFF
+    """By the platform's user id; goes before the channel's."""
+    mode: Annotated[Mode, From("COGENCY_MODE", setting_parsers.one_of(Mode))] = Mode.AUTO
+    tools_form: Annotated[ToolsForm, From("COGENCY_TOOLS_FORM", setting_parsers.one_of(ToolsForm))] = ToolsForm.AUTO
+    database_url: Annotated[str, From("COGENCY_DATABASE_URL", setting_parsers.database_url)] = field(
+        default="", repr=False
+    )
+    """`load_settings` fills it in: a file in the person's data folder."""
+    persona: Annotated[str, From("COGENCY_PERSONA", setting_parsers.text)] = PERSONA
+    language: Annotated[str, From("COGENCY_LANGUAGE", setting_parsers.text)] = "the language that the person writes in"
+    channel_instructions: Annotated[
+        Mapping[str, str], From("COGENCY_CHANNEL_INSTRUCTIONS", setting_parsers.texts_by_channel)
+    ] = field(default_factory=dict[str, str])
+    """By the platform's channel id."""
+    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", setting_parsers.one_of(LogLevel))] = None
+    """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
+    allowed_bots: Annotated[frozenset[str], From("COGENCY_ALLOWED_BOTS", setting_parsers.ids)] = frozenset()
+    """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
+    discord_replies: Annotated[
+        DiscordReplies, From("COGENCY_DISCORD_REPLIES", setting_parsers.one_of(DiscordReplies))
+    ] = DiscordReplies.THREAD
+    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", setting_parsers.one_of(WhileBusy))] = WhileBusy.WAIT
+    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", setting_parsers.one_of(FooterStyle))] = FooterStyle.OFF
 
-    allow: Annotated[lists.Entries, From("COGENCY_ALLOW", lists.entries)] = frozenset()
-    """Who may talk to the bot, as in `bot.access.lists`; empty for every member."""
-    deny: Annotated[lists.Entries, From("COGENCY_DENY", lists.entries)] = frozenset()
-    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", lists.openness)] = frozenset()
+    allow: Annotated[acl.Entries, From("COGENCY_ALLOW", acl.parse_entries)] = frozenset()
+    """Who may talk to the bot, as in `bot.access.acl`; empty for every member."""
+    deny: Annotated[acl.Entries, From("COGENCY_DENY", acl.parse_entries)] = frozenset()
+    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", acl.parse_openness)] = frozenset()
     """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
-    model_access: Annotated[Mapping[str, lists.Entries], From("COGENCY_MODEL_ACCESS", lists.model_access)] = field(
-        default_factory=dict[str, lists.Entries]
+    model_access: Annotated[Mapping[str, acl.Entries], From("COGENCY_MODEL_ACCESS", acl.parse_model_access)] = field(
+        default_factory=dict[str, acl.Entries]
     )
     """Who may choose a model; one that is not named is everybody's."""
-    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", lists.people)] = frozenset()
+    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", acl.parse_people)] = frozenset()
     """Ids of people without limits, who may change those of others."""
-    person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", casts.limit(100_000))] = 20
+    person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", setting_parsers.limit(100_000))] = 20
     """Faster than anybody asks, and slower than any loop."""
-    person_per_hour: Annotated[int | None, From("COGENCY_PERSON_PER_HOUR", casts.limit(1_000_000))] = 200
+    person_per_hour: Annotated[int | None, From("COGENCY_PERSON_PER_HOUR", setting_parsers.limit(1_000_000))] = 200
     """A question every eighteen seconds, for a whole hour."""
-    channel_per_minute: Annotated[int | None, From("COGENCY_CHANNEL_PER_MINUTE", casts.limit(100_000))] = 60
+    channel_per_minute: Annotated[int | None, From("COGENCY_CHANNEL_PER_MINUTE", setting_parsers.limit(100_000))] = 60
     """A lively channel; more answers than that nobody can read, nor would a platform show them in time."""
-    backlog: Annotated[int | None, From("COGENCY_BACKLOG", casts.limit(1_000_000))] = 1_000
+    backlog: Annotated[int | None, From("COGENCY_BACKLOG", setting_parsers.limit(1_000_000))] = 1_000
     """Questions that wait. Sixteen at a time and half a minute each, the last of them waits for half an hour."""
-    max_running: Annotated[int, From("COGENCY_MAX_RUNNING", casts.whole(1, 10_000))] = 16
+    max_running: Annotated[int, From("COGENCY_MAX_RUNNING", setting_parsers.whole(1, 10_000))] = 16
     """Answers that run at once in one process: as many as a vendor's lower tiers and two cores carry; more wait."""
-    person_running: Annotated[int | None, From("COGENCY_PERSON_RUNNING", casts.limit(1_000))] = 4
+    person_running: Annotated[int | None, From("COGENCY_PERSON_RUNNING", setting_parsers.limit(1_000))] = 4
     """Answers of one person that run at once: some threads side by side, a quarter of one process's places."""
-    person_tokens: Annotated[int | None, From("COGENCY_PERSON_TOKENS_PER_DAY", casts.limit(10**12))] = 2_000_000
+    person_tokens: Annotated[int | None, From("COGENCY_PERSON_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = (
+        2_000_000
+    )
     """About a hundred questions that each fill the context."""
-    person_dollars: Annotated[Money | None, From("COGENCY_PERSON_DOLLARS_PER_DAY", casts.dollars)] = FIVE_DOLLARS
+    person_dollars: Annotated[Money | None, From("COGENCY_PERSON_DOLLARS_PER_DAY", setting_parsers.dollars)] = (
+        FIVE_DOLLARS
+    )
     """What the same takes with a vendor's middle model, most of it read from its cache."""
-    channel_tokens: Annotated[int | None, From("COGENCY_CHANNEL_TOKENS_PER_DAY", casts.limit(10**12))] = None
+    channel_tokens: Annotated[int | None, From("COGENCY_CHANNEL_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = None
     """Channels differ too much in size for one number."""
-    channel_dollars: Annotated[Money | None, From("COGENCY_CHANNEL_DOLLARS_PER_DAY", casts.dollars)] = None
-    everyone_tokens: Annotated[int | None, From("COGENCY_EVERYONE_TOKENS_PER_DAY", casts.limit(10**12))] = None
-    everyone_dollars: Annotated[Money | None, From("COGENCY_EVERYONE_DOLLARS_PER_DAY", casts.dollars)] = HUNDRED_DOLLARS
+    channel_dollars: Annotated[Money | None, From("COGENCY_CHANNEL_DOLLARS_PER_DAY", setting_parsers.dollars)] = None
+    everyone_tokens: Annotated[int | None, From("COGENCY_EVERYONE_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = (
+        None
+    )
+    everyone_dollars: Annotated[Money | None, From("COGENCY_EVERYONE_DOLLARS_PER_DAY", setting_parsers.dollars)] = (
+        HUNDRED_DOLLARS
+    )
     """A mistake costs no more than this before somebody looks at it."""
 
-    max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
+    max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", setting_parsers.whole(1, 100))] = 10
     """Model calls in one turn. A task that needs more is better asked again with what was found."""
-    lease_s: Annotated[float, From("COGENCY_LEASE_S", casts.seconds(600))] = 30.0
+    lease_s: Annotated[float, From("COGENCY_LEASE_S", setting_parsers.seconds(600))] = 30.0
     """How long a process that says nothing keeps its answers from the others: longer than a busy machine's pauses."""
-    tool_timeout_s: Annotated[float, From("COGENCY_TOOL_TIMEOUT_S", casts.seconds(600))] = 20.0
+    tool_timeout_s: Annotated[float, From("COGENCY_TOOL_TIMEOUT_S", setting_parsers.seconds(600))] = 20.0
     """A person who watches a status line gives up at about this point."""
-    history_messages: Annotated[int, From("COGENCY_HISTORY_MESSAGES", casts.whole(1, 10_000))] = 200
+    history_messages: Annotated[int, From("COGENCY_HISTORY_MESSAGES", setting_parsers.whole(1, 10_000))] = 200
     """Earlier messages read for one turn; the token budget cuts further."""
-    history_tokens: Annotated[int, From("COGENCY_HISTORY_TOKENS", casts.whole(500, 1_000_000))] = 12_000
+    history_tokens: Annotated[int, From("COGENCY_HISTORY_TOKENS", setting_parsers.whole(500, 1_000_000))] = 12_000
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
-    memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", casts.whole(100, 100_000))] = 3_000
+    memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", setting_parsers.whole(100, 100_000))] = 3_000
     """Facts, past threads and the working set, apart from history: more would crowd out the question."""
-    earlier: Annotated[bool, From("COGENCY_EARLIER", casts.switch)] = True
+    earlier: Annotated[bool, From("COGENCY_EARLIER", setting_parsers.switch)] = True
     """Past threads that a question is about stand in its context at once; else the model has to ask for them."""
-    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(0, 100_000))] = 800
+    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", setting_parsers.whole(0, 100_000))] = 800
     """Of what was learned about a person: about sixty short entries."""
-    file_tokens: Annotated[int, From("COGENCY_FILE_TOKENS", casts.whole(100, 10_000_000))] = TEXT_TOKENS
+    file_tokens: Annotated[int, From("COGENCY_FILE_TOKENS", setting_parsers.whole(100, 10_000_000))] = TEXT_TOKENS
     """Of what the files of one message hold, all together."""
-    learning: Annotated[bool, From("COGENCY_LEARNING", casts.switch)] = True
+    learning: Annotated[bool, From("COGENCY_LEARNING", setting_parsers.switch)] = True
     """Whether the bot learns about people from what they ask it."""
-    first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", casts.switch)] = True
+    first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", setting_parsers.switch)] = True
     """Whether the first reply to a person says what is remembered, and how to stop it."""
-    retention: Annotated[Mapping[AudienceKind, int], From("COGENCY_RETENTION", casts.retention)] = field(
+    retention: Annotated[Mapping[AudienceKind, int], From("COGENCY_RETENTION", setting_parsers.retention)] = field(
         default_factory=dict[AudienceKind, int]
     )
     """How many days is kept what was said in direct messages, private and public places; others for ever."""
-    removal_grace_days: Annotated[int, From("COGENCY_REMOVAL_GRACE_DAYS", casts.whole(0, 3650))] = 30
+    removal_grace_days: Annotated[int, From("COGENCY_REMOVAL_GRACE_DAYS", setting_parsers.whole(0, 3650))] = 30
     """How long a server that has removed the bot may change its mind before what was said there is erased."""
-    first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
+    first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", setting_parsers.seconds(3600))] = (
+        180.0
+    )
     """A local model may load for minutes before its first word."""
-    next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0
+    next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", setting_parsers.seconds(600))] = 60.0
     """Between two pieces of an answer nothing loads: a silent minute is a broken line."""
-    provider_retries: Annotated[int, From("COGENCY_PROVIDER_RETRIES", casts.whole(0, 10))] = 2
+    provider_retries: Annotated[int, From("COGENCY_PROVIDER_RETRIES", setting_parsers.whole(0, 10))] = 2
     """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
 
-    openai_api_key: Annotated[Secret | None, From("OPENAI_API_KEY", casts.key)] = None
-    anthropic_api_key: Annotated[Secret | None, From("ANTHROPIC_API_KEY", casts.key)] = None
-    gemini_api_key: Annotated[Secret | None, From("GEMINI_API_KEY", casts.key)] = None
-    openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", casts.key)] = None
-    mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", casts.key)] = None
-    xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", casts.key)] = None
-    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", addresses.web_address, ("OPENAI_API_KEY",))] = (
+    openai_api_key: Annotated[Secret | None, From("OPENAI_API_KEY", setting_parsers.key)] = None
+    anthropic_api_key: Annotated[Secret | None, From("ANTHROPIC_API_KEY", setting_parsers.key)] = None
+    gemini_api_key: Annotated[Secret | None, From("GEMINI_API_KEY", setting_parsers.key)] = None
+    openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", setting_parsers.key)] = None
+    mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", setting_parsers.key)] = None
+    xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", setting_parsers.key)] = None
+    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", setting_parsers.web_address, ("OPENAI_API_KEY",))] = (
         "https://api.openai.com/v1"
     )
-    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", addresses.web_address, ("ANTHROPIC_API_KEY",))] = (
-        "https://api.anthropic.com"
-    )
-    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", addresses.web_address, ("GEMINI_API_KEY",))] = (
+    anthropic_base_url: Annotated[
+        str, From("ANTHROPIC_BASE_URL", setting_parsers.web_address, ("ANTHROPIC_API_KEY",))
+    ] = "https://api.anthropic.com"
+    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", setting_parsers.web_address, ("GEMINI_API_KEY",))] = (
         "https://generativelanguage.googleapis.com"
     )
-    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", addresses.web_address)] = "http://localhost:11434"
+    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", setting_parsers.web_address)] = "http://localhost:11434"
 
     slack_bot_token: Annotated[
         Secret | None,
-        From("SLACK_BOT_TOKEN", casts.secret("xoxb-", "copy it from the app's page, OAuth & Permissions")),
+        From("SLACK_BOT_TOKEN", setting_parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions")),
     ] = None
     slack_app_token: Annotated[
-        Secret | None, From("SLACK_APP_TOKEN", casts.secret("xapp-", "make one on the app's page, Basic Information"))
+        Secret | None,
+        From("SLACK_APP_TOKEN", setting_parsers.secret("xapp-", "make one on the app's page, Basic Information")),
     ] = None
-    slack_signing_secret: Annotated[Secret | None, From("SLACK_SIGNING_SECRET", casts.key)] = None
+    slack_signing_secret: Annotated[Secret | None, From("SLACK_SIGNING_SECRET", setting_parsers.key)] = None
     slack_config_token: Annotated[
-        Secret | None, From("SLACK_CONFIG_TOKEN", casts.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"))
+        Secret | None,
+        From("SLACK_CONFIG_TOKEN", setting_parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps")),
     ] = None
     """For `cogency doctor` only: with it, it sees how the app is set up."""
-    slack_connections: Annotated[int, From("COGENCY_SLACK_CONNECTIONS", casts.whole(1, 10))] = 2
+    slack_connections: Annotated[int, From("COGENCY_SLACK_CONNECTIONS", setting_parsers.whole(1, 10))] = 2
     """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
-    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", addresses.listen_address)] = None
+    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", setting_parsers.listen_address)] = None
     """Where to listen for Slack's requests; None: Socket Mode."""
-    slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", casts.slack_groups)] = frozenset()
+    slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", setting_parsers.slack_groups)] = (
+        frozenset()
+    )
     """User groups whose members are managers."""
-    slack_command_prefix: Annotated[str, From("COGENCY_SLACK_COMMAND_PREFIX", casts.command_prefix)] = ""
+    slack_command_prefix: Annotated[str, From("COGENCY_SLACK_COMMAND_PREFIX", setting_parsers.command_prefix)] = ""
     """What the names of all slash commands begin with."""
-    slack_stream: Annotated[SlackStream, From("COGENCY_SLACK_STREAM", casts.one_of(SlackStream))] = SlackStream.DM
+    slack_stream: Annotated[SlackStream, From("COGENCY_SLACK_STREAM", setting_parsers.one_of(SlackStream))] = (
+        SlackStream.DM
+    )
     """Where replies grow as native streams, before the asker's eyes alone; elsewhere messages are edited."""
-    discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
-    discord_servers: Annotated[frozenset[str], From("COGENCY_DISCORD_SERVERS", casts.discord_servers)] = frozenset()
+    discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", setting_parsers.key)] = None
+    discord_servers: Annotated[frozenset[str], From("COGENCY_DISCORD_SERVERS", setting_parsers.discord_servers)] = (
+        frozenset()
+    )
     """The servers that are the operator's; empty for those that belong to the application's owner."""
     discord_other_servers: Annotated[
-        DiscordOthers, From("COGENCY_DISCORD_OTHER_SERVERS", casts.one_of(DiscordOthers))
+        DiscordOthers, From("COGENCY_DISCORD_OTHER_SERVERS", setting_parsers.one_of(DiscordOthers))
     ] = DiscordOthers.REFUSE
     """Whoever has a server can add a public bot to it, and ask at the operator's expense."""
-    discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", casts.discord_roles)] = frozenset()
+    discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", setting_parsers.discord_roles)] = (
+        frozenset()
+    )
     """Roles that stand for an administrator's."""
-    discord_managers: Annotated[frozenset[str], From("COGENCY_DISCORD_MANAGERS", casts.discord_roles)] = frozenset()
+    discord_managers: Annotated[frozenset[str], From("COGENCY_DISCORD_MANAGERS", setting_parsers.discord_roles)] = (
+        frozenset()
+    )
     """Roles that make managers; empty for whoever may manage the server."""
-    discord_employees: Annotated[frozenset[str], From("COGENCY_DISCORD_EMPLOYEES", casts.discord_roles)] = frozenset()
+    discord_employees: Annotated[frozenset[str], From("COGENCY_DISCORD_EMPLOYEES", setting_parsers.discord_roles)] = (
+        frozenset()
+    )
     """Roles without which a member is a guest; empty for every member."""
-    discord_dm_idle_minutes: Annotated[int, From("COGENCY_DISCORD_DM_IDLE_MINUTES", casts.whole(1, 525_600))] = 360
+    discord_dm_idle_minutes: Annotated[
+        int, From("COGENCY_DISCORD_DM_IDLE_MINUTES", setting_parsers.whole(1, 525_600))
+    ] = 360
     """After so long a silence a direct message begins a conversation."""
-    discord_message_content: Annotated[bool, From("COGENCY_DISCORD_MESSAGE_CONTENT", casts.switch)] = True
+    discord_message_content: Annotated[bool, From("COGENCY_DISCORD_MESSAGE_CONTENT", setting_parsers.switch)] = True
     """Whether to ask for the message content intent."""
-    discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", casts.shards)] = 1
+    discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", setting_parsers.shards)] = 1
     """None: as many as Discord recommends."""
-    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", addresses.web_address, SLACK_TOKENS)] = (
+    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", setting_parsers.web_address, SLACK_TOKENS)] = (
         "https://slack.com/api"
     )
-    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", addresses.web_address, ("DISCORD_TOKEN",))] = (
-        "https://discord.com/api/v10"
-    )
-    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", addresses.socket_address, ("DISCORD_TOKEN",))] = (
-        "wss://gateway.discord.gg"
-    )
+    discord_api_base_url: Annotated[
+        str, From("DISCORD_API_BASE_URL", setting_parsers.web_address, ("DISCORD_TOKEN",))
+    ] = "https://discord.com/api/v10"
+    discord_gateway_url: Annotated[
+        str, From("DISCORD_GATEWAY_URL", setting_parsers.socket_address, ("DISCORD_TOKEN",))
+    ] = "wss://gateway.discord.gg"
 
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles. Not a setting itself."""
@@ -248,7 +354,7 @@ class Settings:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        return tuple(filter(None, [*kept, *addresses.passwords_of(self.database_url)]))
+        return tuple(filter(None, [*kept, *setting_parsers.passwords_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
@@ -307,7 +413,7 @@ def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> st
 
 def _remote_database(settings: Settings) -> list[str]:
     """The other machines on which everything is kept."""
-    return [host for host in addresses.database_hosts(settings.database_url) if not is_loopback(host)]
+    return [host for host in setting_parsers.database_hosts(settings.database_url) if not is_loopback(host)]
 
 
 def setting_names() -> tuple[str, ...]:
@@ -335,7 +441,7 @@ def _sources() -> dict[str, From]:
 
 def _moved(settings: Settings) -> list[tuple[From, str]]:
     """The addresses of services that are not their vendors'."""
-    readers = {addresses.web_address, addresses.socket_address}
+    readers = {setting_parsers.web_address, setting_parsers.socket_address}
     vendors = {part.name: part.default for part in fields(Settings)}
     return [
         (source, getattr(settings, attribute))

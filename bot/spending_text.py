@@ -1,7 +1,5 @@
 """What was spent, in words and tables: for a person, for the operator, for a program. Pure.
 
-Above: the platforms' commands, `bot.__main__`. Below: `agent.spending`, `bot.amounts`, `bot.wording`.
-
 Rules: counts that a model did not report are marked as estimated; a sum that leaves calls without a price out says so.
 """
 
@@ -9,17 +7,16 @@ import json
 from collections.abc import Sequence
 
 from agent.messages import Json
-from agent.prices import NANO, PRICES_AS_OF
-from agent.spending import Account, By, Period, Spent, Total
+from agent.spending import NANO, PRICES_AS_OF, By, SpendingAccount, SpendingPeriod, Spent, Total
 from bot import wording
-from bot.amounts import counted, money
+from bot.wording import counted, money
 
 LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
 _ESTIMATED = "~ in part estimated: the model did not report it"
 _HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
 
 
-def account_text(account: Account) -> str:
+def account_text(account: SpendingAccount) -> str:
     """What one person's questions took, today and this month, as Markdown."""
     if not account.month.calls:
         return "You have asked nothing this month."
@@ -36,7 +33,7 @@ def cost_text(spent: Spent) -> str:
     return f"at least {money(spent.cost)}" if spent.unpriced else money(spent.cost)
 
 
-def report_text(totals: Sequence[Total], period: Period, by: By) -> str:
+def report_text(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
     """A table for a terminal, the most expensive first (days in their order), with the sum of all below."""
     heading = f"{period.first} to {period.last}, by {by}. {LIST_PRICES}"
     if not totals:
@@ -49,7 +46,7 @@ def report_text(totals: Sequence[Total], period: Period, by: By) -> str:
     return f"{heading}\n\n{_table(rows)}\n{note}"
 
 
-def report_json(totals: Sequence[Total], period: Period, by: By) -> str:
+def report_json(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
     """The same for a program, on one line. `cost_usd` is null if no call has a price."""
     listed: list[Json] = [_as_json(total) for total in _ordered(totals, by)]
     report: Json = {

@@ -1,19 +1,37 @@
 """What the bot itself says, in polite exact Markdown, for every platform. Pure.
 
-Above: the platforms' commands. Below: `agent.records`, `bot.amounts`.
-
 Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a fact stays
 a "*"; nothing is claimed that a receipt does not prove.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.records import Author, Receipt, StoredMessage, Thread
-from bot.amounts import counted
+from agent.spending import NANO, Money
+
+# --------------------------------------------------------------------------------------------------
+# Counts and money in words. Pure.
+
+
+def counted(count: int, one: str, more: str) -> str:
+    """ "1 thread", "1,200 threads"."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def money(cost: Money) -> str:
+    """In dollars, with the digits that matter for a sum of this size; what is not nothing is never shown as nothing."""
+    if cost == 0:
+        return "$0"
+    if cost < NANO // 10_000:
+        return "under $0.0001"
+    digits = 2 if cost >= NANO else 4
+    return f"${cost / NANO:,.{digits}f}"
+
 
 TITLE_CHARS = 60
 """A thread's title in a list: it stays on one or two lines of a phone."""
@@ -207,3 +225,26 @@ def undone(text: str) -> str:
         if lines[at].startswith(REMEMBERED) and lines[at].endswith("*"):
             return "\n".join([*lines[:at], UNDONE, *lines[at + 1 :]])
     return text
+
+
+# --------------------------------------------------------------------------------------------------
+# A moment of the next hours, as a person reads it on their own clock. Pure.
+
+
+def local_moment(moment: datetime, zone: str) -> str:
+    """ "19:00 (America/New_York)": rounded up to a whole minute, so that it has passed by then.
+
+    `zone`: a name of the time zone database; anything else is read as UTC.
+    """
+    there = moment.astimezone(zone_of(zone))
+    if there.second or there.microsecond:
+        there = there.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return f"{there:%H:%M} ({there.tzinfo})"
+
+
+def zone_of(name: str) -> tzinfo:
+    """The zone of that name in the time zone database, else UTC."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return UTC

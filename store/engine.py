@@ -7,8 +7,11 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
+
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from agent.errors import StoreError
 from agent.ports import (
@@ -27,27 +30,180 @@ from agent.ports import (
     Summaries,
     WorkingSet,
 )
-from store.conversations import SqlConversations
-from store.databases.bell import LocalBell
-from store.databases.database import Database, migrating
+from agent.records import Hit, Incoming, Known, RecallQuery
+from agent.state import LastActions
+from store import history
+from store.databases.database import LOCK_SPACE, Database, LocalBell, is_postgresql, migrating
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.databases.watched import Watched
-from store.forgetting.erased import ErasedIds
-from store.forgetting.forgetting import SqlForgetting
-from store.jobs import SqlJobs
-from store.knowledge import SqlKnowledge
-from store.memory.embeddings import SqlEmbeddings
-from store.memory.facts import SqlFacts
-from store.memory.memories import SqlMemories
+from store.forgetting.selection import ErasedIds
+from store.forgetting.sql_forgetting import SqlForgetting
+from store.history import SqlConversations
+from store.job_queue import SqlJobs
+from store.memory import fact_index, fact_store, profiles, working_set
+from store.memory.fact_store import SqlFacts
+from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlProfiles
-from store.memory.working import SqlWorkingSet
+from store.memory.working_set import SqlWorkingSet
 from store.migrations import HEAD
-from store.preferences import SqlPreferences
-from store.spending import SqlSpending
+from store.model_calls import SqlSpending
+from store.search.search import search
+from store.search.vectors import SqlEmbeddings
 from store.summaries import SqlSummaries
+from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
-from store.upgrade import Prepared, obstacle, prepare, require_head, version
+
+# --------------------------------------------------------------------------------------------------
+# Brings a database to the newest version, has facts read anew, and gives it the key of its erased ids.
+#
+# Rules
+#   Alembic is imported only when the database is not at HEAD, because it costs a start more than the rest of the store.
+#   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
+
+
+ERASED_KEY: Final = "erased_key"
+VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
+_ONE_BY_ONE: Final = text(
+    "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
+    f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
+)
+"""However long a large table, or another process, takes."""
+_MAY_CREATE: Final = text(
+    "SELECT NOT pg_is_in_recovery() AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
+)
+_MAY_WRITE: Final = text("SELECT NOT pg_is_in_recovery() AND has_table_privilege('meta', 'INSERT')")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The key of the erased ids; the version that was found, None if the database was empty."""
+
+    key: bytes = field(repr=False)
+    before: str | None
+
+
+def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Prepared:
+    """Bring the database to HEAD. `key` makes the key of the erased ids if there is none. Raises StoreError."""
+    if is_postgresql(connection):
+        connection.execute(_ONE_BY_ONE)
+    before = version(connection)
+    if before != HEAD:
+        if (fault := obstacle(connection, where)) is not None:
+            raise StoreError(fault)
+        _migrate(connection, where)
+    fact_index.renew(connection)
+    stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
+    if stored is None:
+        stored = key()
+        connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
+    return Prepared(stored, before)
+
+
+def require_head(connection: Connection, where: str) -> None:
+    """For who only reads: raises StoreError if the database is at another version."""
+    if (fault := obstacle(connection, where)) is not None:
+        raise StoreError(fault)
+    if version(connection) != HEAD:
+        raise StoreError(f"{where} is at another version than this program: run `cogency migrate` first.")
+
+
+def obstacle(connection: Connection, where: str) -> str | None:
+    """Why this database cannot be brought to HEAD, as a sentence; None if nothing speaks against it. Reads only."""
+    found, on_server = version(connection), is_postgresql(connection)
+    if found == HEAD:
+        may_write = not on_server or connection.execute(_MAY_WRITE).scalar_one()
+        return (
+            None if may_write else f"{where} may not be written by its user: give that user the rights to its tables."
+        )
+    if found is None and inspect(connection).get_table_names():
+        return f"{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
+    if found is not None and found not in _known():
+        return f"{where} was written by a newer version of Cogency: install that version, or choose another database."
+    if on_server and not connection.execute(_MAY_CREATE).scalar_one():
+        return f"{where} may not be changed by its user: give that user the right to create tables there."
+    return None
+
+
+def _known() -> frozenset[str]:
+    """Every version that this program can bring to HEAD: the files of the migrations begin with them."""
+    return frozenset(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
+
+
+def version(connection: Connection) -> str | None:
+    """None if the database is empty."""
+    if not connection.dialect.has_table(connection, "alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _migrate(connection: Connection, where: str) -> None:
+    from alembic import command  # noqa: PLC0415  (see the rule above)
+    from alembic.config import Config  # noqa: PLC0415  (as above)
+    from alembic.util import CommandError  # noqa: PLC0415  (as above)
+
+    config = Config()
+    config.set_main_option("script_location", str(VERSIONS.parent).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise StoreError(f"{where} cannot be brought to version {HEAD}: {error}.") from error
+
+
+# --------------------------------------------------------------------------------------------------
+# What a turn begins with, read at once.
+#
+# Rule: one transaction for all of it. It is one state of the database, so nothing that is just forgotten stands in one
+# part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.
+
+
+class SqlKnowledge:
+    """The port Knowledge on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def known(
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
+        return await self._database.read(known, incoming, audiences, before_turn, messages, actions)
+
+
+def known(
+    connection: Connection, incoming: Incoming, audiences: frozenset[str], before_turn: int, messages: int, actions: int
+) -> Known:
+    here, person = incoming.conversation, incoming.person.id
+    said = history.history(connection, here, before_turn, messages)
+    summary, covered = history.summary(connection, here)
+    done = LastActions()
+    if said and summary.is_empty:
+        done = history.last_actions(connection, here, person, audiences, before_turn, actions)
+    return Known(
+        said,
+        summary,
+        done,
+        fact_store.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
+        profiles.readable(connection, person, audiences),
+        history.wrote_elsewhere(connection, person, here),
+        working_set.working_items(connection, here, audiences, incoming.time),
+        covered,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The search of people's past threads.
+
+
+class SqlMemories:
+    """The port Memories on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        return await self._database.read(search, query)
+
 
 PATIENCE_S: Final = 1.0
 """How long to wait for another program that reads or writes an SQLite file, such as a backup."""
@@ -120,7 +276,7 @@ async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGen
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DatabaseState:
     """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own."""
 
     where: str
@@ -128,7 +284,7 @@ class Look:
     is_held: bool = False
 
 
-async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> Look:
+async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
     """Look at the database with nothing changed there; another process may serve from it.
 
     Raises StoreError if `open_store` would, but for a file that another process holds.
@@ -138,12 +294,12 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> Look:
     if path is not None and (fault := unwritable(path)) is not None:
         raise StoreError(fault)
     if path is not None and not path.exists():
-        return Look(str(path), None)
+        return DatabaseState(str(path), None)
     database = _database(url, patience_s, open_sqlite_beside)
     try:
         if (fault := await database.read(obstacle, database.where)) is not None:
             raise StoreError(fault)
-        return Look(database.where, await database.read(version), is_held=path is not None and is_held(path))
+        return DatabaseState(database.where, await database.read(version), is_held=path is not None and is_held(path))
     finally:
         await database.close()
 
@@ -189,7 +345,6 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
 def _bell(database: Database) -> LocalBell:
     if not database.is_shared:
         return LocalBell()
-    from store.databases.notify import SharedBell  # noqa: PLC0415 -- as above
-    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
+    from store.databases.postgresql import PostgresDatabase, SharedBell  # noqa: PLC0415 -- as above
 
     return SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell()

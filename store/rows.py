@@ -1,23 +1,148 @@
-"""Rows to values and back. Pure.
-
-Above: `store.turns`, `store.forgetting`, conversations, search, spending. Below: `store.json_columns`,
-`agent.records`, `agent.state`.
-"""
+"""Rows to values and back. Pure."""
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from agent.authority import Authority
+from sqlalchemy import JSON, Integer, Select, Text, bindparam, cast, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
-from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
+from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
+from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
-from store.json_columns import WITHDRAWN, id_list, json_text
+
+# --------------------------------------------------------------------------------------------------
+# Columns that hold JSON: read, searched and rewritten without the objects that were written there. Pure.
+#
+# JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.forgetting.proof`
+# sees one form of each word. What another version wrote may have another form: it is read as far as it can be.
+
+
+WITHDRAWN: Final = "withdrawn"
+"""The mark in a payload whose question was deleted."""
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_json(stored: str) -> Json:
+    """The value of stored JSON; what is no JSON is one text."""
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored
+
+
+def strings_in(stored: str) -> Iterator[str]:
+    """Every text inside a JSON value, without the names of its fields."""
+    return _strings(read_json(stored))
+
+
+def read_ids(stored: str) -> frozenset[int]:
+    """The ids of a `context_…` column."""
+    return frozenset(json.loads(stored))
+
+
+def write_ids(values: Iterable[int]) -> str:
+    """The inverse of `ids`."""
+    return json_text(sorted(set(values)))
+
+
+def read_pages(stored: str) -> list[str]:
+    """The page ids in `pages`, or in the `reply_ref` of a turn that still runs; [] if a surface keeps another form."""
+    return [page for page in _items(read_json(stored)) if isinstance(page, str)]
+
+
+def progress_sources(progress: str) -> frozenset[int]:
+    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`, and
+    `context[]`.
+    """
+    kept = read_json(progress)
+    steps = _items(_field(kept, "steps"))
+    joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
+    drawn = _items(_field(kept, "context"))
+    return progress_given(progress) | frozenset(id_ for id_ in (*joined, *drawn) if isinstance(id_, int))
+
+
+def progress_given(progress: str) -> frozenset[int]:
+    """The ids of the messages that a turn's tools have brought into it: `steps[].results[].sources`."""
+    steps = _items(_field(read_json(progress), "steps"))
+    results = [result for step in steps for result in _items(_field(step, "results"))]
+    found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
+    return frozenset(id_ for id_ in found if isinstance(id_, int))
+
+
+def progress_joined(progress: str) -> dict[int, int]:
+    """The turns of the messages that joined, by the ids of these: `steps[].joined[]`."""
+    found = [one for step in _items(_field(read_json(progress), "steps")) for one in _items(_field(step, "joined"))]
+    pairs = [(_field(one, "message"), _field(one, "turn")) for one in found]
+    return {message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)}
+
+
+def progress_calls(progress: str) -> tuple[ModelCall, ...]:
+    """The model calls in a turn's `progress`; () if it cannot be read."""
+    try:
+        return decode(progress).calls
+    except ValueError:
+        return ()
+
+
+def words_alone(payload: str) -> bool:
+    """Whether a message brought nothing along."""
+    kept = read_json(payload)
+    return not any(_items(_field(kept, name)) for name in ("quoted", "images", "files"))
+
+
+def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
+    """`payload` without the quoted entries whose text is `gone`; as it was if there are none."""
+    kept = read_json(payload)
+    entries = _items(_field(kept, "quoted"))
+    staying = [entry for entry in entries if not gone(str(_field(entry, "text")))]
+    if not isinstance(kept, dict) or len(staying) == len(entries):
+        return payload
+    return json_text({**kept, "quoted": staying})
+
+
+def is_withdrawn(payload: str) -> bool:
+    """Whether the question was deleted while its turn ran."""
+    return _field(read_json(payload), WITHDRAWN) is True
+
+
+def mark_withdrawn(payload: str) -> str:
+    """The payload of a turn whose question was just deleted."""
+    kept = read_json(payload)
+    return json_text({**(kept if isinstance(kept, dict) else {}), WITHDRAWN: True})
+
+
+def _items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _field(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _strings(value: Json) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from (held for inner in value.values() for held in _strings(inner))
+        case list():
+            yield from (held for inner in value for held in _strings(inner))
+        case _:
+            return
+
 
 RESULT_CHARS: Final = 1_000
 """How much of a tool's result an action record keeps (seed 002)."""
@@ -200,9 +325,9 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         **over(now, closing.outcome),
         "usage": json_text(asdict(closing.usage)),
         "pages": json_text(closing.pages),
-        "context_messages": id_list(closing.context_messages),
-        "given_messages": id_list(closing.given_messages),
-        "context_facts": id_list(map(int, closing.context_facts)),
+        "context_messages": write_ids(closing.context_messages),
+        "given_messages": write_ids(closing.given_messages),
+        "context_facts": write_ids(map(int, closing.context_facts)),
     }
 
 
@@ -212,3 +337,54 @@ def restarted(epoch: object) -> dict[str, object]:
     `epoch`: the next one, by which whoever runs it learns of this.
     """
     return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
+
+
+# --------------------------------------------------------------------------------------------------
+# Many values to and from the database as one JSON text. Pure.
+#
+# Rule: each element of an expanding IN is a parameter, and each row a Python object that costs more than to find it;
+# with hundreds of either that is most of the time that a search takes.
+
+
+class _Items(FunctionElement[str]):
+    """A table with the elements of a JSON array in its column `value`."""
+
+    inherit_cache = True
+
+
+class json_rows(FunctionElement[str]):  # noqa: N801 -- used as a function, like those of `func`
+    """A JSON array, as text, with an array of these columns for each row."""
+
+    inherit_cache = True
+
+
+@compiles(_Items)
+def _items_of(items: _Items, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_each({compiler.process(items.clauses, **options)})"
+
+
+@compiles(_Items, "postgresql")
+def _items_there(items: _Items, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_array_elements_text({compiler.process(items.clauses, **options)})"
+
+
+@compiles(json_rows)
+def _gather(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_group_array(json_array({compiler.process(columns.clauses, **options)}))"
+
+
+@compiles(json_rows, "postgresql")
+def _gather_there(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
+    return f"coalesce(json_agg(json_build_array({compiler.process(columns.clauses, **options)})), '[]')::text"
+
+
+def ids_in_parameter(name: str) -> Select[int]:
+    """The ids in the parameter `name`, a list, for `in_`."""
+    items = _Items(bindparam(name, type_=JSON)).table_valued("value")
+    return select(cast(items.c.value, Integer))
+
+
+def texts_in_parameter(name: str) -> Select[str]:
+    """The texts in the parameter `name`, a list, for `in_`."""
+    items = _Items(bindparam(name, type_=JSON)).table_valued("value")
+    return select(cast(items.c.value, Text))

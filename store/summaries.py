@@ -18,8 +18,8 @@ from sqlalchemy import Connection, and_, select, update
 
 from agent.records import Claim, StoredMessage
 from agent.state import SituationSummary
-from agent.summarising import SUMMARY, Uncovered
-from store import jobs, rows
+from agent.summary import SUMMARY, Uncovered
+from store import job_queue, rows
 from store.databases.database import Database, in_order
 from store.tables import conversation, message, person
 
@@ -47,9 +47,9 @@ class SqlSummaries:
 def schedule(connection: Connection, claim: Claim, until: int, now: datetime) -> None:
     """Have the claimed turn's conversation summarised up to that message; what was put off stays put off."""
     asked = claim.incoming
-    if not jobs.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
+    if not job_queue.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
         values = {"payload": str(until), "run_at": now, "person": asked.person.id, "conversation": asked.conversation}
-        jobs.schedule(connection, SUMMARY, asked.conversation, values)
+        job_queue.schedule(connection, SUMMARY, asked.conversation, values)
 
 
 def uncovered(connection: Connection, conversation_id: str, until: int) -> Uncovered | None:

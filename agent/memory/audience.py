@@ -1,8 +1,5 @@
 """Who may see what: an audience is a place, never a member list. Pure.
 
-Above: `agent.records` and the ports, whose places these are; the tools, `bot` and `store`, which ask `may_flow_from`.
-Below: nothing.
-
 The rule. What was said in A may be used in a reply to B only if
   A = B; or
   A = team(t) and B lies wholly in t, without guests or outsiders; or

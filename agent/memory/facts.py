@@ -1,8 +1,5 @@
 """Persistent facts: what they are, and how their history is followed (seed 003, layer 2). Pure.
 
-Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.composing`, which shows them; the store,
-which keeps them. Below: `agent.authority`.
-
 Rules
   A fact is never edited: it is created, superseded and marked for review. The chain old → new can be followed.
   Links are by id. A key means the fact that is current under it.
@@ -14,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from agent.authority import Authority
-from agent.memory.statements import Statement, read
+from agent.admission_terms import Authority
+from agent.memory.statements import Statement, read_statement
 
 
 class MemoryType(StrEnum):
@@ -99,7 +96,7 @@ class Fact:
     @property
     def statement(self) -> Statement:
         """What its value says about what its key names."""
-        return self.reading or read(self.value, about=self.key)
+        return self.reading or read_statement(self.value, about=self.key)
 
     @property
     def said(self) -> str:

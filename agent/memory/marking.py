@@ -1,7 +1,5 @@
 """Superseded values in visible text: found, and marked or withheld. Pure.
 
-Above: `agent.memory.composing`, earlier; `agent.context`, `agent.tools.recall`. Below: `agent.memory.statements`.
-
 Why: a fact that is no longer valid is not used as long as only facts are shown; as soon as the old message stands
 beside it again, the old value is read as if it held.
 
@@ -22,7 +20,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from agent.memory.lexicon import DAYS, FUNCTION_WORDS
-from agent.memory.statements import READ_CHARS, Statement, first_sentence, read, sentences, without_label
+from agent.memory.statements import READ_CHARS, Statement, first_sentence, read_statement, sentences, without_label
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
@@ -56,8 +54,8 @@ class Superseded:
     def about(self) -> frozenset[str]:
         """What it was a value of: its key says so, or else its sentence. Read when it is needed: that is seldom."""
         if self.key:
-            return read("", about=self.key).subject
-        statement = read(self.text)
+            return read_statement("", about=self.key).subject
+        statement = read_statement(self.text)
         return statement.subject if statement.has_subject else frozenset()
 
     @property
@@ -78,7 +76,7 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
     @cached_property
     def reading(self) -> Callable[[str], Statement]:
         """As `read`, of which it keeps what each sentence said: one stands in more than one text of a turn."""
-        return cache(read)
+        return cache(read_statement)
 
     @cached_property
     def about(self) -> dict[Superseded, frozenset[str]]:

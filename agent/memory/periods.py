@@ -1,7 +1,5 @@
 """Which times a text speaks of: "in May", "last week", "on 3 June 2025", 先週. Pure.
 
-Above: `agent.tools.recall`, `agent.recollection`, `agent.records`, `bot.memory`; forgetting. Below: nothing.
-
 Rules
   Days begin and end at midnight where the person is; weeks begin on Monday.
   A month without a year is the latest one that has begun. "may" and "march" are months only after "in" and the like,
@@ -23,7 +21,7 @@ MAX_CHARS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class TimeSpan:
     """From `since` until just before `until`; both aware."""
 
     since: datetime
@@ -76,14 +74,14 @@ _CJK: Final = {
 }
 
 
-def periods_in(text: str, now: datetime, time_zone: str) -> tuple[Period, ...]:
+def periods_in(text: str, now: datetime, time_zone: str) -> tuple[TimeSpan, ...]:
     """The times that `text` speaks of, seen from `now` (aware) in a zone of the time zone database, else in UTC."""
     zone = _zone(time_zone)
     today = now.astimezone(zone).date()
-    found: list[Period] = []
+    found: list[TimeSpan] = []
     for days in _days(text[:MAX_CHARS].lower(), today):
         try:
-            found.append(Period(*(datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days)))
+            found.append(TimeSpan(*(datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days)))
         except (ValueError, OverflowError):
             continue
     return tuple(dict.fromkeys(found))[:MAX_PERIODS]

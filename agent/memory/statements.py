@@ -196,7 +196,7 @@ def stem(word: str) -> str:
     return plain
 
 
-def read(text: str, *, about: str = "") -> Statement:
+def read_statement(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
     said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(folded(said))) else said)

@@ -1,8 +1,5 @@
 """How a model updates a profile: `ImpressionSynthesizer` (seed 000). Pure: prompts out, answers in.
 
-Above: `bot.memory.learning`, which asks the model and keeps what comes of it. Below: model_json, profile,
-secrets, sensitive, stated.
-
     messages of one partition ── insight_prompt ──► model ── read_insights, read_facts ──► insights, facts
     profile of one partition ── synthesis_prompt ──► model ── read_synthesis ──► the refined profile
 
@@ -16,19 +13,22 @@ Rules
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
-from agent.memory.facts import Fact
-from agent.memory.model_json import list_in, numbers_in, object_in, text_in
+from agent.admission_terms import Authority
+from agent.memory.clauses import otherwise
+from agent.memory.facts import Fact, Scope
 from agent.memory.own_words import without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
     Insight,
+    Partition,
     ProfileEntry,
     ProfileField,
     UserProfile,
@@ -36,10 +36,143 @@ from agent.memory.profile import (
     bounded,
     tidy,
 )
-from agent.memory.secrets import has_secret, without_secrets
-from agent.memory.sensitive import asks_to_remember, is_sensitive
-from agent.memory.stated import StatedFact, stated_facts
+from agent.memory.scopes import scopes_of
+from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, without_secrets
+from agent.memory.writing import NewFact
 from agent.messages import Message, Role
+
+# --------------------------------------------------------------------------------------------------
+# Reading what a model answers as JSON: whatever is not as it should be is left out, and nothing raises. Pure.
+
+
+TRIES: Final = 20
+"""So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
+
+
+def list_in(answer: str, name: str) -> list[object] | None:
+    """The list of that name in the first JSON object that has one; models write words and fences around it."""
+    words = answer.rpartition("</think>")[2]
+    decoder, at = json.JSONDecoder(), words.find("{")
+    for _ in range(TRIES):
+        if at < 0:
+            break
+        try:
+            read: object = decoder.raw_decode(words, at)[0]
+        except (ValueError, RecursionError):
+            read = None
+        if isinstance(listed := object_in(read).get(name), list):
+            return cast("list[object]", listed)
+        at = words.find("{", at + 1)
+    return None
+
+
+def object_in(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def text_in(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def numbers_in(value: object, most: int) -> list[int]:
+    """Those of a list that count something from 1 to `most`, each once."""
+    given = cast("list[object]", value) if isinstance(value, list) else []
+    whole = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= most]
+    return list(dict.fromkeys(whole))
+
+
+# --------------------------------------------------------------------------------------------------
+# Facts that a person states in passing, as a model finds them in their messages. Pure.
+#
+# Rules
+#   A fact comes from one message, and says what that message says: some of its words stand there, and are neither
+#   denied nor asked there (`agent.memory.clauses`). What was said in a game of thought or as a draft stays in that
+#   scope and conversation, whatever the model says of it. No secrets; what is sensitive only if the person asked for
+#   it to be remembered.
+
+
+SOURCE: Final = "user"
+_ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedFact:
+    """`said` is the message that states it."""
+
+    key: str
+    value: str
+    said: Utterance
+    scope: Scope = Scope.GLOBAL
+    supersedes: tuple[str, ...] = ()
+    """Ids of facts that the model was shown, and says to hold no longer."""
+
+    def written(self, partition: Partition, authority: Authority) -> NewFact:
+        """As it is to be kept; the store names it."""
+        return NewFact(
+            id="",
+            key=self.key,
+            value=self.value,
+            source=SOURCE,
+            timestamp=self.said.time,
+            audience=partition.audience,
+            person=partition.person,
+            authority=authority,
+            supersedes=self.supersedes,
+            scope=self.scope,
+            scope_id=None if self.scope is Scope.GLOBAL else self.said.conversation,
+            source_message=self.said.id,
+        )
+
+
+def stated_facts(
+    found: Sequence[object], said: Sequence[Utterance], known: Sequence[Fact] = ()
+) -> tuple[StatedFact, ...]:
+    """What of a model's list can be kept; the oldest message first, so that a later one supersedes it. `known`: the
+    facts that it was shown, and names by number.
+    """
+    scopes = _scopes(said)
+    read = [fact for item in found if (fact := _fact(object_in(item), said, scopes, known)) is not None]
+    return tuple(sorted(read, key=lambda fact: (fact.said.time, fact.said.id)))
+
+
+def _fact(
+    item: Mapping[str, object], said: Sequence[Utterance], scopes: Mapping[int, Scope], known: Sequence[Fact]
+) -> StatedFact | None:
+    numbers = [1] if len(said) == 1 else numbers_in(item.get("from"), len(said))
+    key, value = tidy(text_in(item.get("key")), KEY_CHARS), tidy(text_in(item.get("value")))
+    if len(numbers) != 1 or not key or not value:
+        return None
+    source = said[numbers[0] - 1]
+    words = f"{key}: {value}"
+    secret = has_secret(words) or (is_sensitive(words) and not asks_to_remember(source.text))
+    if secret or not _says(source.text, value):
+        return None
+    named = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
+    scope = scopes[source.id] if named is Scope.GLOBAL else named
+    if otherwise(value, [source.text], supposing=scope in _ASSUMED):
+        return None
+    gone = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
+    return StatedFact(key, value, source, scope, gone)
+
+
+def _scopes(said: Sequence[Utterance]) -> dict[int, Scope]:
+    """In which scope each message was said; a task that interrupts another is no game."""
+    found: dict[int, Scope] = {}
+    for conversation in dict.fromkeys(one.conversation for one in said):
+        there = [one for one in said if one.conversation == conversation]
+        scopes = scopes_of([one.text for one in there])
+        found |= {
+            one.id: scope if scope in _ASSUMED else Scope.GLOBAL for one, scope in zip(there, scopes, strict=True)
+        }
+    return found
+
+
+def _says(text: str, value: str) -> bool:
+    """Is any word of the value in the text? In scripts without blanks a run of letters is looked for as it is."""
+    folded = text.casefold()
+    return any(word in folded for word in _WORD.findall(value.casefold()) if len(word) > 1 or word.isdigit())
+
 
 DEFAULT_CONFIDENCE: Final = 0.5
 
@@ -263,3 +396,52 @@ def _confidence(value: object) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:  # noqa: PLR0124 -- NaN is not itself
         return DEFAULT_CONFIDENCE
     return float(min(max(value, 0), 1))
+
+
+# --------------------------------------------------------------------------------------------------
+# What somebody says without saying anything: a greeting, thanks, praise, a row of emoji. Pure.
+#
+# Rules
+#   Learning from a message costs a call of a model, so it is not begun for words from which nothing can be learned.
+#   In doubt there is something: a message is small talk only if each of its words is in the list, and it is short.
+#   "yes" and "no" are not in it, because they may answer a question.
+
+
+MAX_CHARS: Final = 80
+"""Whoever greets in more says something with it."""
+
+_TEXT: Final = """
+hi hello hey hiya howdy yo greetings welcome there everyone everybody all folks again
+good morning afternoon evening night day weekend
+thanks thank you thx ty cheers very much so a lot many indeed for the your help
+great nice cool perfect awesome amazing excellent wonderful brilliant super wow lovely well done
+ok okay okey k fine alright sure got it understood
+bye goodbye cya see you later soon tomorrow take care
+lol haha hahaha hehe hmm oh ah
+how are doing what's whats up is going
+hallo moin servus guten morgen tag abend nacht danke vielen dank schön sehr bitte tschüss tschüs klasse prima toll gut
+hola buenos buenas días dias tardes noches gracias muchas adiós adios vale genial perfecto
+bonjour bonsoir salut merci beaucoup au revoir parfait
+ciao buongiorno buonasera grazie mille
+olá ola obrigado obrigada
+hoi bedankt dank je
+"""
+_WORDS: Final = frozenset(_TEXT.split())
+_CJK: Final = re.compile(
+    r"(?:你好|您好|大家好|早上好|晚上好|早安|晚安|谢谢|謝謝|多谢|感谢|再见|再見|拜拜|好的|您|你|啊|了"
+    r"|こんにちは|こんばんは|おはよう|ございます|ありがとう|どうも|さようなら|おやすみ|なさい|了解|です|안녕하세요|안녕|감사합니다)+"
+)
+_SPOKEN_WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether nothing at all can be learned from this."""
+    if len(text) > MAX_CHARS:
+        return False
+    words = _SPOKEN_WORD.findall(text.casefold().replace("’", "'"))
+    return all(word in _WORDS or _CJK.fullmatch(word) is not None for word in words)
+
+
+def may_teach(texts: Iterable[str]) -> bool:
+    """Whether one of these may say something of the person who wrote them."""
+    return not all(map(is_small_talk, texts))

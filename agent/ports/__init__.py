@@ -1,14 +1,32 @@
-"""What the agent needs from the world, as Protocols, one module for each part of it.
+"""What the agent needs from the world, as Protocols, one module for each part of it."""
 
-Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.providers`, `agent.tools`, `store`, `bot.app`
-(Clock), and by small fakes in `tests/fakes`. Every name is imported from here.
-"""
-
-from agent.ports.clock import Clock
-from agent.ports.hearing import Transcriber, Transcript
-from agent.ports.meaning import Embedder, Embeddings
-from agent.ports.membership import Membership
-from agent.ports.memory import (
+from agent.ports.models import (
+    CallOptions,
+    Capabilities,
+    Clock,
+    Embedder,
+    Embeddings,
+    Halt,
+    HandleKept,
+    KeepingProvider,
+    ModelChanged,
+    ModelSession,
+    Provider,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    ResumingProvider,
+    StopReason,
+    TokensArrived,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    ToolSpec,
+    Transcriber,
+    Transcript,
+    WarningProvider,
+)
+from agent.ports.storage import (
     Conversations,
     Facts,
     Forgetting,
@@ -20,26 +38,7 @@ from agent.ports.memory import (
     Summaries,
     WorkingSet,
 )
-from agent.ports.models import (
-    CallOptions,
-    Capabilities,
-    Halt,
-    HandleKept,
-    KeepingProvider,
-    ModelChanged,
-    Provider,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    ResumingProvider,
-    Session,
-    StopReason,
-    TokensArrived,
-    ToolSpec,
-    WarningProvider,
-)
-from agent.ports.tools import Tool, ToolContext, ToolOutput
-from agent.ports.work import Bell, Jobs, Ledger, Replies
+from agent.ports.work import Bell, Jobs, Ledger, Membership, Replies
 
 __all__ = [
     "Bell",
@@ -60,6 +59,7 @@ __all__ = [
     "Membership",
     "Memories",
     "ModelChanged",
+    "ModelSession",
     "Preferences",
     "Profiles",
     "Provider",
@@ -68,7 +68,6 @@ __all__ = [
     "Replies",
     "ResponseEnded",
     "ResumingProvider",
-    "Session",
     "Spending",
     "StopReason",
     "Summaries",

@@ -1,14 +1,17 @@
-"""The ports of models: what is asked, what comes back, and what a provider and its session offer.
-
-Above: `agent.loop`, `agent.session`. Implemented by: `agent.providers`.
-"""
+"""The ports of models: what is asked, what comes back, and what a provider and its session offer."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from agent.messages import Depth, JsonObject, Message, Native, Usage
+from agent.admission_terms import Authority
+from agent.memory.audience import Place
+from agent.memory.facts import Scope
+from agent.memory.marking import Superseded
+from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, Usage
+from agent.records import Embedded, Person, Unembedded
 
 
 class Halt(StrEnum):
@@ -79,7 +82,7 @@ class ResponseEnded:
 
     reason: StopReason
     usage: Usage | None = None
-    native: Native | None = None
+    native: NativeContent | None = None
     """What was written, in the vendor's own form, where a later request must give it back unchanged."""
 
 
@@ -125,7 +128,7 @@ class Provider(Protocol):
         ...
 
 
-class Session(Protocol):
+class ModelSession(Protocol):
     """One turn's exchange with a model. Its rounds send only what is new where the vendor keeps the rest (resume)."""
 
     async def send(self, messages: Sequence[Message]) -> None:
@@ -151,7 +154,7 @@ class Session(Protocol):
 class ResumingProvider(Protocol):
     """A provider whose vendor can keep the context behind a handle (capability `resume`)."""
 
-    def connect(self, options: CallOptions) -> Session:
+    def connect(self, options: CallOptions) -> ModelSession:
         """A new session; the connection is made when it is first needed."""
         ...
 
@@ -172,4 +175,131 @@ class KeepingProvider(Protocol):
 
     async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
         """Have the vendor delete these. Returns those that may still be there; never raises."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The port of time: the only place where the agent learns what time it is, and waits.
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The port of hearing: who turns speech into text.
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said, and what it took to write it down."""
+
+    text: str
+    call: ModelCall
+
+
+class Transcriber(Protocol):
+    async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
+        """`name` and `media_type` are the file's. Raises ProviderError."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The ports of meaning: who turns texts into vectors, and where those of messages are kept.
+
+
+class Embedder(Protocol):
+    @property
+    def name(self) -> str:
+        """The model, as "provider:name". Vectors of different models cannot be compared."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """A vector for each text, in their order. Raises ProviderError."""
+        ...
+
+
+class Embeddings(Protocol):
+    async def missing(self, model: str, limit: int) -> list[Unembedded]:
+        """The oldest messages that have no vector of this model yet."""
+        ...
+
+    async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep a vector for each message, in place of one of another model; none for what was changed meanwhile."""
+        ...
+
+    async def nameless(self, person: str, text: str) -> str:
+        """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The port of tools: what one offers, and on whose behalf it runs.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""
+
+    person: Person
+    place: Place
+    conversation: str
+    message: int
+    now: datetime
+    readable_groups: frozenset[str] = frozenset()
+    authority: Authority = Authority.EMPLOYEE
+    superseded: tuple[Superseded, ...] = ()
+    """What to mark in what is quoted: it holds no longer."""
+    assumed: Scope = Scope.GLOBAL
+    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought: what it says holds only there."""
+    own_words: tuple[str, ...] = ()
+    """What the person wrote in this conversation, the question among it: nothing else is kept as theirs."""
+    others_words: tuple[str, ...] = ()
+    """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
+    visible_from: int = 0
+    """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool says, and the ids of the stored messages that it quotes."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
+class Tool(Protocol):
+    """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str:
+        """One line, written for the model."""
+        ...
+
+    @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the arguments (type object)."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """True if running it twice does no harm: such a call may be repeated after a crash."""
+        ...
+
+    @property
+    def timeout_s(self) -> float: ...
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
+        """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""
         ...

@@ -1,16 +1,13 @@
-"""The ports of work: the durable lists of turns and of jobs, and the bell that wakes those who do it.
+"""The ports of work: the durable lists of turns and of jobs, and the bell that wakes those who do it."""
 
-Above: `bot.turns.worker`, `bot.jobs`. Implemented by: `store`, and by small fakes in `tests/fakes`.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.admission import Terms
+from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.memory.audience import Place
-from agent.records import Accepted, Answered, Claim, Claiming, Closing, Incoming, Job, Load, Verdict, Waiting
+from agent.records import Accepted, Answered, Claim, Claiming, Closing, Incoming, Job, Load, ReplyVerdict, Waiting
 
 
 class Ledger(Protocol):
@@ -139,14 +136,14 @@ class Replies(Protocol):
         """The finished reply of a turn; None if it shows none (any more)."""
         ...
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         """Keep what somebody thinks of a reply, in place of what they thought before; None takes it back.
 
         False if there is no such reply.
         """
         ...
 
-    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
         """How many people think so of replies, of what was judged since then."""
         ...
 
@@ -199,4 +196,20 @@ class Bell(Protocol):
 
     async def wait(self, timeout_s: float) -> None:
         """Until somebody rings or has rung since the last wait, or the time is over."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The port of membership: who can read which group place now, as the platform says.
+
+
+class Membership(Protocol):
+    """One platform's answer. It is asked anew each time: whoever asks remembers what was said, and for how long."""
+
+    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+        """For each of these group places (see `agent.memory.audience.GroupAudience`): can this person read it now?
+
+        A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
+        time.
+        """
         ...

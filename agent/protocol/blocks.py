@@ -1,7 +1,5 @@
 """One block, from behind its opening tag to its end. Pure.
 
-Above: `agent.protocol.parser`. Below: `agent.protocol.json_scan`, `agent.protocol.tags`, `agent.protocol.meaning`.
-
 Theory of operation. A block of JSON is followed by the scanner. `<execute>` is over with its JSON: what comes after it
 would be discarded anyway, so its calls can run before the closing tag has arrived. The other blocks are over with their
 closing tag. `<think>`, and every block whose JSON is wrong, is over with the first literal closing tag.
@@ -11,15 +9,219 @@ calls: `<execute>` at the start of a line ends every other block of JSON.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import assert_never
 
-from agent.events import CallsRejected, ProtocolEvent, Violation
-from agent.protocol.calls import NO_TAG
-from agent.protocol.grammar import Kind, ParserLimits
-from agent.protocol.json_scan import JsonScanner, Status
-from agent.protocol.meaning import Ending, read_body
+from agent.events import (
+    CallsArrived,
+    CallsRejected,
+    ProtocolEvent,
+    SummaryArrived,
+    ThoughtArrived,
+    Violation,
+    ViolationFound,
+    WorkspaceArrived,
+)
+from agent.messages import Json, ToolCall
+from agent.protocol.grammar import SUMMARY_FIELDS, WORKSPACE_FIELDS, BlockKind, ParserLimits
+from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable
 from agent.protocol.tags import BLANKS, MAYBE, NO_TAG_BEGINS, Tag, read_json_start, read_tag, skip_blanks
+from agent.state import Workspace
+
+# --------------------------------------------------------------------------------------------------
+# What an `<execute>` block asks for: JSON text in, calls or a reason out. Pure.
+#
+# Models write calls as their training has it. Each of these has one meaning and is read: an object instead of a list;
+# "arguments", "parameters" or "input" for "args"; no arguments at all; arguments as JSON in a string; the vendors'
+# wrapping {"type": "function", "function": {…}}. Anything that could be meant in two ways is refused.
+
+
+FORM = 'Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.'
+NO_CALLS = "The list of calls is empty. To answer the person, write the answer without <execute>."
+
+NO_TAG = "A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>."
+
+_NAME_KEYS = ("name", "tool", "tool_name", "function")
+_ARGS_KEYS = ("args", "arguments", "parameters", "input", "params")
+_LIST_KEYS = ("calls", "tool_calls")
+_IGNORED_KEYS = frozenset({"type", "id", "call_id", "index"})
+_MAX_NAME = 128
+
+
+class _NotCalls(ValueError):
+    pass
+
+
+def read_calls(body: str, limits: ParserLimits, *, whole: bool) -> CallsArrived | CallsRejected:
+    """The calls in `body`; `whole` if the model closed the block, so that nothing is missing at its end."""
+    reader = JsonReader(limits)
+    try:
+        values = _values(reader, body, whole=whole)
+    except Unreadable as error:
+        return CallsRejected(f"The JSON in <execute> cannot be read: {error}. {FORM}")
+    return _checked(values, limits, reader)
+
+
+def read_calls_of(calls: list[Json], limits: ParserLimits) -> CallsArrived | CallsRejected:
+    """The same for values that have been read already, each a call."""
+    return _checked([calls], limits, JsonReader(limits))
+
+
+def _checked(values: list[Json], limits: ParserLimits, reader: JsonReader) -> CallsArrived | CallsRejected:
+    try:
+        calls = tuple(_call(item, reader) for item in _items(values))
+    except _NotCalls as error:
+        return CallsRejected(f"<execute> does not hold calls: {error}. {FORM}")
+    if not calls:
+        return CallsRejected(NO_CALLS)
+    if len(calls) > limits.calls:
+        return CallsRejected(f"There are {len(calls)} calls in one block; at most {limits.calls} are allowed.")
+    return CallsArrived(calls)
+
+
+def _values(reader: JsonReader, body: str, *, whole: bool) -> list[Json]:
+    body = body.rstrip().rstrip("`~")
+    try:
+        return reader.read(body)
+    except Unreadable as strictly:
+        try:
+            return reader.read_mended(body, whole=whole)
+        except Unreadable:
+            raise strictly from None
+
+
+def _items(values: list[Json]) -> list[Json]:
+    if len(values) > 1:
+        return values
+    value = values[0]
+    if isinstance(value, dict) and len(value) == 1:
+        value = next((inner for key in _LIST_KEYS if isinstance(inner := value.get(key), list)), value)
+    return value if isinstance(value, list) else [value]
+
+
+def _call(item: Json, reader: JsonReader) -> ToolCall:
+    if not isinstance(item, dict):
+        raise _NotCalls("each call is an object")
+    if isinstance(wrapped := item.get("function"), dict) and not item.keys() - _IGNORED_KEYS - {"function"}:
+        item = wrapped
+    name_keys = [key for key in _NAME_KEYS if key in item]
+    if len(name_keys) != 1:
+        raise _NotCalls('each call has one "name"')
+    name = item[name_keys[0]]
+    if not isinstance(name, str) or not 0 < len(name.strip()) <= _MAX_NAME:
+        raise _NotCalls('"name" is the name of a tool')
+    args_keys = [key for key in _ARGS_KEYS if key in item]
+    if len(args_keys) > 1:
+        raise _NotCalls(f'"{args_keys[0]}" and "{args_keys[1]}" stand in one call')
+    if not args_keys and (other := item.keys() - _IGNORED_KEYS - set(_NAME_KEYS)):
+        raise _NotCalls(f'"{min(other)[:_MAX_NAME]}" stands beside "name"; put the arguments into "args"')
+    return ToolCall(name.strip(), _args(item[args_keys[0]] if args_keys else None, reader))
+
+
+def _args(value: Json, reader: JsonReader) -> dict[str, Json]:
+    if isinstance(value, str) and value.strip():
+        try:
+            value, *more = reader.read(value)
+        except Unreadable as error:
+            raise _NotCalls(f'"args" is a text that is not JSON ({error})') from error
+        if more:
+            raise _NotCalls('"args" holds several values')
+    if value is None or value in ("", []):
+        return {}
+    if not isinstance(value, dict):
+        raise _NotCalls('"args" is an object')
+    return value
+
+
+# --------------------------------------------------------------------------------------------------
+# What the body of a block says: text in, events out. Pure.
+
+
+class Ending(Enum):
+    """How a block ended."""
+
+    CLOSED = auto()
+    """By its closing tag, or with whole JSON."""
+    UNCLOSED = auto()
+    """By the end of the stream, or by the next block."""
+    TOO_LONG = auto()
+
+
+_INSECURE = re.compile(r"""["']?secure["']?\s*:\s*["']?(?:false|no|0)\b""", re.IGNORECASE | re.ASCII)
+_NO = (False, 0, "false", "no", "0")
+
+
+def read_body(kind: BlockKind, body: str, ending: Ending, limits: ParserLimits) -> list[ProtocolEvent]:
+    """The events of one block, its violations first."""
+    events: list[ProtocolEvent] = []
+    if ending is Ending.TOO_LONG:
+        events.append(ViolationFound(Violation.BLOCK_TOO_LONG, kind))
+    if ending is Ending.UNCLOSED:
+        events.append(ViolationFound(Violation.BLOCK_UNCLOSED, kind))
+    match kind:
+        case BlockKind.THINK:
+            return [*events, *([ThoughtArrived(body.strip())] if ending is Ending.CLOSED and body.strip() else [])]
+        case BlockKind.RESULTS:
+            return [*events, ViolationFound(Violation.RESULTS_FORGED)]
+        case BlockKind.WORKSPACE:
+            return events + _read_workspace(body, limits)
+        case BlockKind.SUMMARY:
+            return events + _read_summary(body, limits)
+        case BlockKind.EXECUTE if ending is Ending.TOO_LONG:
+            return [*events, CallsRejected(f"<execute> is longer than {limits.block} characters. {FORM}")]
+        case BlockKind.EXECUTE:
+            return [*events, read_calls(body, limits, whole=ending is Ending.CLOSED)]
+        case _:
+            assert_never(kind)
+
+
+def _read_object(body: str, limits: ParserLimits) -> dict[str, Json]:
+    """The first value, which must be an object. Raises Unreadable."""
+    reader = JsonReader(limits)
+    body = body.rstrip().rstrip("`~")
+    try:
+        values = reader.read(body)
+    except Unreadable:
+        values = reader.read_mended(body, whole=True)
+    if not isinstance(values[0], dict):
+        raise Unreadable("it is no object")
+    return values[0]
+
+
+def _read_workspace(body: str, limits: ParserLimits) -> list[ProtocolEvent]:
+    """Unreadable or not, `"secure": false` in it always counts."""
+    try:
+        read = _read_object(body, limits)
+    except Unreadable as error:
+        invalid = ViolationFound(Violation.WORKSPACE_INVALID, str(error))
+        nothing = WorkspaceArrived(Workspace(), secure=False, missing=frozenset(WORKSPACE_FIELDS))
+        return [invalid, *([nothing] if _INSECURE.search(body) else [])]
+    texts = _texts(read, WORKSPACE_FIELDS)
+    secure = read.get("secure", True)
+    secure = (secure.strip().lower() if isinstance(secure, str) else secure) not in _NO
+    events: list[ProtocolEvent] = []
+    missing = [name for name in WORKSPACE_FIELDS if name not in texts]
+    if missing:
+        events.append(ViolationFound(Violation.WORKSPACE_INVALID, f"no text for {', '.join(missing)}"))
+    if texts or not secure:
+        events.append(WorkspaceArrived(Workspace(**texts), secure, frozenset(missing)))
+    return events
+
+
+def _read_summary(body: str, limits: ParserLimits) -> list[ProtocolEvent]:
+    try:
+        texts = _texts(_read_object(body, limits), SUMMARY_FIELDS)
+    except Unreadable as error:
+        return [ViolationFound(Violation.SUMMARY_INVALID, str(error))]
+    update = {name: text for name, text in texts.items() if text.strip()}
+    return [SummaryArrived(update) if update else ViolationFound(Violation.SUMMARY_INVALID, "no known field")]
+
+
+def _texts(read: dict[str, Json], names: tuple[str, ...]) -> dict[str, str]:
+    return {name: text for name in names if isinstance(text := read.get(name), str)}
+
 
 _RECENT = 80
 """Characters kept to see whether a tag stands at the start of its line; a line is not indented deeper."""
@@ -27,7 +229,7 @@ _STOP = re.compile(rf"(?!{NO_TAG_BEGINS})<")
 _STOP_ON_TRIAL = re.compile(rf"(?!{NO_TAG_BEGINS})[<\n]")
 
 
-class Where(Enum):
+class BlockPlace(Enum):
     """Where the block opened. Only IN_PLACE is as it should be; elsewhere what follows decides whether it counts."""
 
     IN_PLACE = auto()
@@ -40,9 +242,9 @@ class Where(Enum):
 class Opening:
     """Where and how a block began. Its body begins at `begin`."""
 
-    kind: Kind
+    kind: BlockKind
     begin: int
-    where: Where = Where.IN_PLACE
+    where: BlockPlace = BlockPlace.IN_PLACE
     json: bool = True
     """The body begins with JSON."""
     fenced: bool = False
@@ -75,7 +277,7 @@ class Block:
         self._scanner = JsonScanner(
             max_depth=limits.depth,
             max_number=limits.number,
-            several=self.kind is Kind.EXECUTE and self._where is not Where.IN_LINE,
+            several=self.kind is BlockKind.EXECUTE and self._where is not BlockPlace.IN_LINE,
         )
         self._ending = Ending.UNCLOSED
         self._body: list[str] = []
@@ -101,7 +303,7 @@ class Block:
 
     @property
     def _is_call_in_line(self) -> bool:
-        return self.kind is Kind.EXECUTE and self._where is Where.IN_LINE
+        return self.kind is BlockKind.EXECUTE and self._where is BlockPlace.IN_LINE
 
     def pass_on(self, piece: str) -> list[ProtocolEvent] | None:
         """`feed`, for a printable piece that certainly neither ends nor breaks the block; None for any other."""
@@ -110,7 +312,7 @@ class Block:
         if self._phase is _Phase.JSON:
             passes = self._scanner.passes(piece)
         else:
-            passes = self._phase is _Phase.LITERAL and self.kind is Kind.THINK and "<" not in piece
+            passes = self._phase is _Phase.LITERAL and self.kind is BlockKind.THINK and "<" not in piece
         if not passes:
             return None
         self._size += len(piece)
@@ -159,8 +361,8 @@ class Block:
             return
         self._body.clear()
         self._ending = Ending.TOO_LONG
-        self._where = Where.IN_PLACE
-        self._phase = _Phase.OVER if self.kind is Kind.EXECUTE else _Phase.LITERAL
+        self._where = BlockPlace.IN_PLACE
+        self._phase = _Phase.OVER if self.kind is BlockKind.EXECUTE else _Phase.LITERAL
 
     def _read_json(self, text: str, position: int) -> int:
         room = self._limits.block + 1 - self._size
@@ -168,7 +370,7 @@ class Block:
         self._keep(text[position:end])
         if self._phase is _Phase.JSON and self._scanner.status is Status.DONE:
             self._phase = _Phase.TAIL
-            if self.kind is Kind.EXECUTE and self._where is Where.IN_PLACE:
+            if self.kind is BlockKind.EXECUTE and self._where is BlockPlace.IN_PLACE:
                 self._end(Ending.CLOSED)
         elif self._phase is _Phase.JSON and self._scanner.status is Status.FAILED:
             self._phase = _Phase.LITERAL
@@ -177,7 +379,7 @@ class Block:
 
     def _read_tail(self, text: str, position: int) -> int | None:
         start = skip_blanks(text, position, self._tail_blanks)
-        if self._where is not Where.IN_PLACE:
+        if self._where is not BlockPlace.IN_PLACE:
             start = min(start, position + self._tail_room)
             self._tail_room -= start - position
         if start > position:
@@ -188,14 +390,14 @@ class Block:
         if tag and tag.closing:
             self._end(Ending.CLOSED)
             return tag.end
-        if tag or self._where is not Where.IN_PLACE:
+        if tag or self._where is not BlockPlace.IN_PLACE:
             self._end(Ending.CLOSED if self._is_call_in_line else Ending.UNCLOSED)
         else:
             self._phase = _Phase.LITERAL
         return start
 
     def _read_literal(self, text: str, position: int) -> int | None:
-        stop = (_STOP if self._where is Where.IN_PLACE else _STOP_ON_TRIAL).search(text, position)
+        stop = (_STOP if self._where is BlockPlace.IN_PLACE else _STOP_ON_TRIAL).search(text, position)
         if stop is None or stop.start() > position:
             return self._keep_literal(text, position, stop.start() if stop else len(text))
         return self._read_literal_tag(text, position) if stop[0] == "<" else self._read_line_end(text, position)
@@ -219,7 +421,7 @@ class Block:
     def _read_line_end(self, text: str, position: int) -> int | None:
         """On trial, a block of broken JSON goes no further than its line, its paragraph or its fence."""
         start = skip_blanks(text, position + 1)
-        in_line, near = self._where is Where.IN_LINE, start - position <= self._limits.indent
+        in_line, near = self._where is BlockPlace.IN_LINE, start - position <= self._limits.indent
         if start == len(text) and near and not in_line:
             return None
         if in_line or (near and text[start] in "`~\n"):
@@ -229,16 +431,50 @@ class Block:
 
     def _may_end_at(self, tag: Tag) -> bool:
         return (
-            tag.kind is Kind.EXECUTE
+            tag.kind is BlockKind.EXECUTE
             and not tag.closing
-            and self.kind not in (Kind.THINK, Kind.EXECUTE)
+            and self.kind not in (BlockKind.THINK, BlockKind.EXECUTE)
             and self._recent.rstrip(BLANKS).endswith("\n")
         )
 
     def _keep_literal(self, text: str, start: int, end: int) -> int:
         piece = text[start:end]
-        if self.kind is not Kind.THINK:
+        if self.kind is not BlockKind.THINK:
             self._recent = (self._recent + piece)[-_RECENT:]
         if not self._scanner.complete and self._ending is not Ending.TOO_LONG:
             self._keep(piece)
         return end
+
+
+# --------------------------------------------------------------------------------------------------
+# Calls that stand in thoughts which were never closed. Pure.
+#
+# A model that forgets `</think>` still means the workspace and the calls that follow its thoughts, and with a stop
+# sequence they are the last that it wrote. Had the tag come later, they would have been mere thoughts; so this is only
+# asked when the stream has ended.
+
+
+_OPENING = re.compile(rf"^[{BLANKS}]*(?=<[{BLANKS}]*(?:workspace|execute)\b)", re.IGNORECASE | re.ASCII | re.MULTILINE)
+
+
+def read_forgotten_calls(thoughts: str, limits: ParserLimits, is_tool: Callable[[str], bool]) -> list[ProtocolEvent]:
+    """The thoughts, the workspace and the calls, if there are calls of tools that exist; else nothing."""
+    events: list[ProtocolEvent] = []
+    first, position = len(thoughts), 0
+    while found := _OPENING.search(thoughts, position):
+        tag = read_tag(thoughts, found.end(), limits)
+        begin = read_json_start(thoughts, tag.end, tag.kind, limits) if isinstance(tag, Tag) else None
+        if not isinstance(tag, Tag) or not isinstance(begin, int):
+            position = found.end() + 1
+            continue
+        first = min(first, found.start())
+        block = Block(Opening(tag.kind, begin), limits)
+        position = block.feed(thoughts, begin)
+        events += block.events() if block.is_over else block.end_of_stream()
+        if tag.kind is BlockKind.EXECUTE:
+            break
+    match events[-1:]:
+        case [CallsArrived(calls)] if all(is_tool(call.name) for call in calls):
+            return [ThoughtArrived(thoughts[:first].strip()), *events]
+        case _:
+            return []

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class BlockKind(StrEnum):
     """A kind of block, by the name of its tag."""
 
     THINK = "think"
@@ -14,13 +14,13 @@ class Kind(StrEnum):
     SUMMARY = "summary"
 
 
-TAG_NAMES = {kind.value: kind for kind in Kind} | {
-    "thinking": Kind.THINK,
-    "thought": Kind.THINK,
-    "tool_call": Kind.EXECUTE,
-    "tool_calls": Kind.EXECUTE,
-    "function_call": Kind.EXECUTE,
-    "tool_response": Kind.RESULTS,
+TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
+    "thinking": BlockKind.THINK,
+    "thought": BlockKind.THINK,
+    "tool_call": BlockKind.EXECUTE,
+    "tool_calls": BlockKind.EXECUTE,
+    "function_call": BlockKind.EXECUTE,
+    "tool_response": BlockKind.RESULTS,
 }
 """Every name that is read as a tag. Those that are not a kind's own are what models were trained on elsewhere."""
 

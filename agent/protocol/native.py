@@ -17,7 +17,7 @@ import regex
 
 from agent.events import CallsRejected, ProtocolEvent, ThoughtArrived, Violation, ViolationFound
 from agent.messages import Json
-from agent.protocol.calls import FORM, read_calls_of
+from agent.protocol.blocks import FORM, read_calls_of
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 from agent.protocol.tags import MAYBE, Maybe
@@ -184,7 +184,7 @@ def is_token(held: str) -> bool:
     return len(words) > len("<|") and words[0] == "<" and _TOKEN.fullmatch(words, partial=True) is not None
 
 
-class Native:
+class NativeBlock:
     """What stands behind an opening. Feed it until it `is_over`; then `events` tells what it said."""
 
     def __init__(self, opening: NativeOpening, limits: ParserLimits) -> None:

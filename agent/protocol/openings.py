@@ -1,20 +1,17 @@
 """What begins here? The decisions of the parser, one for each place where something can begin. Pure.
 
-Above: `agent.protocol.parser`, `agent.protocol.trial`. Below: `agent.protocol.tags`, `agent.protocol.fences`.
-
 Each answer is a value that the parser acts on, or MAYBE: the text ends before it is known.
 """
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TypeAlias
 
-from agent.events import Violation
-from agent.protocol.blocks import Opening, Where
-from agent.protocol.fences import read_fence, read_item_fence
-from agent.protocol.grammar import Kind, ParserLimits
+from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation
+from agent.protocol.blocks import BlockPlace, Opening
+from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.native import NativeOpening, read_native
-from agent.protocol.output import Gap
 from agent.protocol.tags import (
     BLANKS,
     MAYBE,
@@ -22,6 +19,9 @@ from agent.protocol.tags import (
     Tag,
     ends_line,
     read_call_in_words,
+    read_fence,
+    read_fence_end,
+    read_item_fence,
     read_json_after_prose,
     read_json_start,
     read_notes,
@@ -29,6 +29,101 @@ from agent.protocol.tags import (
     read_typical_json,
     skip_blanks,
 )
+
+# --------------------------------------------------------------------------------------------------
+# What a parser lets out: text in order with events, without the whitespace that a removed block leaves. Pure.
+#
+# Rules.
+# - A block that stood on lines of its own takes its last line break with it. Before the first visible text, blank lines
+#   that follow a block go too. Everywhere else the text is what the model wrote, character for character.
+# - After `<summary>` opened, nothing is visible any more: the reply is complete.
+
+
+class Gap(Enum):
+    """Where the text stands after something was removed from it."""
+
+    NONE = auto()
+    IN_LINE = auto()
+    """Behind it, in a line that had text before: blanks go."""
+    OWN_LINE = auto()
+    """Behind it, in a line of its own: blanks go, and the line break."""
+    NO_TEXT_YET = auto()
+    """On a later line, with nothing visible before: blank lines go."""
+
+
+class Output:
+    def __init__(self) -> None:
+        self.gap = Gap.NONE
+        self.visible = False
+        """Something that is not blank was said."""
+        self.last = ""
+        """The last piece that was said."""
+        self._events: list[ProtocolEvent] = []
+        self._text: list[str] = []
+        self._muted = False
+
+    def say(self, text: str) -> None:
+        """Text as the model wrote it."""
+        if not text:
+            return
+        self.last = text
+        self.gap = Gap.NONE
+        if self._muted:
+            return
+        self._text.append(text)
+        self.visible = self.visible or not text.isspace()
+
+    def pass_on(self, text: str) -> list[ProtocolEvent] | None:
+        """`say` and `take` in one, for printable text when nothing waits; None if there may be a tag in it."""
+        if "<" in text:
+            return None
+        if not text or self._muted:
+            self.last = text or self.last
+            return []
+        self.last = text
+        self.visible = self.visible or not text.isspace()
+        return [TextArrived(text)]
+
+    def say_line_start(self, blanks: str, text: str) -> None:
+        """The first text of a line, or behind a block, and the blanks before it."""
+        if self.gap in (Gap.IN_LINE, Gap.OWN_LINE):
+            blanks = ""
+        self.say(blanks + text)
+
+    def say_blank_line(self, blanks: str) -> None:
+        """Nothing but blanks stood between the last line break, or block, and this line break."""
+        match self.gap:
+            case Gap.NONE:
+                self.say(blanks + "\n")
+            case Gap.IN_LINE:
+                self.say("\n")
+            case Gap.OWN_LINE | Gap.NO_TEXT_YET:
+                self.gap = Gap.NONE if self.visible else Gap.NO_TEXT_YET
+
+    def emit(self, event: ProtocolEvent) -> None:
+        if self._text:
+            self._flush()
+        if isinstance(event, ReplyEnded):
+            if self._muted:
+                return
+            self._muted = True
+        self._events.append(event)
+
+    def take(self) -> list[ProtocolEvent]:
+        """Everything since the last time."""
+        if self._text:
+            self._flush()
+        events, self._events = self._events, []
+        return events
+
+    def _flush(self) -> None:
+        self._events.append(TextArrived("".join(self._text)))
+        self._text.clear()
+
+
+def ends_stream(event: ProtocolEvent) -> bool:
+    return isinstance(event, CallsArrived | CallsRejected)
+
 
 QUOTES = "`'\"“‘«"
 """Before a tag in the middle of a line: somebody writes about tags."""
@@ -41,27 +136,27 @@ class Text:
     """No block: say it up to `end`. `about` is the block that it writes about."""
 
     end: int
-    about: Kind | None = None
+    about: BlockKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
     """A tag without a block: it is not shown."""
 
-    kind: Kind
+    kind: BlockKind
     end: int
     gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class FenceFound:
     """A code fence whose line ends at `end`."""
 
     marker: str
     end: int
 
 
-Beginning: TypeAlias = Text | Orphan | Fence | Opening | NativeOpening
+Beginning: TypeAlias = Text | Orphan | FenceFound | Opening | NativeOpening
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +173,7 @@ class Openings:
         """As `is_tool`, but a name has to be known: out of place, any other one is an example."""
         return self.tool_names is not None and name in self.tool_names
 
-    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | Maybe:
         """At the first character of a line that is not blank, or behind a closing tag."""
         native = self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
         match text[start]:
@@ -89,14 +184,14 @@ class Openings:
             case "`" | "~":
                 return self._fence(text, start)
             case "[" | "{":
-                return self.fenced(text, start, Where.WITHOUT_TAG) or Text(start + 1)
+                return self.fenced(text, start, BlockPlace.WITHOUT_TAG) or Text(start + 1)
             case _:
                 fence = read_item_fence(text, start, self.limits)
                 if fence is MAYBE:
                     return MAYBE
-                return Fence(*fence) if isinstance(fence, tuple) else Text(start + 1)
+                return FenceFound(*fence) if isinstance(fence, tuple) else Text(start + 1)
 
-    def in_line(self, text: str, start: int, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+    def in_line(self, text: str, start: int, before: str, talked_about: AbstractSet[BlockKind]) -> Beginning | Maybe:
         """At a `<` in the middle of a line, behind the character `before`."""
         native = read_native(text, start, before, QUOTES, self.is_named_tool)
         if native is not None:
@@ -110,25 +205,25 @@ class Openings:
             return self._closing_in_line(text, tag, before, talked_about)
         if before in QUOTES:
             return Text(tag.end, tag.kind)
-        if tag.kind is Kind.THINK:
+        if tag.kind is BlockKind.THINK:
             return self._thoughts_in_line(text, tag)
         begin = read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if begin is None:
             return Text(tag.end, tag.kind)
         return MAYBE if begin is MAYBE else self._misplaced(text, tag, begin)
 
-    def fenced(self, text: str, start: int, where: Where, marker: str = "") -> Opening | Maybe | None:
+    def fenced(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | Maybe | None:
         """At the beginning of a fence, or of a line: a workspace, or calls with their tag or without."""
         tagged = text[start : start + 1] not in ("[", "{")
         if not tagged:
             if self.tool_names is None:
                 return None
-            tag = Tag(Kind.EXECUTE, closing=False, empty=False, end=start)
+            tag = Tag(BlockKind.EXECUTE, closing=False, empty=False, end=start)
         else:
             tag = read_tag(text, start, self.limits)
             if not isinstance(tag, Tag):
                 return tag
-            if tag.closing or tag.kind not in (Kind.WORKSPACE, Kind.EXECUTE):
+            if tag.closing or tag.kind not in (BlockKind.WORKSPACE, BlockKind.EXECUTE):
                 return None
         begin = read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if not isinstance(begin, int):
@@ -141,12 +236,12 @@ class Openings:
         """Calls as in `<execute>`, behind a token instead of a tag."""
         if not text.startswith(_MISTRAL, start):
             return None
-        begin = read_typical_json(text, start + len(_MISTRAL), Kind.EXECUTE, self.limits, self.is_named_tool)
+        begin = read_typical_json(text, start + len(_MISTRAL), BlockKind.EXECUTE, self.limits, self.is_named_tool)
         if not isinstance(begin, int):
             return begin
-        return Opening(Kind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
+        return Opening(BlockKind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
 
-    def _tag(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+    def _tag(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | Maybe:
         tag = read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
@@ -154,7 +249,7 @@ class Openings:
             return MAYBE
         if tag.closing:
             return Text(tag.end) if tag.kind in talked_about else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
-        if tag.kind is Kind.THINK:
+        if tag.kind is BlockKind.THINK:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, json=False)
         begin = read_json_start(text, tag.end, tag.kind, self.limits)
         if begin is None:
@@ -164,7 +259,7 @@ class Openings:
     def _tag_without_json(self, text: str, tag: Tag) -> Beginning | Maybe:
         if tag.empty:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
-        if tag.kind is Kind.RESULTS:
+        if tag.kind is BlockKind.RESULTS:
             return Opening(tag.kind, tag.end, json=False)
         inside = skip_blanks(text, tag.end, BLANKS + "\n")
         end = read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
@@ -172,7 +267,7 @@ class Openings:
             return MAYBE
         if end and end.closing and end.kind is tag.kind:
             return Orphan(tag.kind, end.end, Gap.OWN_LINE)
-        if tag.kind is Kind.EXECUTE:
+        if tag.kind is BlockKind.EXECUTE:
             begin = read_json_after_prose(text, tag.end, self.limits, self.is_tool)
             if isinstance(begin, int):
                 return self._misplaced(text, tag, begin)
@@ -180,7 +275,7 @@ class Openings:
             if words is True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
             return MAYBE if MAYBE in (begin, words) else Text(tag.end, tag.kind)
-        if tag.kind is Kind.WORKSPACE:
+        if tag.kind is BlockKind.WORKSPACE:
             notes = read_notes(text, tag.end, self.limits)
             if notes is not False:
                 return MAYBE if notes is MAYBE else Opening(tag.kind, tag.end, json=False)
@@ -188,7 +283,7 @@ class Openings:
 
     def _misplaced(self, text: str, tag: Tag, begin: int) -> Opening:
         fenced = _is_fenced(text, tag, begin)
-        return Opening(tag.kind, begin, Where.IN_LINE, fenced=fenced, violation=Violation.TAG_MISPLACED)
+        return Opening(tag.kind, begin, BlockPlace.IN_LINE, fenced=fenced, violation=Violation.TAG_MISPLACED)
 
     def _fence(self, text: str, start: int) -> Beginning | Maybe:
         fence = read_fence(text, start, self.limits)
@@ -199,14 +294,16 @@ class Openings:
         marker, end = fence
         inside = skip_blanks(text, end, BLANKS + "\n")
         if inside - end >= self.limits.gap:
-            return Fence(marker, end)
+            return FenceFound(marker, end)
         if inside == len(text):
             return MAYBE
-        return self.fenced(text, inside, Where.IN_FENCE, marker) or Fence(marker, end)
+        return self.fenced(text, inside, BlockPlace.IN_FENCE, marker) or FenceFound(marker, end)
 
-    def _closing_in_line(self, text: str, tag: Tag, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+    def _closing_in_line(
+        self, text: str, tag: Tag, before: str, talked_about: AbstractSet[BlockKind]
+    ) -> Beginning | Maybe:
         """`</think>` that touches the words before it, or ends its line, was meant as one."""
-        if tag.kind is not Kind.THINK or tag.kind in talked_about or before in QUOTES:
+        if tag.kind is not BlockKind.THINK or tag.kind in talked_about or before in QUOTES:
             return Text(tag.end)
         meant = before not in BLANKS or ends_line(text, tag.end, self.limits)
         if meant is MAYBE:
@@ -226,3 +323,115 @@ class Openings:
 
 def _is_fenced(text: str, tag: Tag, begin: int) -> bool:
     return any(character in "`~" for character in text[tag.end : begin])
+
+
+# --------------------------------------------------------------------------------------------------
+# Blocks out of place: calls, or talk about calls? Pure.
+#
+# Weak models write their calls in the middle of a line, in a fence, or without a tag. People ask how a call looks,
+# and models show it to them in just these ways. The characters are the same; what tells them apart is what they name
+# and what follows. So both readings are kept, the events and the raw text, until one of them is certain:
+#
+# - It can only be meant if it begins as our blocks do, and a call with the name of a tool that exists. (Models are
+#   taught to use invented names in examples.) Anything else is text at once, and nothing is held back for it.
+# - In a line, calls are meant if the stream ends after them, or another tag follows. Talk goes on, if only on the next
+#   line. Any other block in a line is meant if its line ends with it.
+# - In a fence that holds nothing else, it is meant if the stream ends after it, or another tag follows. An example is
+#   followed by words. A fenced workspace alone is also meant if the reply has not begun.
+# - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: words of
+#   other people, made unable to open a block, could still be repeated as such. The model is asked to write them as
+#   calls.
+
+
+class MisplacedVerdict(Enum):
+    WAIT = auto()
+    """More text is needed."""
+    GO_ON = auto()
+    OPEN = auto()
+    """One more block begins."""
+    MEANT = auto()
+    TALK = auto()
+
+
+class _TrialPhase(Enum):
+    IN_LINE = auto()
+    IN_FENCE = auto()
+    BEHIND = auto()
+
+
+class Trial:
+    """Between its blocks, `read` tells how it goes on. `raw` grows with what is read, `events` with what that says."""
+
+    def __init__(self, opening: Opening, raw: str, openings: Openings) -> None:
+        self.where = opening.where
+        self.raw = [raw]
+        self.events: list[ProtocolEvent] = []
+        self.opening: Opening | None = None
+        """What begins, after OPEN."""
+        self._marker = opening.marker
+        self._openings = openings
+        self._limits = openings.limits
+        self._room = openings.limits.gap
+        """Blanks that may still stand between the blocks, and behind them."""
+        self._phase = {BlockPlace.IN_LINE: _TrialPhase.IN_LINE, BlockPlace.IN_FENCE: _TrialPhase.IN_FENCE}.get(
+            self.where, _TrialPhase.BEHIND
+        )
+
+    @property
+    def open_fence(self) -> str:
+        """The marker of the fence that is open now, "" if there is none."""
+        return self._marker if self._phase is _TrialPhase.IN_FENCE else ""
+
+    @property
+    def _has_calls(self) -> bool:
+        return any(ends_stream(event) for event in self.events)
+
+    def read(self, text: str, position: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
+        """How it goes on at `text[position]`, and the position up to which the text is used."""
+        in_line = self._phase is _TrialPhase.IN_LINE and not self._has_calls
+        start = skip_blanks(text, position, BLANKS if in_line else BLANKS + "\n")
+        start = min(start, position + self._room)
+        if start > position:
+            self._room -= start - position
+            return MisplacedVerdict.GO_ON, start
+        match self._phase:
+            case _TrialPhase.IN_LINE:
+                return self._in_line(text, start), start
+            case _TrialPhase.IN_FENCE:
+                return self._in_fence(text, start)
+            case _TrialPhase.BEHIND:
+                return self._behind(text, start, reply_begun=reply_begun)
+
+    def _in_line(self, text: str, start: int) -> MisplacedVerdict:
+        tag = read_tag(text, start, self._limits)
+        if tag is MAYBE:
+            return MisplacedVerdict.WAIT
+        return MisplacedVerdict.MEANT if tag or text[start] == "\n" else MisplacedVerdict.TALK
+
+    def _in_fence(self, text: str, start: int) -> tuple[MisplacedVerdict, int]:
+        self.opening = None
+        end = read_fence_end(text, start, self._marker, self._limits) if text[start] == self._marker[0] else None
+        opening = self._openings.fenced(text, start, BlockPlace.IN_FENCE, self._marker)
+        if end is MAYBE or opening is MAYBE:
+            return MisplacedVerdict.WAIT, start
+        if end is not None:
+            self._phase = _TrialPhase.BEHIND
+            return MisplacedVerdict.GO_ON, end
+        self.opening = opening
+        return (MisplacedVerdict.OPEN, opening.begin) if opening else (MisplacedVerdict.TALK, start)
+
+    def _behind(self, text: str, start: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
+        tag = read_tag(text, start, self._limits)
+        if tag is MAYBE:
+            return MisplacedVerdict.WAIT, start
+        has_calls = self._has_calls
+        if tag or not (has_calls or reply_begun):
+            return MisplacedVerdict.MEANT, start
+        fence = read_fence(text, start, self._limits) if not has_calls else None
+        if fence is MAYBE:
+            return MisplacedVerdict.WAIT, start
+        if fence:
+            self._marker, end = fence
+            self._phase = _TrialPhase.IN_FENCE
+            return MisplacedVerdict.GO_ON, end
+        return MisplacedVerdict.TALK, start

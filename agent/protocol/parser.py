@@ -1,14 +1,12 @@
 """Reading what a model writes: text in, events out, however the text is cut. Pure.
 
-Above: `agent.loop`. Below: `agent.protocol.openings`, `.blocks`, `.trial`, `.output`.
-
 Theory of operation. The parser is always in one of six places:
 
     LINE_START   at the start of a line, or behind a closing tag: a block or a fence may begin
     TEXT         in the middle of a line
     FENCE        in a code fence: everything is text until it ends
     BLOCK        behind an opening tag: nothing is shown until the block is over
-    TRIAL        behind a block that stands where none may (see `agent.protocol.trial`)
+    TRIAL        behind a block that stands where none may (see `agent.protocol.openings`)
     NATIVE       in a call or thoughts in a language of the model's own (see `agent.protocol.native`)
 
 Each step looks at the text from one position on and either uses some of it or says that it needs more; then the rest is
@@ -25,7 +23,7 @@ Rules that are ours to choose, where the protocol leaves them open.
 - Behind `<summary>` no text is visible, but calls still count. A summary before the first word of the answer hides none
   of it: the model has written them in the wrong order.
 - A tag that the end of the stream cuts off is not shown at the start of a line. In the middle of one it is text.
-- Unclosed thoughts stay private; calls in them count if the stream ends there (see `agent.protocol.thoughts`).
+- Unclosed thoughts stay private; calls in them count if the stream ends there (see `agent.protocol.blocks`).
 """
 
 import re
@@ -34,16 +32,23 @@ from enum import Enum, auto
 from typing import assert_never
 
 from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
-from agent.protocol.blocks import Block, Opening, Where
-from agent.protocol.fences import OpenFence
-from agent.protocol.grammar import Kind, ParserLimits
+from agent.protocol.blocks import Block, BlockPlace, Opening, read_forgotten_calls
+from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.json_text import SaneStream
-from agent.protocol.native import Form, Native, NativeOpening, is_token
-from agent.protocol.openings import Beginning, Fence, Openings, Orphan, Text
-from agent.protocol.output import Gap, Output, ends_stream
-from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, is_cut_tag, skip_blanks
-from agent.protocol.thoughts import read_forgotten_calls
-from agent.protocol.trial import Trial, Verdict
+from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token
+from agent.protocol.openings import (
+    Beginning,
+    FenceFound,
+    Gap,
+    MisplacedVerdict,
+    Openings,
+    Orphan,
+    Output,
+    Text,
+    Trial,
+    ends_stream,
+)
+from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, OpenFence, is_cut_tag, skip_blanks
 
 _BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")
 """With any other character, a line is just text."""
@@ -79,10 +84,10 @@ class Parser:
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
         """Where most pieces of most streams can go at once. It answers None if this one cannot."""
         self._fence = OpenFence("```", limits)
-        self._block = Block(Opening(Kind.THINK, 0), limits)
+        self._block = Block(Opening(BlockKind.THINK, 0), limits)
         self._trial: Trial | None = None
-        self._native: Native | None = None
-        self._talked_about: set[Kind] = set()
+        self._native: NativeBlock | None = None
+        self._talked_about: set[BlockKind] = set()
         """Blocks whose opening tag was text; so is then their closing tag."""
         self._halted = False
 
@@ -184,7 +189,7 @@ class Parser:
                 self._output.gap = gap
                 self._mode = _Mode.LINE_START
                 return end
-            case Fence(marker, end):
+            case FenceFound(marker, end):
                 self._say(text, position, end)
                 self._fence = OpenFence(marker, self._limits)
                 self._mode = _Mode.FENCE
@@ -194,11 +199,11 @@ class Parser:
                     self._output.gap = Gap.OWN_LINE if self._mode is _Mode.LINE_START else Gap.IN_LINE
                     self._mode = _Mode.LINE_START
                 else:
-                    self._native = Native(beginning, self._limits)
+                    self._native = NativeBlock(beginning, self._limits)
                     self._mode = _Mode.NATIVE
                 return end
             case Opening():
-                if beginning.where is not Where.IN_PLACE:
+                if beginning.where is not BlockPlace.IN_PLACE:
                     self._trial = Trial(beginning, text[position : beginning.begin], self._openings)
                 if beginning.violation:
                     self._emit(ViolationFound(beginning.violation, beginning.kind))
@@ -223,7 +228,7 @@ class Parser:
     def _open(self, opening: Opening) -> int:
         self._block = Block(opening, self._limits)
         self._mode = _Mode.BLOCK
-        if opening.kind is Kind.SUMMARY and self._output.visible:
+        if opening.kind is BlockKind.SUMMARY and self._output.visible:
             self._emit(ReplyEnded())
         return opening.begin
 
@@ -270,13 +275,13 @@ class Parser:
             return position
         verdict, used = trial.read(text, position, reply_begun=self._output.visible)
         match verdict:
-            case Verdict.WAIT:
+            case MisplacedVerdict.WAIT:
                 return None
-            case Verdict.GO_ON:
+            case MisplacedVerdict.GO_ON:
                 pass
-            case Verdict.OPEN if trial.opening:
+            case MisplacedVerdict.OPEN if trial.opening:
                 self._open(trial.opening)
-            case Verdict.MEANT:
+            case MisplacedVerdict.MEANT:
                 self._commit(trial)
             case _:
                 self._release(trial)
@@ -288,7 +293,7 @@ class Parser:
         self._mode = _Mode.LINE_START
         for event in trial.events:
             self._emit(event)
-        self._output.gap = Gap.IN_LINE if trial.where is Where.IN_LINE else Gap.OWN_LINE
+        self._output.gap = Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else Gap.OWN_LINE
 
     def _release(self, trial: Trial) -> None:
         """They were text."""
@@ -327,6 +332,6 @@ class Parser:
 
     def _end_of_block(self) -> list[ProtocolEvent]:
         events = self._block.end_of_stream()
-        if self._block.kind is Kind.THINK:
+        if self._block.kind is BlockKind.THINK:
             events += read_forgotten_calls(self._block.body, self._limits, self._openings.is_tool)
         return events

@@ -1,8 +1,5 @@
 """Recognising tags at one position of a stream whose end may still be missing. Pure.
 
-Above: `agent.protocol.parser`, `agent.protocol.trial`, `agent.protocol.blocks`, `agent.protocol.render`.
-Below: `agent.protocol.grammar`.
-
 Each function answers in three ways: what was found, None (it cannot be one, whatever comes), or MAYBE (the text ends
 before that is known). MAYBE is only answered within a limit, so that little is ever held back.
 """
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from agent.protocol.grammar import SUMMARY_FIELDS, TAG_NAMES, WORKSPACE_FIELDS, Kind, ParserLimits
+from agent.protocol.grammar import SUMMARY_FIELDS, TAG_NAMES, WORKSPACE_FIELDS, BlockKind, ParserLimits
 
 BLANKS: Final = " \t\r\f\v\u00a0\u200b\u200c\u200d\u2060\u3000\ufeff"
 """What may stand before and inside a tag on its line: spaces, zero-width characters, a byte order mark."""
@@ -31,7 +28,7 @@ MAYBE: Final = _Undecided.MAYBE
 class Tag:
     """`end` is the position after its `>`. `empty` is how XML writes a block without content: `<execute/>`."""
 
-    kind: Kind
+    kind: BlockKind
     closing: bool
     empty: bool
     end: int
@@ -67,10 +64,10 @@ _FIRST_KEY = re.compile(r"""([\[{\s]*["'“]?)(\w*)""")
 _COLON = re.compile(r"""["'”]?\s*(:|\Z)""")
 _FIRST_NAME = re.compile(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
 _FIRST_KEYS = {
-    Kind.EXECUTE: ("name", "tool", "tool_name", "function", "type"),
-    Kind.RESULTS: ("name", "status", "content", "tool"),
-    Kind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
-    Kind.SUMMARY: SUMMARY_FIELDS,
+    BlockKind.EXECUTE: ("name", "tool", "tool_name", "function", "type"),
+    BlockKind.RESULTS: ("name", "status", "content", "tool"),
+    BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
+    BlockKind.SUMMARY: SUMMARY_FIELDS,
 }
 _CUT_LETTERS = 2
 """Of a tag's name: one letter is as likely the end of "a <b"."""
@@ -118,18 +115,18 @@ def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
     return None
 
 
-def read_json_start(text: str, start: int, kind: Kind, limits: ParserLimits) -> int | Maybe | None:
+def read_json_start(text: str, start: int, kind: BlockKind, limits: ParserLimits) -> int | Maybe | None:
     """Where the JSON of a block begins whose opening tag ends at `start`; a fence may stand before it."""
     found = _JSON.match(text, start, start + limits.gap)
     if found:
-        return found.start(1) if found[1] == "{" or kind in (Kind.EXECUTE, Kind.RESULTS) else None
+        return found.start(1) if found[1] == "{" or kind in (BlockKind.EXECUTE, BlockKind.RESULTS) else None
     if len(text) - start < limits.gap and _JSON_BEGUN.match(text, start):
         return MAYBE
     return None
 
 
 def read_typical_json(
-    text: str, start: int, kind: Kind, limits: ParserLimits, is_tool: Callable[[str], bool]
+    text: str, start: int, kind: BlockKind, limits: ParserLimits, is_tool: Callable[[str], bool]
 ) -> int | Maybe | None:
     """As `read_json_start`, but only JSON that begins as this kind does: calls, with the name of a tool that exists."""
     begin = read_json_start(text, start, kind, limits)
@@ -146,7 +143,7 @@ def read_typical_json(
         return None
     if not colon[1]:
         return MAYBE if len(text) < end else None
-    if kind is not Kind.EXECUTE:
+    if kind is not BlockKind.EXECUTE:
         return begin
     name = _FIRST_NAME.search(text, begin, end)
     if name:
@@ -160,7 +157,7 @@ def read_json_after_prose(
     """As `read_typical_json` for calls, behind a few words between the tag and the JSON."""
     found = _PROSE.match(text, start, start + limits.gap)
     if found:
-        return read_typical_json(text, found.end(), Kind.EXECUTE, limits, is_tool)
+        return read_typical_json(text, found.end(), BlockKind.EXECUTE, limits, is_tool)
     return MAYBE if len(text) - start < limits.gap and _PROSE_BEGUN.match(text, start) else None
 
 
@@ -197,5 +194,97 @@ def is_cut_tag(held: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
     tag = read_tag(cut, 0, limits)
     if isinstance(tag, Tag):
         rest = cut[tag.end :].lstrip(BLANKS + "\n`~")
-        return rest.startswith(("[", "{")) or (at_line_start and not rest and tag.kind is not Kind.SUMMARY)
+        return rest.startswith(("[", "{")) or (at_line_start and not rest and tag.kind is not BlockKind.SUMMARY)
     return tag is MAYBE and at_line_start and len(cut.lstrip("</" + BLANKS)) >= _CUT_LETTERS
+
+
+# --------------------------------------------------------------------------------------------------
+# Code fences: in them, tags are text. Pure.
+#
+# As in CommonMark, a fence is three or more backticks or tildes at the start of a line; it ends with a line of at least
+# as many of them. Unlike there, it may be indented as deep as one likes: models write fences inside lists.
+
+
+_OPENING = re.compile(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
+_OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
+_CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
+_ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++"
+_ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
+_ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
+
+
+def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """As `read_fence`, for the fence that opens a list's item ("- ```sh") which begins at `start`."""
+    found = _ITEMS.match(text, start, start + limits.indent)
+    if found:
+        return read_fence(text, found.end(), limits)
+    return MAYBE if len(text) - start < limits.indent and _ITEMS_BEGUN.match(text, start) else None
+
+
+def read_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """The fence whose line begins at `start`: its marker, and the position after its line break."""
+    found = _OPENING.match(text, start, start + limits.fence)
+    if found:
+        return found[1] or found[2], found.end()
+    if len(text) - start < limits.fence and _OPENING_BEGUN.match(text, start):
+        return MAYBE
+    return None
+
+
+def read_fence_end(text: str, start: int, marker: str, limits: ParserLimits) -> int | Maybe | None:
+    """The position after the line that ends the fence, if its backticks or tildes begin at `start`."""
+    end = start
+    while text[end : end + 1] == marker[0]:
+        end += 1
+    end = skip_blanks(text, end)
+    if end - start >= limits.fence:
+        return None
+    if end == len(text):
+        return MAYBE
+    return end + 1 if text[end] == "\n" and text.startswith(marker, start) else None
+
+
+def unclosed_fence(text: str) -> str | None:
+    """The marker of the fence in which this text ends, if it ends in one."""
+    limits = ParserLimits()
+    fence: OpenFence | None = None
+    for line in text.rstrip("\n").split("\n"):
+        if fence is None:
+            start = skip_blanks(line, 0)
+            read = read_item_fence(f"{line}\n", start, limits) or read_fence(f"{line}\n", start, limits)
+            fence = OpenFence(read[0], limits) if isinstance(read, tuple) else None
+        else:
+            fence.feed(f"{line}\n", 0)
+            fence = None if fence.closed else fence
+    return fence.marker if fence else None
+
+
+class OpenFence:
+    """Everything in it is text, which is said at once; only its end has to be noticed.
+
+    `line` in the constructor: what stands in its last line already.
+    """
+
+    def __init__(self, marker: str, limits: ParserLimits, line: str = "") -> None:
+        self.marker = marker
+        self.closed = False
+        self._limits = limits
+        self.line: str | None = ""
+        """What stands in its last line, as long as that may still end the fence."""
+        self._note(line)
+
+    def feed(self, text: str, start: int) -> int:
+        """The position after the next line break, or after the text."""
+        line_break = text.find("\n", start)
+        end = line_break if line_break >= 0 else len(text)
+        self._note(text[start:end])
+        if line_break < 0:
+            return end
+        self.closed = self.line is not None and self.line.strip(BLANKS).startswith(self.marker)
+        self.line = ""
+        return line_break + 1
+
+    def _note(self, piece: str) -> None:
+        if self.line is not None and piece:
+            line = self.line + piece
+            self.line = line if len(line) <= self._limits.fence and _CLOSING_BEGUN.fullmatch(line) else None

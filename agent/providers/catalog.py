@@ -1,7 +1,4 @@
-"""The services, by name: where they are, what they speak, and what a person must set. Pure.
-
-Above: `bot.models.chosen`, `agent.providers.replay`, `agent.providers.faults`. Below: nothing.
-"""
+"""The services, by name: where they are, what they speak, and what a person must set. Pure."""
 
 import ipaddress
 import re

@@ -1,21 +1,19 @@
 """What a wire module offers to the transports: requests out, vendor events in. Protocols and values; pure.
 
-Above: the `wire_…` modules implement it, `replay` and the sessions use it. Below: `agent.ports`, `faults`.
-
 A dialect is a frozen value: one wire protocol, for one model. A reader is made anew for each answer.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from agent.messages import Message
+from agent.messages import Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
 from agent.providers.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One HTTP request: `path` follows the endpoint's base address; `headers` are without the key's."""
 
     path: str
@@ -26,7 +24,7 @@ class Request:
 ReaderEvent: TypeAlias = ProviderEvent | Fault
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Reads one answer: `receive` each event's data, then `close` once."""
 
     @property
@@ -68,12 +66,97 @@ class Dialect(Protocol):
         """The headers that carry the key."""
         ...
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The request for a streamed answer to `messages`."""
         ...
 
-    def reader(self) -> Reader: ...
+    def reader(self) -> AnswerReader: ...
 
     def without(self, fault: Fault) -> "Dialect | None":
         """The same dialect without the field that the service has just refused by name; None if there is none."""
         ...
+
+
+# --------------------------------------------------------------------------------------------------
+# Two dialects for a service of which only the second is certain. Pure.
+
+
+ABSENT = frozenset({404, 405, 501})
+"""How a server says that it does not have what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackDialect:
+    """Speaks `first` until the service turns out not to have it; from then on `second`."""
+
+    first: Dialect
+    second: Dialect
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.first.capabilities
+
+    def authorisation(self, key: str) -> Mapping[str, str]:
+        return self.first.authorisation(key)
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
+        return self.first.request(messages, options)
+
+    def reader(self) -> AnswerReader:
+        return self.first.reader()
+
+    def without(self, fault: Fault) -> Dialect | None:
+        if fault.status in ABSENT and not fault.model_unknown:
+            return self.second
+        simpler = self.first.without(fault)
+        return replace(self, first=simpler) if simpler else None
+
+
+# --------------------------------------------------------------------------------------------------
+# What a vendor already has of a conversation, and what is new: the bookkeeping of resume mode. Pure.
+#
+# Theory of operation. Each round of a turn sends a context that begins with the last one, goes on with the answer to
+# it, and ends with something new. If the vendor has kept that answer under a handle, the new end is all it needs:
+#
+#     sent last      [a b c]            answered as N, kept under H
+#     to be sent     [a b c N d]   →    d, after H
+#     anything else  [a b x …]     →    all of it, and a new chain begins
+#
+# A chain is an optimisation that may be thrown away at any time: `Chain()` is one that nobody has answered yet.
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """One request: `new` are the messages to send.
+
+    With a `parent`, the vendor has all before them under this handle, `answering` as its own last words. Without one,
+    they are the whole context.
+    """
+
+    new: tuple[Message, ...]
+    parent: str = ""
+    answering: NativeContent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeChain:
+    """What the vendor has: the messages that it was sent, and its answer to them."""
+
+    sent: tuple[Message, ...] = ()
+    handle: str = ""
+    answer: NativeContent | None = None
+
+    def link(self, messages: Sequence[Message]) -> ChainLink:
+        """How to ask for the answer to `messages`."""
+        whole, known = tuple(messages), len(self.sent)
+        if not self.handle or whole[:known] != self.sent or len(whole) < known + 2:
+            return ChainLink(whole)
+        answer = whole[known]
+        if answer.role is not Role.ASSISTANT or answer.native is None or answer.native != self.answer:
+            return ChainLink(whole)
+        return ChainLink(whole[known + 1 :], self.handle, self.answer)
+
+
+def answered(messages: Sequence[Message], handle: str, answer: NativeContent | None) -> ResumeChain:
+    """The chain after the vendor has answered `messages`; an answer without a handle cannot be built on."""
+    return ResumeChain(tuple(messages), handle, answer) if handle and answer else ResumeChain()

@@ -1,7 +1,5 @@
 """A row of models: when the first cannot answer, the next one does, and says so.
 
-Above: `bot.models.switch`. Below: the Provider and Session ports, `agent.session`.
-
 Rules.
 - Only before the first event: an answer that has begun is never begun anew by another model.
 - Within a turn the model that answered goes on: its vendor knows the earlier rounds.
@@ -15,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from agent.errors import ProviderError, ProviderUnavailable, StreamBroken
+from agent.loop import one_round, open_session
 from agent.messages import Message
 from agent.ports import (
     CallOptions,
@@ -22,11 +21,10 @@ from agent.ports import (
     Clock,
     HandleKept,
     ModelChanged,
+    ModelSession,
     Provider,
     ProviderEvent,
-    Session,
 )
-from agent.session import one_round, open_session
 
 REST_S = 60.0
 """How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best."""
@@ -83,7 +81,7 @@ class FallbackSession:
         self._row = row
         self._options = options
         self._messages: Sequence[Message] = ()
-        self._current: Session | None = None
+        self._current: ModelSession | None = None
 
     async def send(self, messages: Sequence[Message]) -> None:
         self._messages = messages
@@ -123,7 +121,7 @@ class FallbackSession:
         return () if self._current is None else await self._current.close()
 
 
-async def _asked(session: Session, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+async def _asked(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
     """Send and receive as one, so that a failure of either is met in one place."""
     await session.send(messages)
     async with aclosing(session.receive()) as events:

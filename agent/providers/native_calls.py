@@ -21,7 +21,7 @@ from agent.messages import Json, JsonObject, Message, Role
 from agent.ports import ToolSpec
 from agent.protocol.grammar import LESSON, teach_native
 from agent.protocol.render import neutralise
-from agent.providers.reading import as_list, as_object, as_text
+from agent.providers.wire import as_list, as_object, as_text
 
 MAX_CALLS = 32
 """As many as the parser takes; a server that begins more is broken."""

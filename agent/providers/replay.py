@@ -1,8 +1,5 @@
 """A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
 
-Above: `bot.models.chosen`. Below: a `dialect` (what is said), `http`, `sse` and `waiting` (how it travels), `retry`,
-`faults`.
-
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
 provider lives), without what it refuses of the messages (`plainer`), or after a wait that `retry` decides. A connection
@@ -12,13 +9,14 @@ the connection then loses nothing.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from agent.errors import ProviderError
-from agent.messages import Message, Usage
+from agent.messages import Message, Usage, estimate_tokens
 from agent.ports import (
     CallOptions,
     Capabilities,
@@ -30,18 +28,77 @@ from agent.ports import (
     TokensArrived,
 )
 from agent.providers.catalog import Endpoint
-from agent.providers.dialect import Dialect, Reader, Request
-from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
-from agent.providers.http import Http, Reply, TransportError, Unreachable
-from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
-from agent.providers.sse import event_data
-from agent.providers.waiting import Watch
-from agent.providers.writing import described
-from agent.tokens import estimate_tokens
+from agent.providers.dialect import AnswerReader, Dialect, ModelRequest
+from agent.providers.faults import (
+    Fault,
+    FaultKind,
+    RetryPolicy,
+    provider_error,
+    read_fault,
+    retry_after_s,
+    should_retry,
+)
+from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
+from agent.providers.wire import described
+
+# --------------------------------------------------------------------------------------------------
+# A limit for each of many waits, one after the other, at the price of one timer for all of them.
+#
+# Why not `asyncio.timeout`: it makes and cancels a timer for each wait, and a stream waits once for each token. That
+# is a tenth of what a token takes, and more with every stream that is open (`benchmarks.stream`). Here a wait only
+# moves the deadline; the timer looks at it when it rings, and is set again if it was early.
+
+
+Result = TypeVar("Result")
+
+
+class IdleTimeout:
+    """For one task's waits, which never overlap. `close` it at the end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
+        self._waiting: asyncio.Task[object] | None = None
+        self._rang = False
+
+    async def wait(self, awaitable: Awaitable[Result], limit_s: float) -> Result:
+        """Its result. Raises TimeoutError, after cancelling it, if that takes longer than `limit_s`."""
+        self._deadline = self._loop.time() + limit_s
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer()
+        task = self._waiting = asyncio.current_task()
+        cancelling = task.cancelling() if task else 0
+        try:
+            return await awaitable
+        except asyncio.CancelledError:
+            if task and self._rang and task.uncancel() <= cancelling:
+                raise TimeoutError from None
+            raise  # somebody else wants the task to end, too
+        finally:
+            self._waiting, self._rang = None, False
+
+    def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def _set_timer(self) -> None:
+        self.close()
+        self._timer = self._loop.call_at(self._deadline, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._waiting is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._set_timer()
+        else:
+            self._rang = True
+            self._waiting.cancel()
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ModelTimeouts:
     """How long to wait for a model, in seconds."""
 
     first_token_s: float = 180.0
@@ -75,7 +132,7 @@ class ReplayProvider:
         *,
         clock: Clock,
         chance: Callable[[], float],
-        patience: Patience = Patience(),
+        patience: ModelTimeouts = ModelTimeouts(),
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
         estimate: Callable[[str], int] = estimate_tokens,
         http: Http | None = None,
@@ -141,7 +198,7 @@ class ReplayProvider:
             await self._clock.sleep(delay_s)
 
     async def _attempt(
-        self, messages: Sequence[Message], request: Request, bytes_up: int
+        self, messages: Sequence[Message], request: ModelRequest, bytes_up: int
     ) -> AsyncGenerator[ProviderEvent, None]:
         reader = self._dialect.reader()
         counted = Counted(self._estimate)
@@ -166,7 +223,7 @@ class ReplayProvider:
                 raise AttemptFailed(self._lost(error)) from error
         yield counted.ended(reader.close(), messages, bytes_up)
 
-    async def _data(self, reply: Reply, reader: Reader) -> AsyncGenerator[str, None]:
+    async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
         """The data of the reply's events, until the stream ends; after the answer's own end, only for a moment."""
         if reply.headers.get("content-type", "").startswith("application/json"):
             yield (await reply.read()).decode("utf-8", "replace")
@@ -184,7 +241,7 @@ class ReplayProvider:
                         return
                     yield tail
 
-    def _headers(self, request: Request) -> dict[str, str]:
+    def _headers(self, request: ModelRequest) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
         return {**headers, **self._dialect.authorisation(self._key)} if self._key else headers
 
@@ -237,7 +294,7 @@ class Counted:
 
 
 async def in_time(
-    events: AsyncGenerator[ProviderEvent, None], patience: Patience
+    events: AsyncGenerator[ProviderEvent, None], patience: ModelTimeouts
 ) -> AsyncGenerator[ProviderEvent, None]:
     """The same events; AttemptFailed when one of them does not come in time.
 
@@ -245,7 +302,7 @@ async def in_time(
     """
     limit_s = patience.first_token_s
     async with aclosing(events):
-        with closing(Watch()) as watch:
+        with closing(IdleTimeout()) as watch:
             while True:
                 try:
                     event = await watch.wait(anext(events, None), limit_s)

@@ -1,8 +1,5 @@
 """OpenAI's Responses over WebSocket, in resume mode: the rounds of a turn send only what is new.
 
-Above: `opening`. Below: `wire_responses` (what is said), `chain` (what is new), `warm_sockets` (how it
-travels), `replay` (the way around).
-
 Theory of operation. A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps
 the answer in the socket's memory, and the next round names it and sends what came after. The local messages are the
 only truth, so a chain may be lost at any time: the next request then sends everything again, and a new chain begins.
@@ -24,17 +21,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from agent.errors import ProviderError
+from agent.loop import one_round
 from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, ResponseEnded
 from agent.providers.catalog import Endpoint
-from agent.providers.chain import Chain, answered
-from agent.providers.faults import Fault, FaultKind, provider_error
-from agent.providers.replay import AttemptFailed, Counted, Patience, ReplayProvider, in_time, plainer
-from agent.providers.retry import RetryPolicy
-from agent.providers.warm_sockets import SocketLimits, WarmSocket, WarmSockets
+from agent.providers.dialect import ResumeChain, answered
+from agent.providers.faults import Fault, FaultKind, RetryPolicy, provider_error
+from agent.providers.replay import AttemptFailed, Counted, ModelTimeouts, ReplayProvider, in_time, plainer
+from agent.providers.socket_session import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
 from agent.providers.wire_responses import ResponsesDialect
-from agent.session import one_round
 
 LIMIT_REACHED = "websocket_connection_limit_reached"
 LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})
@@ -44,7 +40,7 @@ LOST_LINE = 1006
 
 
 @dataclass(slots=True)
-class Line:
+class ResponsesService:
     """What the sessions of one model share. `dialect` loses the fields that the service refuses."""
 
     endpoint: Endpoint
@@ -55,7 +51,7 @@ class Line:
     http: ReplayProvider
     clock: Clock
     chance: Callable[[], float]
-    patience: Patience
+    patience: ModelTimeouts
     retry: RetryPolicy
 
     def error(self, fault: Fault, *, begun: bool) -> ProviderError:
@@ -75,14 +71,14 @@ class ResponsesProvider:
         *,
         clock: Clock,
         chance: Callable[[], float],
-        patience: Patience,
+        patience: ModelTimeouts,
         retry: RetryPolicy,
         limits: SocketLimits,
     ) -> None:
         url = f"{socket_url(endpoint.base_url)}/responses"
         headers = dialect.authorisation(key) if key else {}
         sockets = WarmSockets(url, headers, clock, limits, proxies=not endpoint.is_local)
-        self._line = Line(endpoint, model, key, dialect, sockets, http, clock, chance, patience, retry)
+        self._line = ResponsesService(endpoint, model, key, dialect, sockets, http, clock, chance, patience, retry)
 
     def __repr__(self) -> str:
         return f"ResponsesProvider({self.name!r} at {self._line.endpoint.address!r})"
@@ -115,12 +111,12 @@ class ResponsesProvider:
 class ResponsesSession:
     """One turn. See the module's docstring for what happens when something is lost."""
 
-    def __init__(self, line: Line, options: CallOptions) -> None:
+    def __init__(self, line: ResponsesService, options: CallOptions) -> None:
         self._line = line
         self._options = options
         self._messages: Sequence[Message] = ()
         self._warm: WarmSocket | None = None
-        self._chain = Chain()
+        self._chain = ResumeChain()
         self._bytes_up = 0
 
     async def send(self, messages: Sequence[Message]) -> None:
@@ -182,7 +178,7 @@ class ResponsesSession:
         """Ask once. Until the answer is complete there is no chain, and no turn may use the socket after this one."""
         if (warm := self._warm) is None:
             raise AttemptFailed(Fault(FaultKind.UNREACHABLE))
-        link, self._chain = self._chain.link(messages), Chain()
+        link, self._chain = self._chain.link(messages), ResumeChain()
         frame = self._line.dialect.frame(messages, link, self._options)
         self._bytes_up += len(frame.encode())
         reader, counted = self._line.dialect.reader(), Counted()
@@ -211,7 +207,7 @@ class ResponsesSession:
     def _drop(self) -> None:
         if self._warm is not None:
             self._line.sockets.drop(self._warm)
-        self._warm, self._chain = None, Chain()
+        self._warm, self._chain = None, ResumeChain()
 
     def _with_earlier_bytes(self, event: ProviderEvent) -> ProviderEvent:
         if isinstance(event, ResponseEnded) and event.usage and self._bytes_up:

@@ -1,7 +1,5 @@
 """A model that reads a script: what the tests talk to, and what a demonstration can rely on.
 
-Above: tests, `bot.app`. Below: `agent.ports`.
-
 A script is a list of answers, one for each request, in order; or one function that answers every request. An answer
 is a text, or a list of parts that happen one after the other: a text arrives, an event is passed on, an error is
 raised, a pause is waited out, and `Until` waits for whatever the test lets happen. An answer that does not end itself
@@ -29,7 +27,7 @@ from agent.ports import (
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class ScriptPause:
     """Wait that long before the next part."""
 
     seconds: float
@@ -42,7 +40,7 @@ class Until:
     happened: Callable[[], Awaitable[object]]
 
 
-Part: TypeAlias = str | ProviderEvent | Pause | Until | ProviderError
+Part: TypeAlias = str | ProviderEvent | ScriptPause | Until | ProviderError
 Answer: TypeAlias = str | Sequence[Part]
 Answering: TypeAlias = Callable[[Sequence[Message]], Answer]
 
@@ -102,7 +100,7 @@ class ScriptedProvider:
                     yield TokensArrived(part)
                 case TokensArrived() | ReasoningArrived() | ResponseEnded() | ModelChanged() | HandleKept():
                     yield part
-                case Pause(seconds):
+                case ScriptPause(seconds):
                     await self.sleep(seconds)
                 case Until(happened):
                     await happened()

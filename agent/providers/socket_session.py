@@ -1,8 +1,5 @@
 """A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
 
-Above: `opening`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`,
-`faults`.
-
 Theory of operation. A session makes its connection with the first question and closes it with the turn. The next
 question is asked over the same connection, which then carries only what is new. If the connection was lost in between,
 or the vendor wants it closed, another one is made and the whole context sent: nobody notices.
@@ -17,19 +14,231 @@ Rules.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from agent.errors import ProviderError
+from agent.loop import one_round
 from agent.messages import Message
-from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
+from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, ResponseEnded
 from agent.providers.catalog import Endpoint
-from agent.providers.dialogue import SocketDialect
-from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
-from agent.providers.http import Unreachable
-from agent.providers.replay import AttemptFailed, Counted, Patience, in_time, plainer
-from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
+from agent.providers.dialect import ReaderEvent
+from agent.providers.faults import (
+    Fault,
+    FaultKind,
+    RetryPolicy,
+    provider_error,
+    read_fault,
+    retry_after_s,
+    should_retry,
+)
+from agent.providers.http_client import TransportError, Unreachable
+from agent.providers.replay import AttemptFailed, Counted, ModelTimeouts, in_time, plainer
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
-from agent.session import one_round
+
+# --------------------------------------------------------------------------------------------------
+# Sockets to one service that stay open between turns, so that a turn does not begin with a handshake.
+#
+# Rules. A socket belongs to one turn at a time. Between turns somebody listens on it: one that is closed, that speaks
+# unasked or that idles too long is put away. An old one is put away when it would be taken, which is where turns
+# begin. There is always another way to reach the vendor: whoever gets no socket goes there, and for a while nobody
+# tries again.
+
+
+@dataclass(frozen=True, slots=True)
+class SocketLimits:
+    rotate_s: float = 3_000.0
+    """The vendors close a socket after 60 minutes; ten are left for the turn that takes it last."""
+    idle_s: float = 300.0
+    """Of nobody's turn. Long enough for a conversation's pauses; a handshake costs a fraction of a second."""
+    max_sockets: int = 64
+    """Open at once. Turns beyond that are answered over HTTP."""
+    refused_s: float = 300.0
+    """How long no handshake is tried after one that failed."""
+
+
+@dataclass(eq=False, slots=True)
+class WarmSocket:
+    """An open socket, since `opened_s` of the clock."""
+
+    socket: Socket
+    opened_s: float
+
+
+class WarmSockets:
+    """`take` one for a turn, then `give_back` it, or `drop` it if its last answer was not read to the end."""
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], clock: Clock, limits: SocketLimits, *, proxies: bool
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._clock = clock
+        self._limits = limits
+        self._proxies = proxies
+        self._parked: dict[WarmSocket, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._taken = 0
+        self._not_before = float("-inf")
+        self._closed = False
+
+    async def take(self) -> WarmSocket | None:
+        """A socket that is open as far as we know, or None where there is none to be had now."""
+        while self._parked:
+            warm, listening = self._parked.popitem()
+            self._taken += 1
+            listening.cancel()
+            try:
+                await asyncio.wait([listening])
+            except asyncio.CancelledError:
+                self.drop(warm)
+                raise
+            if warm.socket.is_open and self._clock.monotonic() - warm.opened_s < self._limits.rotate_s:
+                return warm
+            self.drop(warm)
+        if self._taken >= self._limits.max_sockets or self._clock.monotonic() < self._not_before:
+            return None
+        return await self._opened()
+
+    def give_back(self, warm: WarmSocket) -> None:
+        """The turn is over, and every answer on this socket too."""
+        if self._closed or not warm.socket.is_open:
+            self.drop(warm)
+            return
+        self._taken -= 1
+        self._parked[warm] = asyncio.create_task(self._listen(warm))
+
+    def drop(self, warm: WarmSocket) -> None:
+        """Close it, without waiting for the other side."""
+        self._taken -= 1
+        closing = asyncio.create_task(warm.socket.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def refused(self) -> None:
+        """The service does not serve this by socket."""
+        self._not_before = self._clock.monotonic() + self._limits.refused_s
+
+    async def aclose(self) -> None:
+        """Close all that are parked; those in use follow when their turns end."""
+        self._closed = True
+        while self._parked:
+            warm, listening = self._parked.popitem()
+            listening.cancel()
+            self._taken += 1
+            self.drop(warm)
+            await asyncio.wait([listening])
+        await asyncio.gather(*self._closing)
+
+    async def _opened(self) -> WarmSocket | None:
+        self._taken += 1
+        warm: WarmSocket | None = None
+        try:
+            socket = await Socket.open(self._url, self._headers, proxies=self._proxies)
+            warm = WarmSocket(socket, self._clock.monotonic())
+        except (HandshakeRefused, Unreachable):
+            self.refused()
+        finally:
+            self._taken -= warm is None
+        return warm
+
+    async def _listen(self, warm: WarmSocket) -> None:
+        with suppress(TimeoutError, TransportError):
+            async with asyncio.timeout(self._limits.idle_s):
+                await warm.socket.receive()
+        if self._parked.pop(warm, None):
+            await warm.socket.close()
+
+
+# --------------------------------------------------------------------------------------------------
+# What a wire module offers to a session over a WebSocket: frames out, frames in. Protocols; pure.
+#
+# Theory of operation. Some vendors keep a conversation as long as its connection stands. A dialogue knows what the
+# connection holds, and says what to send:
+#
+#     connected    open → one frame, then receive until `ready`
+#     a question   ask → frames, then receive until `finished`; after each frame, send what is `outgoing`
+#     in between   receive whatever comes; `continues` tells whether the connection can be asked the next question
+#     lost         open again, on the next connection: what the first one held is sent again, or fetched by a handle
+#
+# A dialogue lives for one turn, and is told of every connection that it is given.
+
+
+class SocketExchange(Protocol):
+    """One turn's exchange with a vendor that keeps the conversation with the connection."""
+
+    @property
+    def ready(self) -> bool:
+        """The connection takes questions."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """The answer is complete."""
+        ...
+
+    @property
+    def halted(self) -> bool:
+        """The model was told to stop, and only the end of its answer is waited for: it may tell the usage."""
+        ...
+
+    @property
+    def ignored(self) -> int:
+        """How many frames could not be read, or are unknown."""
+        ...
+
+    def open(self, messages: Sequence[Message]) -> str:
+        """A new connection was made, on which `messages` will be asked: the first frame to send."""
+        ...
+
+    def continues(self, messages: Sequence[Message]) -> bool:
+        """Whether the connection has the beginning of `messages`, and may be asked for the rest."""
+        ...
+
+    def ask(self, messages: Sequence[Message]) -> Sequence[str]:
+        """The frames that ask for the answer to `messages`: what the connection does not have of them."""
+        ...
+
+    def receive(self, data: str) -> Sequence[ReaderEvent]:
+        """The events of one frame, in order; none between two questions. A Fault is the last that will be of use."""
+        ...
+
+    def outgoing(self) -> Sequence[str]:
+        """The frames that the last one received calls for; handed out once."""
+        ...
+
+    def close(self) -> ResponseEnded:
+        """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
+        ...
+
+    def lost(self, code: int, reason: str) -> Fault | None:
+        """The connection was closed before the answer was complete: what that means.
+
+        None: nobody has begun to work on the question, so it may be asked again on another connection.
+        """
+        ...
+
+
+class SocketDialect(Protocol):
+    """One vendor's WebSocket protocol for one model. `path` follows the endpoint's base address."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def warning(self) -> str:
+        """What whoever chooses this model should know before it costs them; "" if there is nothing."""
+        ...
+
+    def authorisation(self, key: str) -> Mapping[str, str]:
+        """The headers that carry the key."""
+        ...
+
+    def dialogue(self, options: CallOptions) -> SocketExchange: ...
+
 
 CONNECTIONS = 3
 """For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one."""
@@ -56,7 +265,7 @@ class SocketProvider:
         *,
         clock: Clock,
         chance: Callable[[], float],
-        patience: Patience = Patience(),  # noqa: B008 -- frozen
+        patience: ModelTimeouts = ModelTimeouts(),  # noqa: B008 -- frozen
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
         resumes: bool = True,
     ) -> None:

@@ -1,7 +1,5 @@
 """Speech turned into text by a service that speaks OpenAI's `/audio/transcriptions`.
 
-Above: `bot.models.hearing`. Below: `agent.providers.http`, catalog, faults, reading.
-
 Rules. One request, no retry: the person is told to try again. The service gets the sound, and a name that says its form
 and nothing else.
 """
@@ -13,13 +11,12 @@ from hashlib import blake2s
 from typing import Final
 
 from agent.errors import ProviderError
-from agent.messages import ModelCall, Usage
+from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports import Transcript
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
-from agent.providers.http import Http, TransportError, Unreachable
-from agent.providers.reading import as_count, as_object, as_text, read_json
-from agent.tokens import estimate_tokens
+from agent.providers.http_client import Http, TransportError, Unreachable
+from agent.providers.wire import as_count, as_object, as_text, parse_json
 
 TIMEOUT_S: Final = 45.0
 """Twenty minutes of speech take a fast model half of that; whoever spoke waits meanwhile."""
@@ -75,7 +72,7 @@ class HttpTranscriber:
             raise self._error(Fault(kind)) from None
         if reply.status != 200:
             raise self._error(read_fault(reply.status, body))
-        answer = as_object(read_json(body))
+        answer = as_object(parse_json(body))
         text = answer.get("text")
         if not isinstance(text, str):
             raise self._error(Fault(FaultKind.UNREADABLE))

@@ -1,7 +1,5 @@
 """A WebSocket, and nothing else: texts out, texts in. The only module of `agent` that imports websockets.
 
-Above: the sessions of vendors that keep a socket. Below: websockets.
-
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
 caller says so. No redirect is followed: it would take the key to another host. How long to wait for a message is the
 caller's business (`asyncio.timeout`).
@@ -15,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.protocol import State
 
-from agent.providers.http import Disconnected, Unreachable
+from agent.providers.http_client import Disconnected, Unreachable
 
 CONNECT_TIMEOUT_S = 10.0
 """TCP, TLS and the handshake; a host that takes longer is not there."""

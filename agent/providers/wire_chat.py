@@ -1,7 +1,5 @@
 """Chat Completions on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `agent.providers.replay`. Below: `agent.ports`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
-
 Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, the vendors):
 - `usage`, `finish_reason`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
 - Reasoning arrives as `reasoning`, as `reasoning_content`, or as parts of `content`.
@@ -15,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import (
     CallOptions,
     Capabilities,
@@ -27,11 +25,10 @@ from agent.ports import (
 )
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ReaderEvent, Request
+from agent.providers.dialect import ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 from agent.providers.native_calls import NativeCalls, answers, functions, untaught
-from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
-from agent.providers.writing import data_url, described, encoded
+from agent.providers.wire import as_count, as_list, as_object, as_text, data_url, described, encoded, parse_json
 
 MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
 """Stands where history begins with an answer: strict templates want a user message first."""
@@ -78,7 +75,7 @@ class ChatDialect:
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The body is UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
         whole = merged(messages)
         taught = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls(whole, options) else None
@@ -92,7 +89,7 @@ class ChatDialect:
             body["stop"] = [STOP_SEQUENCE]
         if self.effort and options.depth in EFFORT:
             body["reasoning_effort"] = EFFORT[options.depth]
-        return Request("/chat/completions", encoded(body))
+        return ModelRequest("/chat/completions", encoded(body))
 
     def reader(self) -> "ChatReader":
         return ChatReader(self.name)
@@ -195,7 +192,7 @@ class ChatReader:
         if data.strip() == DONE:
             self.begun = self.finished = True
             return self._close_calls()
-        chunk = as_object(read_json(data))
+        chunk = as_object(parse_json(data))
         if error := chunk.get("error"):
             return [read_error(error)]
         if "choices" not in chunk and "usage" not in chunk:
@@ -208,7 +205,7 @@ class ChatReader:
 
     def close(self) -> ResponseEnded:
         items = self._calls.items("".join(self._said))
-        native = Native(self._dialect, items) if items else None
+        native = NativeContent(self._dialect, items) if items else None
         return ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None, native)
 
     def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:

@@ -1,7 +1,5 @@
 """Gemini's generateContent on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `agent.providers.replay`. Below: `alternation`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
-
 Rules:
 - The reply stops before the stop sequence and does not hold it; the finish reason does not tell that from an end.
 - Parts that carry a signature go back unchanged, each as a part of its own, within the turn that they were written in.
@@ -18,15 +16,24 @@ from itertools import groupby
 from typing import cast
 from urllib.parse import quote
 
-from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.alternation import alternating, system_text
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ReaderEvent, Request
+from agent.providers.dialect import ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
-from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
-from agent.providers.writing import base64_of, described, encoded
+from agent.providers.wire import (
+    alternating,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    base64_of,
+    described,
+    encoded,
+    parse_json,
+    system_text,
+)
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 
@@ -71,7 +78,7 @@ class GeminiDialect:
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stopSequences": [STOP_SEQUENCE]}
         if self.effort and options.depth in LEVEL:
             config["thinkingConfig"] = {"thinkingLevel": LEVEL[options.depth].upper()}
@@ -83,7 +90,7 @@ class GeminiDialect:
             for message in alternating(messages, self.name)
         ]
         model = quote(self.model.removeprefix("models/"), safe="")
-        return Request(f"/models/{model}:streamGenerateContent?alt=sse", encoded(body))
+        return ModelRequest(f"/models/{model}:streamGenerateContent?alt=sse", encoded(body))
 
     def reader(self) -> "GeminiReader":
         return GeminiReader(self.name)
@@ -124,7 +131,7 @@ class GeminiReader:
 
     def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
-        value = read_json(data)
+        value = parse_json(data)
         return [event for piece in as_list(value) or [value] for event in self._piece(as_object(piece))]
 
     def close(self) -> ResponseEnded:
@@ -166,7 +173,7 @@ class GeminiReader:
         self._said.append(text)
         return [TokensArrived(text)]
 
-    def _native(self, swallowed: bool) -> Native | None:  # noqa: FBT001 -- private, and named where it is called
+    def _native(self, swallowed: bool) -> NativeContent | None:  # noqa: FBT001 -- private, and named where it is called
         """What goes back, if any part of it is signed: signed parts as they came, the others joined."""
         if not self._said or not any(part.get("thoughtSignature") for part in self._parts):
             return None
@@ -176,7 +183,7 @@ class GeminiReader:
             parts = list(run)
             whole: dict[str, object] = {"text": "".join(as_text(part.get("text")) for part in parts)}
             items += [whole] if plain else parts
-        return Native(self._dialect, tuple(cast("JsonObject", item) for item in items))
+        return NativeContent(self._dialect, tuple(cast("JsonObject", item) for item in items))
 
 
 def stopped_inside(text: str) -> bool:

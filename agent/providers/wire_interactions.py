@@ -1,7 +1,5 @@
 """Gemini's Interactions on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `interactions_session`. Below: `alternation`, `chain`, `wire_gemini` (what both protocols share), `writing`.
-
 Rules:
 - With a chain, the vendor stores the interaction, and the next one names it and brings only what is new. Without one,
   nothing is stored, and each request brings everything.
@@ -13,29 +11,44 @@ Rules:
 - The total of input tokens holds the cached ones, that of output tokens does not hold the thoughts.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
-from agent.messages import Json, Message, Native, Role, Usage
+from agent.messages import Json, Message, NativeContent, Role, Usage
 from agent.ports import (
     CallOptions,
     Capabilities,
+    Clock,
     Halt,
     HandleKept,
+    ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
     StopReason,
     TokensArrived,
 )
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.alternation import alternating, system_text
-from agent.providers.catalog import reasons
-from agent.providers.chain import Chain
-from agent.providers.dialect import ReaderEvent, Request
-from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
+from agent.providers.catalog import Endpoint, reasons
+from agent.providers.dialect import ModelRequest, ReaderEvent, ResumeChain, answered
+from agent.providers.faults import Fault, FaultKind, RetryPolicy, read_error
+from agent.providers.http_client import Http, TransportError
+from agent.providers.replay import ModelTimeouts, ReplayProvider
+from agent.providers.wire import (
+    alternating,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    base64_of,
+    described,
+    encoded,
+    parse_json,
+    system_text,
+)
 from agent.providers.wire_gemini import IMAGE_TYPES, LEVEL, refuses_thinking, stopped_inside
-from agent.providers.writing import base64_of, described, encoded
 
 DONE = "[DONE]"
 
@@ -55,7 +68,7 @@ class InteractionsDialect:
     """Interactions with one model. `chain` is what the vendor has of this turn; None: it is to store nothing."""
 
     model: str
-    chain: Chain | None = None
+    chain: ResumeChain | None = None
     images: bool = True
     effort: bool = True
 
@@ -72,7 +85,7 @@ class InteractionsDialect:
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stop_sequences": [STOP_SEQUENCE]}
         if self.effort and options.depth in LEVEL:
             config["thinking_level"] = LEVEL[options.depth]
@@ -83,7 +96,7 @@ class InteractionsDialect:
             "generation_config": config,
             **(self._whole(messages) if self.chain is None else self._linked(self.chain, messages)),
         }
-        return Request("/interactions", encoded(body))
+        return ModelRequest("/interactions", encoded(body))
 
     def reader(self) -> "InteractionsReader":
         return InteractionsReader(self.name, stored=self.chain is not None)
@@ -92,7 +105,7 @@ class InteractionsDialect:
         if self.effort and refuses_thinking(fault):
             return replace(self, effort=False)
         if self.chain and self.chain.handle and fault.status in LOST:
-            return replace(self, chain=Chain())
+            return replace(self, chain=ResumeChain())
         return None
 
     def _whole(self, messages: Sequence[Message]) -> dict[str, Json]:
@@ -100,7 +113,7 @@ class InteractionsDialect:
         instruction: dict[str, Json] = {"system_instruction": system} if system.strip() else {}
         return {**instruction, "input": self._steps(messages)}
 
-    def _linked(self, chain: Chain, messages: Sequence[Message]) -> dict[str, Json]:
+    def _linked(self, chain: ResumeChain, messages: Sequence[Message]) -> dict[str, Json]:
         link = chain.link(messages)
         if link.parent:
             return {"previous_interaction_id": link.parent, "input": self._steps(link.new)}
@@ -141,7 +154,7 @@ class InteractionsReader:
         if data.strip() == DONE:
             self.begun = self.finished = True
             return []
-        event = as_object(read_json(data))
+        event = as_object(parse_json(data))
         self._count(as_object(event.get("metadata")).get("total_usage"))
         match event.get("event_type"):
             case "step.delta":
@@ -170,7 +183,7 @@ class InteractionsReader:
         if reason is StopReason.END and stopped_inside("".join(self._said)):
             reason = StopReason.HALTED
         usable = self._stored and self._handle and self._status == "completed"
-        native = Native(self._dialect, ({"id": self._handle},)) if usable else None
+        native = NativeContent(self._dialect, ({"id": self._handle},)) if usable else None
         return ResponseEnded(reason, read_usage(self._usage) if self._usage else None, native)
 
     def _state(self, interaction: Mapping[str, object]) -> list[ReaderEvent]:
@@ -234,3 +247,151 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
         output=as_count(usage.get("total_output_tokens")),
         reasoning=as_count(usage.get("total_thought_tokens")),
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Gemini's Interactions, in resume mode: the vendor keeps the conversation of a turn, and forgets it when it is over.
+#
+# Theory of operation. A session is one turn. Each of its answers is an interaction that the vendor stores; the next
+# round names the last one that was completed, and brings only what is new. Whatever the vendor no longer knows is
+# sent again, whole, once. At the end of the turn every interaction is deleted there. What could not be deleted stays
+# behind under a handle that the turn has been told (`HandleKept`); `forget_handles` tries again, at any time, from
+# any process.
+#
+# An interaction whose name never arrived, because the connection died first, cannot be deleted: the vendor drops it
+# when its time of retention is over. What is asked outside a session (`stream`) is not stored at all.
+
+
+PREFIX = "gemini-interaction:"
+"""Tells our handles from those of other vendors, wherever they are kept together."""
+DELETE_TIMEOUT_S = 5.0
+"""Of one deletion. Nobody sees it happen, but the turn is over only then."""
+CLOSE_TIMEOUT_S = 5.0
+"""Of all deletions at the end of a turn; what is left can be deleted later."""
+AT_ONCE = 8
+"""How many are deleted at the same time: a long turn's in one breath, without flooding the vendor."""
+
+
+class InteractionsProvider:
+    """One model. `chance` gives numbers in [0, 1) for the jitter of retries."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        key: str | None,
+        *,
+        clock: Clock,
+        chance: Callable[[], float],
+        patience: ModelTimeouts,
+        retry: RetryPolicy,
+    ) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._key = key
+        self._clock = clock
+        self._chance = chance
+        self._patience = patience
+        self._retry = retry
+        self._dialect = InteractionsDialect(model)
+        self._http = Http(proxies=not endpoint.is_local)
+
+    def __repr__(self) -> str:
+        return f"InteractionsProvider({self.name!r} at {self._endpoint.address!r})"
+
+    @property
+    def name(self) -> str:
+        return f"{self._endpoint.name}:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._dialect.capabilities
+
+    def connect(self, options: CallOptions) -> "InteractionsSession":
+        return InteractionsSession(self, options)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer `messages`, and let the vendor store nothing. Errors as the port says."""
+        async with aclosing(self.ask(None, messages, options)) as events:
+            async for event in events:
+                yield event
+
+    async def ask(
+        self, chain: ResumeChain | None, messages: Sequence[Message], options: CallOptions
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer `messages`, of which the vendor has what `chain` says. Errors as `stream`."""
+        asked = ReplayProvider(
+            self._endpoint,
+            self._model,
+            replace(self._dialect, chain=chain),
+            self._key,
+            clock=self._clock,
+            chance=self._chance,
+            patience=self._patience,
+            retry=self._retry,
+            http=self._http,
+        )
+        try:
+            async with aclosing(asked.stream(messages, options)) as events:
+                async for event in events:
+                    yield HandleKept(PREFIX + event.handle) if isinstance(event, HandleKept) else event
+        finally:
+            self._dialect = replace(self._dialect, effort=asked.capabilities.effort)
+
+    async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
+        """Delete these interactions at the vendor. Returns those that may still be there; other vendors' are passed by.
+
+        Never raises: what is gone already counts as deleted.
+        """
+        ours = [handle for handle in handles if handle.startswith(PREFIX)]
+        gate = asyncio.Semaphore(AT_ONCE)
+        gone = await asyncio.gather(*(self._forget(handle.removeprefix(PREFIX), gate) for handle in ours))
+        return tuple(handle for handle, deleted in zip(ours, gone, strict=True) if not deleted)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    async def _forget(self, interaction: str, gate: asyncio.Semaphore) -> bool:
+        url = f"{self._endpoint.base_url}/interactions/{quote(interaction, safe='')}"
+        headers = self._dialect.authorisation(self._key) if self._key else {}
+        try:
+            async with gate, asyncio.timeout(DELETE_TIMEOUT_S), self._http.request("DELETE", url, headers) as reply:
+                return reply.status == 404 or 200 <= reply.status < 300
+        except (TransportError, TimeoutError):
+            return False
+
+
+class InteractionsSession:
+    """One turn. `kept` are the handles under which the vendor has something of it; after `close`, still has."""
+
+    def __init__(self, provider: InteractionsProvider, options: CallOptions) -> None:
+        self._provider = provider
+        self._options = options
+        self._messages: tuple[Message, ...] = ()
+        self._chain = ResumeChain()
+        self.kept: tuple[str, ...] = ()
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        self._messages = tuple(messages)
+
+    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to what was sent last. An answer that is abandoned leaves the chain as it was."""
+        async with aclosing(self._provider.ask(self._chain, self._messages, self._options)) as events:
+            async for event in events:
+                if isinstance(event, HandleKept):
+                    self.kept = (*self.kept, event.handle)
+                if isinstance(event, ResponseEnded) and event.native:
+                    self._chain = answered(self._messages, self.kept[-1].removeprefix(PREFIX), event.native)
+                yield event
+
+    async def close(self) -> tuple[str, ...]:
+        """Delete what the vendor has of this turn, as far as that is done in a moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                self.kept = await self._provider.forget_handles(self.kept)
+        return self.kept

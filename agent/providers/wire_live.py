@@ -1,7 +1,5 @@
 """Gemini Live on the wire: our messages → client frames, server frames → our events. Pure.
 
-Above: `socket_session`. Below: `live_reading` (what a server's frame says), `dialogue`, `chain`, `alternation`.
-
 Rules.
 - Most of these models only speak. Their words are the transcript that the service writes of their speech, which cannot
   carry the protocol's tags. So the model calls a function in place of writing `<execute>`, and hands it what belongs
@@ -14,20 +12,196 @@ Rules.
   again, and our own words stand for what the model called.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from agent.messages import Json, JsonObject, Message, Native, Role
-from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
+from agent.messages import Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import WORKSPACE_FIELDS
-from agent.providers.alternation import alternating, system_text
-from agent.providers.chain import Chain, Link, answered
-from agent.providers.dialect import ReaderEvent
-from agent.providers.faults import Fault, FaultKind
-from agent.providers.live_reading import TOOL, Call, Said, call_text, closed_fault, read_said, read_usage
-from agent.providers.reading import as_object, as_text
+from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, answered
+from agent.providers.faults import Fault, FaultKind, read_error
+from agent.providers.wire import (
+    alternating,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    base64_of,
+    described,
+    encoded,
+    parse_json,
+    system_text,
+)
 from agent.providers.wire_gemini import IMAGE_TYPES
-from agent.providers.writing import base64_of, described, encoded
+
+# --------------------------------------------------------------------------------------------------
+# What one frame of Gemini Live says. Pure.
+#
+# Rules.
+# - A model that speaks is read by the transcript of what it says; its sound is not, but shows that it is at it.
+# - A turn is complete when the service says so, unless it says with that that it goes on in the background.
+# - A connection that is closed with a reason has refused something; without one it was lost.
+
+
+TOOL = "execute"
+
+_KEYS = frozenset(
+    {
+        *("setupComplete", "serverContent", "toolCall", "toolCallCancellation", "usageMetadata", "goAway"),
+        *("sessionResumptionUpdate", "voiceActivity", "voiceActivityDetectionSignal", "error"),
+    }
+)
+_FILTERED = (
+    "PROHIBITED",
+    "SAFETY",
+    "BLOCKLIST",
+    "REJECTED",
+    "CELEBRITY",
+    "MINORS",
+    "INPUT_OTHER",
+    "INPUT_IP",
+    "UNSAFE",
+)
+"""Words in the reason why a turn is complete that mean that it was withheld."""
+_LOST = frozenset({1000, 1001, 1005, 1006})
+"""Codes with which a connection ends that say nothing of what was asked."""
+_REFUSALS = {
+    "api key": 401,
+    "api_key": 401,
+    "quota": 429,
+    "rate limit": 429,
+    "exhausted": 429,
+    "not found": 404,
+    "permission": 403,
+    "unavailable": 503,
+    "overloaded": 503,
+    "deadline": 504,
+}
+"""What the words of a reason mean."""
+_BAD_REQUEST = frozenset({1003, 1007, 1008})
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCall:
+    """A call of our function. Without an id it cannot be answered."""
+
+    id: str
+    name: str
+    args: Mapping[str, object] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFrame:
+    """One frame. `handle` is None where none is spoken of, and "" where the conversation cannot be resumed now."""
+
+    said: tuple[TokensArrived | ReasoningArrived, ...] = ()
+    calls: tuple[LiveCall, ...] = ()
+    cancelled: tuple[str, ...] = ()
+    complete: StopReason | None = None
+    usage: Mapping[str, object] = field(default_factory=dict[str, object])
+    ready: bool = False
+    leaving: bool = False
+    handle: str | None = None
+    fault: Fault | None = None
+    known: bool = True
+
+
+def read_frame(data: str, *, spoken: bool) -> LiveFrame:
+    """What the frame says. `spoken`: the model speaks, and its words are the transcript's."""
+    frame = as_object(parse_json(data))
+    content = as_object(frame.get("serverContent"))
+    update = frame.get("sessionResumptionUpdate")
+    error = frame.get("error")
+    return LiveFrame(
+        said=_words(content, spoken=spoken),
+        calls=tuple(map(_call, as_list(as_object(frame.get("toolCall")).get("functionCalls")))),
+        cancelled=tuple(map(as_text, as_list(as_object(frame.get("toolCallCancellation")).get("ids")))),
+        complete=_complete(content),
+        usage=as_object(frame.get("usageMetadata")),
+        ready="setupComplete" in frame,
+        leaving="goAway" in frame,
+        handle=None if update is None else _handle(as_object(update)),
+        fault=read_error(error) if error else None,
+        known=not _KEYS.isdisjoint(frame),
+    )
+
+
+def call_text(calls: Sequence[LiveCall]) -> str:
+    """The calls as the blocks that they stand for. Those of several calls of the function are one list."""
+    workspace: object = None
+    asked: list[object] = []
+    for call in calls:
+        if call.name != TOOL:
+            asked.append({"name": call.name, "args": dict(call.args)})
+            continue
+        workspace = workspace or call.args.get("workspace")
+        listed = call.args.get("calls", dict(call.args))
+        asked += as_list(listed) or [listed]
+    known = f"\n<workspace>{_json(workspace)}</workspace>" if as_object(workspace) else ""
+    return f"{known}\n<execute>{_json(asked)}\n</execute>"
+
+
+def read_live_usage(usage: Mapping[str, object]) -> Usage:
+    """Token counts as parts that do not overlap."""
+    prompt, cached = as_count(usage.get("promptTokenCount")), as_count(usage.get("cachedContentTokenCount"))
+    return Usage(
+        input_uncached=max(0, prompt - cached) + as_count(usage.get("toolUsePromptTokenCount")),
+        input_cached=cached,
+        output=as_count(usage.get("responseTokenCount")),
+        reasoning=as_count(usage.get("thoughtsTokenCount")),
+    )
+
+
+def closed_fault(code: int, reason: str) -> Fault:
+    """What it means that the service closed the connection."""
+    if code in _LOST:
+        return Fault(FaultKind.CUT)
+    words = reason.lower()
+    by_code = 400 if code in _BAD_REQUEST else 500
+    status = next((number for word, number in _REFUSALS.items() if word in words), by_code)
+    return Fault(FaultKind.ANSWERED, status, str(code), message=reason)
+
+
+def _words(content: Mapping[str, object], *, spoken: bool) -> tuple[TokensArrived | ReasoningArrived, ...]:
+    said: list[TokensArrived | ReasoningArrived] = []
+    parts = [as_object(part) for part in as_list(as_object(content.get("modelTurn")).get("parts"))]
+    for part in parts:
+        if text := as_text(part.get("text")):
+            if part.get("thought"):
+                said.append(ReasoningArrived(text))
+            elif not spoken:
+                said.append(TokensArrived(text))
+    if spoken and (text := as_text(as_object(content.get("outputTranscription")).get("text"))):
+        said.append(TokensArrived(text))
+    if not said and any("inlineData" in part for part in parts):
+        said.append(TokensArrived(""))
+    return tuple(said)
+
+
+def _complete(content: Mapping[str, object]) -> StopReason | None:
+    if not content.get("turnComplete") or content.get("interactionStatus") == "IN_PROGRESS":
+        return None
+    reason = as_text(content.get("turnCompleteReason"))
+    return StopReason.FILTERED if any(word in reason for word in _FILTERED) else StopReason.END
+
+
+def _call(value: object) -> LiveCall:
+    call = as_object(value)
+    return LiveCall(as_text(call.get("id")), as_text(call.get("name")), as_object(call.get("args")))
+
+
+def _handle(update: Mapping[str, object]) -> str:
+    return as_text(update.get("newHandle")) if update.get("resumable") else ""
+
+
+def _json(value: object) -> str:
+    """As a model writes it; what is nested too deeply to be written is no list that the parser would run."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "[null]"
+
 
 PATH = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
 
@@ -141,7 +315,7 @@ class LiveDialect:
             setup["systemInstruction"] = {"parts": [{"text": system}]}
         return _frame({"setup": setup})
 
-    def question(self, link: Link) -> str:
+    def question(self, link: ChainLink) -> str:
         """What asks for the next answer: the output of the calls that the last one ended with, or more content."""
         items = link.answering.items if link.answering else ()
         calls = [as_object(item["functionCall"]) for item in items if "functionCall" in item]
@@ -161,14 +335,14 @@ class LiveDialogue:
         self.finished = False
         self.ignored = 0
         self._dialect = dialect
-        self._chain = Chain()
+        self._chain = ResumeChain()
         self._handle = ""
         self._resuming = False
         self._leaving = False
         self._messages: Sequence[Message] | None = None
         self._owed = False
         """The turn that the last call has ended is still to be told complete, perhaps."""
-        self._answer = _Answer()
+        self._answer = _LiveAnswer()
 
     @property
     def halted(self) -> bool:
@@ -179,7 +353,7 @@ class LiveDialogue:
         handle = self._handle if self._chain.link(messages).parent else ""
         self._handle, self._resuming = "", bool(handle)
         if not handle:
-            self._chain, self._owed = Chain(), False
+            self._chain, self._owed = ResumeChain(), False
         self.ready = self._leaving = False
         return self._dialect.setup(messages, handle)
 
@@ -188,12 +362,12 @@ class LiveDialogue:
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         link = self._chain.link(messages)
-        self._chain, self._handle, self._messages = Chain(), "", messages
-        self._answer, self.finished = _Answer(), False
+        self._chain, self._handle, self._messages = ResumeChain(), "", messages
+        self._answer, self.finished = _LiveAnswer(), False
         return [self._dialect.question(link)]
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        said = read_said(data, spoken=self._dialect.spoken)
+        said = read_frame(data, spoken=self._dialect.spoken)
         self.ignored += not said.known
         self._leaving = self._leaving or said.leaving
         if not self.ready:
@@ -213,15 +387,15 @@ class LiveDialogue:
         if self._messages is not None:
             self._chain = answered(self._messages, _HANDLE, native)
         self._messages = None
-        return ResponseEnded(answer.reason, read_usage(answer.usage) if answer.usage else None, native)
+        return ResponseEnded(answer.reason, read_live_usage(answer.usage) if answer.usage else None, native)
 
     def lost(self, code: int, reason: str) -> Fault | None:
         if self._resuming and not self.ready:
-            self._chain = Chain()
+            self._chain = ResumeChain()
             return None
         return Fault(FaultKind.CUT) if self._leaving else closed_fault(code, reason)
 
-    def _take_note(self, said: Said) -> None:
+    def _take_note(self, said: LiveFrame) -> None:
         """Between two questions. Where the model goes on by itself, or takes back a call, this connection is left."""
         if said.handle is not None:
             self._handle = said.handle
@@ -230,7 +404,7 @@ class LiveDialogue:
         if said.calls or taken_back:
             self._leaving, self._handle = True, ""
 
-    def _read(self, said: Said) -> list[ReaderEvent]:
+    def _read(self, said: LiveFrame) -> list[ReaderEvent]:
         answer = self._answer
         if said.complete and self._owed and not (said.said or said.calls):
             self._owed = False
@@ -245,31 +419,31 @@ class LiveDialogue:
         return [*events, said.fault] if said.fault else events
 
 
-class _Answer:
+class _LiveAnswer:
     """One answer as it comes."""
 
     def __init__(self) -> None:
         self.reason = StopReason.END
         self.usage: dict[str, object] = {}
         self._texts: list[str] = []
-        self._calls: list[Call] = []
+        self._calls: list[LiveCall] = []
 
     @property
     def ids(self) -> frozenset[str]:
         return frozenset(call.id for call in self._calls)
 
-    def take(self, said: Said) -> None:
+    def take(self, said: LiveFrame) -> None:
         self.usage = {**said.usage} or self.usage
         self._texts += [event.text for event in said.said if isinstance(event, TokensArrived)]
         self._calls += said.calls
         self.reason = StopReason.HALTED if self._calls else said.complete or StopReason.END
 
-    def native(self, dialect: str) -> Native | None:
+    def native(self, dialect: str) -> NativeContent | None:
         """What the connection must be answered; None where it cannot be."""
         text = "".join(self._texts)
         items: list[JsonObject] = [{"text": text}] if text else []
         calls: list[JsonObject] = [{"functionCall": {"id": call.id, "name": call.name}} for call in self._calls]
-        return Native(dialect, (*items, *calls)) if (items or calls) and "" not in self.ids else None
+        return NativeContent(dialect, (*items, *calls)) if (items or calls) and "" not in self.ids else None
 
 
 def _responses(calls: Sequence[dict[str, object]], messages: Sequence[Message]) -> list[Json]:

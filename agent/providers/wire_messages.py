@@ -1,7 +1,5 @@
 """Anthropic's Messages on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `agent.providers.replay`. Below: `alternation`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
-
 Rules:
 - The reply stops before the stop sequence and does not hold it. It cannot be continued (no prefill since 4.6), so the
   model's words and the results go back as a message each.
@@ -18,15 +16,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.alternation import alternating, system_text
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ReaderEvent, Request
+from agent.providers.dialect import ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
-from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
-from agent.providers.writing import base64_of, described, encoded
+from agent.providers.wire import (
+    alternating,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    base64_of,
+    described,
+    encoded,
+    parse_json,
+    system_text,
+)
 
 VERSION = "2026-10-21"
 """The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
@@ -73,7 +80,7 @@ class MessagesDialect:
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-api-key": key}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """Two places are marked for the cache: the system's words, which all turns share, and (by the top-level mark)
         the end, which the next round of this turn goes on from.
         """
@@ -90,7 +97,7 @@ class MessagesDialect:
             {"role": str(message.role), "content": self._content(message)}
             for message in alternating(messages, self.name)
         ]
-        return Request("/messages", encoded(body), {"anthropic-version": VERSION})
+        return ModelRequest("/messages", encoded(body), {"anthropic-version": VERSION})
 
     def reader(self) -> "MessagesReader":
         return MessagesReader(self.name)
@@ -172,7 +179,7 @@ class MessagesReader:
 
     def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
-        event = as_object(read_json(data))
+        event = as_object(parse_json(data))
         match event.get("type"):
             case "content_block_delta":
                 return self._delta(as_object(event.get("delta")))
@@ -253,7 +260,7 @@ class MessagesReader:
     def _count(self, usage: object) -> None:
         self._usage |= {name: value for name, value in as_object(usage).items() if value is not None}
 
-    def _native(self) -> Native | None:
+    def _native(self) -> NativeContent | None:
         """What goes back, if there is more than text. The tag that the stop swallowed stands at its end."""
         blocks = [block for block in self._blocks if block.goes_back]
         if {block.kind for block in blocks} <= {"text"} or blocks[-1].kind != "text":
@@ -261,7 +268,7 @@ class MessagesReader:
         items = [block.item() for block in blocks]
         if self._reason is StopReason.HALTED:
             items[-1] = {**items[-1], "text": blocks[-1].text + STOP_SEQUENCE}
-        return Native(self._dialect, tuple(items))
+        return NativeContent(self._dialect, tuple(items))
 
 
 def read_usage(usage: Mapping[str, object]) -> Usage:

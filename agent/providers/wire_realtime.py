@@ -1,7 +1,5 @@
 """OpenAI Realtime on the wire, text in and text out: our messages → client events, server events → our events. Pure.
 
-Above: `socket_session`. Below: `dialogue`, `chain`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
-
 Rules.
 - The system messages at the beginning are the session's instructions, which are sent once for a connection; without
   any, the service would use its own. Everything else is an item of the conversation.
@@ -19,14 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from urllib.parse import quote
 
-from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.chain import Chain, answered
-from agent.providers.dialect import ReaderEvent
+from agent.providers.dialect import ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.reading import as_count, as_object, as_text, read_json
-from agent.providers.writing import data_url, described, encoded
+from agent.providers.wire import as_count, as_object, as_text, data_url, described, encoded, parse_json
 
 EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
 PICTURES = frozenset({"image/png", "image/jpeg"})
@@ -123,15 +119,15 @@ class RealtimeDialogue:
         self.ignored = 0
         self._dialect = dialect
         self._options = options
-        self._chain = Chain()
+        self._chain = ResumeChain()
         self._repairs: list[str] = []
         self._outgoing: list[str] = []
         self._messages: Sequence[Message] | None = None
         self._expired = False
-        self._answer = _Answer()
+        self._answer = _RealtimeResponse()
 
     def open(self, messages: Sequence[Message]) -> str:
-        self._chain, self._repairs, self._expired = Chain(), [], False
+        self._chain, self._repairs, self._expired = ResumeChain(), [], False
         return self._dialect.session(messages, self._options)
 
     def continues(self, messages: Sequence[Message]) -> bool:
@@ -140,13 +136,13 @@ class RealtimeDialogue:
     def ask(self, messages: Sequence[Message]) -> list[str]:
         link = self._chain.link(messages)
         frames = [*self._repairs, *self._dialect.items(link.new), _frame({"type": "response.create"})]
-        self._chain, self._repairs, self._outgoing = Chain(), [], []
-        self._messages, self._answer = messages, _Answer()
+        self._chain, self._repairs, self._outgoing = ResumeChain(), [], []
+        self._messages, self._answer = messages, _RealtimeResponse()
         self.finished = self.halted = False
         return frames
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        event = as_object(read_json(data))
+        event = as_object(parse_json(data))
         kind, id_ = as_text(event.get("type")), as_text(event.get("response_id"))
         if kind == "error":
             return self._error(as_object(event.get("error")))
@@ -168,7 +164,7 @@ class RealtimeDialogue:
     def close(self) -> ResponseEnded:
         answer = self._answer
         items = tuple(_said(text) for text in answer.texts.values() if text)
-        native = Native(self._dialect.name, items) if items else None
+        native = NativeContent(self._dialect.name, items) if items else None
         if self._messages is not None:
             self._chain = answered(self._messages, answer.id, native)
         self._repairs = answer.repairs()
@@ -221,7 +217,7 @@ class RealtimeDialogue:
         return [_fault(error)] if self._messages is not None else []
 
 
-class _Answer:
+class _RealtimeResponse:
     """One response as it is written: its text by item, as far as it counts. `cut`: it goes on where it should not."""
 
     def __init__(self) -> None:

@@ -1,7 +1,5 @@
 """Responses on the wire: our messages → a request body or a WebSocket frame. Pure.
 
-Above: `replay` (over HTTP), `responses_session` (over WebSocket). Below: `responses_reader`, `chain`, `writing`.
-
 Rules.
 - Nothing is stored at the vendor (`store: false`), so reasoning comes back encrypted and is returned unchanged.
 - The stable prefix is the first input item, in the role "developer". `instructions` would have to be sent each round.
@@ -11,19 +9,232 @@ Rules.
 - No field is null, and none is sent that only some models take (`temperature`, `stop`).
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from agent.messages import Depth, Json, Message, Native, Role
-from agent.ports import CallOptions, Capabilities, Halt
+from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.catalog import reasons
-from agent.providers.chain import Link
-from agent.providers.dialect import Request
-from agent.providers.faults import Fault
-from agent.providers.reading import as_text
-from agent.providers.responses_reader import ResponsesReader
-from agent.providers.writing import data_url, described, encoded
+from agent.providers.dialect import ChainLink, ModelRequest, ReaderEvent
+from agent.providers.faults import Fault, asked_wait_s, read_error, should_retry
+from agent.providers.wire import as_count, as_list, as_object, as_text, data_url, described, encoded, parse_json
+
+# --------------------------------------------------------------------------------------------------
+# Reading one answer of the Responses protocol, over HTTP or WebSocket: the same events. Pure.
+#
+# Rules.
+# - Text, refusals included, is passed on as it comes. The items of an answer that follow one another are paragraphs.
+# - A call is passed on when the answer is complete, as the `<execute>` block that it stands for: an answer that
+#   breaks off runs nothing, and several calls become one list. Until then an empty piece of text shows that the model
+#   is at it.
+# - What was written is handed back as it came, except what the vendor would refuse: nulls, reasoning that it neither
+#   stored nor encrypted, and reasoning that nothing follows.
+# - An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
+# - Servers that send no deltas, or one whole answer in place of a stream, read just the same.
+
+
+TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
+REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+CALL = frozenset({"response.custom_tool_call_input.delta", "response.function_call_arguments.delta"})
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+ADDED = "response.output_item.added"
+SILENT = frozenset(
+    {
+        *("response.created", "response.in_progress", "response.queued", ADDED),
+        *("response.content_part.added", "response.content_part.done", "response.output_text.done"),
+        *("response.refusal.done", "response.custom_tool_call_input.done", "response.function_call_arguments.done"),
+        *("response.reasoning_text.done", "response.reasoning_summary_text.done"),
+        *("response.reasoning_summary_part.added", "response.reasoning_summary_part.done"),
+    }
+)
+"""Known events that say nothing new."""
+
+_WRAPPING = re.compile(r"^\s*(?:<execute>|```\w*)|(?:</execute>|```)\s*$")
+"""What a model puts around its calls out of habit, though the tool's input is nothing but the calls."""
+
+_PERMANENT = ("policy", "image", "prompt", "residency")
+"""Words in the code of a failed response that would fail again."""
+
+
+class ResponsesReader:
+    """Reads one answer: `receive` each event's data, then `close` once.
+
+    `response_id` is the answer's handle, "" until it is complete: only a completed answer can be built on.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self.begun = False
+        self.finished = False
+        self.ends_openly = True
+        self.ignored = 0
+        self.response_id = ""
+        self._dialect = dialect
+        self._reason = StopReason.END
+        self._usage: dict[str, object] = {}
+        self._items: list[dict[str, object]] = []
+        self._place: tuple[object, ...] = ()
+        self._said = False
+        self._item_said = False
+
+    def receive(self, data: str) -> Sequence[ReaderEvent]:
+        """The events of one piece of data, in order. A Fault is the last that will be of use."""
+        event = as_object(parse_json(data))
+        kind = as_text(event.get("type"))
+        if kind == "error" or (not kind and event.get("error")):
+            return [_fault(event)]
+        if event.get("object") == "response":
+            return self._end(event, "completed")
+        if self.finished or not kind.startswith("response."):
+            self.ignored += 1
+            return []
+        self.begun = True
+        if kind in TEXT:
+            return self._text(as_text(event.get("delta")), _place(event))
+        if kind in REASONING:
+            return [ReasoningArrived(text)] if (text := as_text(event.get("delta"))) else []
+        if kind in CALL:
+            return [TokensArrived("")]
+        if kind == "response.output_item.done":
+            return self._item(as_object(event.get("item")))
+        if kind in ENDS:
+            return self._end(as_object(event.get("response")), kind.removeprefix("response."))
+        self.ignored += kind not in SILENT
+        thinks = kind == ADDED and as_object(event.get("item")).get("type") == "reasoning"
+        return [ReasoningArrived("")] if thinks and self._said else []
+
+    def close(self) -> ResponseEnded:
+        usage = read_usage(self._usage) if self._usage else None
+        return ResponseEnded(self._reason, usage, self._native() if self.response_id else None)
+
+    def _text(self, text: str, place: tuple[object, ...]) -> list[ReaderEvent]:
+        if not text:
+            return []
+        apart = self._said and place != self._place
+        self._said, self._item_said, self._place = True, True, place
+        return [TokensArrived(f"\n\n{text}" if apart else text)]
+
+    def _item(self, item: dict[str, object]) -> list[ReaderEvent]:
+        """An item is complete. Its text counts where no piece of it came before."""
+        if not item:
+            return []
+        self._items.append(item)
+        said, self._item_said = self._item_said, False
+        if said or item.get("type") != "message":
+            return []
+        parts = [as_object(part) for part in as_list(item.get("content"))]
+        text = "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
+        events = self._text(text, (len(self._items),))
+        self._item_said = False
+        return events
+
+    def _end(self, response: dict[str, object], status: str) -> list[ReaderEvent]:
+        """The answer is over. What the response says of itself counts, else the `status` that the event implies."""
+        self.begun = True
+        status = as_text(response.get("status")) or status
+        self._usage = as_object(response.get("usage"))
+        if status == "failed":
+            return [_fault(response)]
+        self.finished = True
+        events: list[ReaderEvent] = []
+        if not self._items:
+            said = self._said
+            outputs = [as_object(item) for item in as_list(response.get("output"))]
+            texts = [event for item in outputs for event in self._item(item)]
+            events = [] if said else texts
+        if status == "incomplete":
+            details = as_object(response.get("incomplete_details"))
+            filtered = as_text(details.get("reason")) == "content_filter"
+            self._reason = StopReason.FILTERED if filtered else StopReason.LENGTH
+            return events
+        self.response_id = as_text(response.get("id"))
+        if (block := _execute(self._items)) is not None:
+            self._reason = StopReason.HALTED
+            events.append(TokensArrived(f"\n<execute>{block}\n</execute>"))
+        return events
+
+    def _native(self) -> NativeContent | None:
+        kept = [item for item in self._items if item.get("type") != "reasoning" or item.get("encrypted_content")]
+        while kept and kept[-1].get("type") == "reasoning":
+            kept.pop()
+        items = _returned(kept)
+        return NativeContent(self._dialect, items) if items else None
+
+
+def read_usage(usage: Mapping[str, object]) -> Usage:
+    """Token counts as parts that do not overlap: cached, written and other input; reasoning and other output."""
+    inputs = as_object(usage.get("input_tokens_details"))
+    cached, written = as_count(inputs.get("cached_tokens")), as_count(inputs.get("cache_write_tokens"))
+    reasoning = as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens"))
+    return Usage(
+        input_uncached=max(0, as_count(usage.get("input_tokens")) - cached - written),
+        input_cached=cached,
+        input_written=written,
+        output=max(0, as_count(usage.get("output_tokens")) - reasoning),
+        reasoning=reasoning,
+    )
+
+
+def _place(event: Mapping[str, object]) -> tuple[object, ...]:
+    return (event.get("item_id"), event.get("output_index"), event.get("content_index"))
+
+
+def _fault(event: Mapping[str, object]) -> Fault:
+    """What an `error` event says (flat over HTTP, an object over WebSocket), or a failed response."""
+    error = event.get("error") or event
+    status = as_count(event.get("status") or event.get("status_code"))
+    code = as_text(as_object(error).get("code"))
+    if not 400 <= status <= 599:
+        status = 400 if any(word in code for word in _PERMANENT) else 0
+    headers = {name.lower(): str(value) for name, value in as_object(as_object(error).get("headers")).items()}
+    fault = read_error(error, status)
+    return replace(fault, retry_after_s=asked_wait_s(headers), should_retry=should_retry(headers))
+
+
+def _execute(items: Sequence[Mapping[str, object]]) -> str | None:
+    """What stands in the `<execute>` block for these calls: the list of one, or the lists of several as one list.
+
+    Where one of several cannot be read, it stands alone, so that the model is told so and nothing runs.
+    """
+    blocks = [_readable(written) for item in items if (written := _written(item)) is not None]
+    if len(blocks) < 2:
+        return next(iter(blocks), None)
+    broken = next((block for block in blocks if parse_json(block) is None), None)
+    inner = [block[1:-1].strip() if block.startswith("[") else block for block in blocks]
+    return broken or f"[{', '.join(filter(None, inner))}]"
+
+
+def _written(item: Mapping[str, object]) -> str | None:
+    """The input of a call, as the model wrote it; None for an item that is no call."""
+    if item.get("type") == "custom_tool_call":
+        return as_text(item.get("input"))
+    if item.get("type") != "function_call":
+        return None
+    arguments = as_text(item.get("arguments")) or "{}"
+    return f'[{{"name": {json.dumps(as_text(item.get("name")))}, "args": {arguments}}}]'
+
+
+def _readable(written: str) -> str:
+    """The input as the parser takes it. What is no JSON at all becomes a list that the parser refuses with a reason."""
+    text = _WRAPPING.sub("", written).strip()
+    return text if text.startswith(("[", "{")) else json.dumps([written])
+
+
+def _returned(items: Sequence[Mapping[str, object]]) -> tuple[JsonObject, ...]:
+    """The items without nulls and without half surrogates; none if they are nested too deeply to be written."""
+    try:
+        text = encoded({"items": cast("list[Json]", items)})
+        read: object = json.loads(text, object_pairs_hook=_without_nulls)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(cast("JsonObject", item) for item in as_list(as_object(read).get("items")))
+
+
+def _without_nulls(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    return {name: value for name, value in pairs if value is not None}
+
 
 TOOL = "execute"
 
@@ -78,12 +289,12 @@ class ResponsesDialect:
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The whole context over HTTP."""
         body = self._body(messages, self.items(messages), options)
-        return Request("/responses", encoded({**body, "stream": True}))
+        return ModelRequest("/responses", encoded({**body, "stream": True}))
 
-    def frame(self, messages: Sequence[Message], link: Link, options: CallOptions) -> str:
+    def frame(self, messages: Sequence[Message], link: ChainLink, options: CallOptions) -> str:
         """What asks for the answer to `messages` over WebSocket: what is new since the link's parent."""
         body = self._body(messages, self.items(link.new, link.answering), options)
         if link.parent:
@@ -97,7 +308,7 @@ class ResponsesDialect:
         refused = next((field for field in OPTIONAL if field not in self.left_out and _names(fault, field)), None)
         return replace(self, left_out=self.left_out | {refused}) if refused else None
 
-    def items(self, messages: Sequence[Message], answering: Native | None = None) -> list[Json]:
+    def items(self, messages: Sequence[Message], answering: NativeContent | None = None) -> list[Json]:
         """The messages as input items. `answering` is what the model wrote before them, if the vendor has that."""
         items: list[Json] = []
         calls = _calls(answering)
@@ -150,7 +361,7 @@ def _names(fault: Fault, field: str) -> bool:
     return field in _FIELD_NAME.findall(named)
 
 
-def _calls(native: Native | None) -> list[Mapping[str, Json]]:
+def _calls(native: NativeContent | None) -> list[Mapping[str, Json]]:
     return [item for item in native.items if item.get("type") in _OUTPUTS] if native else []
 
 

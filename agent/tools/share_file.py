@@ -1,7 +1,5 @@
 """`share_file`: hand a file over together with the answer.
 
-Above: `bot.app` registers it where files can be handed over. Below: the port Tool.
-
 Rule. The call itself changes nothing: it is kept with the turn, and whoever shows the answer hands over what the calls
 name. So a call is repeated, or a turn goes on elsewhere, without a second file.
 """

@@ -1,23 +1,21 @@
 """What people may spend in a day, in tokens and in money, and the sentence for when it is spent. Pure.
 
-Above: `bot.access.allowances`, `bot.access.budget_desk`, `bot.access.budget_words`. Below: `agent.spending`,
-`bot.amounts`, `bot.local_time`.
-
 Rules. A day is one of UTC, so that everybody's budget begins anew at the same moment; people read it in their own time.
 What was spent is known once a turn has ended, so a budget can be passed by what was running when it was reached.
 Calls without a price count in tokens only.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias, assert_never
 
-from agent.admission import Whose
-from agent.prices import Money
-from agent.spending import Spent
-from bot.amounts import counted, money
-from bot.local_time import at
+from agent.admission_terms import Whose
+from agent.ports import Clock, Preferences, Spending
+from agent.spending import NANO, By, Money, SpendingPeriod, Spent, Total
+from bot.access.acl import AccessRules
+from bot.wording import counted, local_moment, money
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Budgets:
                 return self.everyone
 
 
-def tokens(spent: Spent) -> int:
+def tokens_spent(spent: Spent) -> int:
     """All tokens, whatever they cost."""
     used = spent.usage
     return used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning
@@ -66,7 +64,7 @@ def tokens(spent: Spent) -> int:
 
 def exceeded(spent: Spent, budget: Budget) -> str | None:
     """The limit that is reached, in words; None while there is something left."""
-    if budget.tokens is not None and tokens(spent) >= budget.tokens:
+    if budget.tokens is not None and tokens_spent(spent) >= budget.tokens:
         return counted(budget.tokens, "token", "tokens")
     if budget.money is not None and spent.cost >= budget.money:
         return money(budget.money)
@@ -81,10 +79,10 @@ def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone:
     limit = exceeded(spent, budget)
     if limit is None:
         return None
-    return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {at(midnight(now), zone)}."
+    return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {local_moment(midnight(now), zone)}."
 
 
-def raised(usual: Budget, kept: Mapping[str, str]) -> Budget:
+def raised_budget(usual: Budget, kept: Mapping[str, str]) -> Budget:
     """The usual budget with what `/budget` changed: raised, never lowered, or gone. `kept`: the owner's preferences."""
     if kept.get(EXEMPT) is not None:
         return UNLIMITED
@@ -109,3 +107,281 @@ _WHO: Final = {
     Whose.CHANNEL: "This channel has",
     Whose.EVERYONE: "Everybody together has",
 }
+
+
+# --------------------------------------------------------------------------------------------------
+# What each budget is, with what `/budget` changed, and what is spent of it today.
+
+
+FRESH_S: Final = 5.0
+"""How old the sums of channels and of everybody may be: they are added up from every call of the day."""
+NAMES: Final = (TOKENS, MONEY, EXEMPT)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetAccount:
+    """Whose budget it is; `id` names the person or the channel, and nobody for everybody's."""
+
+    whose: Whose
+    id: str = ""
+
+    @property
+    def owner(self) -> str:
+        """Under whose name changes are kept among the preferences."""
+        match self.whose:
+            case Whose.PERSON:
+                return self.id
+            case Whose.CHANNEL:
+                return f"channel:{self.id}"
+            case Whose.EVERYONE:
+                return "everyone"
+
+
+@dataclass(slots=True)
+class BudgetAllowances:
+    usual: Budgets
+    spending: Spending
+    preferences: Preferences
+    clock: Clock
+    _channels: tuple[float, SpendingPeriod, list[Total]] | None = None
+
+    async def used_up(self, account: BudgetAccount, now: datetime, zone: str) -> str | None:
+        """The sentence for when nothing is left. A changed budget is only read once the usual one is spent."""
+        usual = self.usual.of(account.whose)
+        if usual.is_none:
+            return None
+        spent = await self.spent(account, now)
+        if exceeded(spent, usual) is None:
+            return None
+        return over_budget(spent, await self.agreed(account), account.whose, now, zone)
+
+    async def agreed(self, account: BudgetAccount) -> Budget:
+        """The budget as it stands."""
+        return raised_budget(self.usual.of(account.whose), await self.preferences.of(account.owner))
+
+    async def change(self, account: BudgetAccount, kept: dict[str, str]) -> None:
+        """Keep these changes in place of all earlier ones."""
+        for name in NAMES:
+            await self.preferences.set(account.owner, name, kept.get(name))
+
+    async def spent(self, account: BudgetAccount, now: datetime) -> Spent:
+        """Today. `now` in UTC."""
+        today = SpendingPeriod.days_until(now, 1)
+        match account.whose:
+            case Whose.PERSON:
+                totals = await self.spending.totals(today, By.DAY, person=account.id)
+            case Whose.CHANNEL:
+                totals = [total for total in await self._by_channel(today) if total.key == account.id]
+            case Whose.EVERYONE:
+                totals = await self._by_channel(today)
+        return sum((total.spent for total in totals), Spent())
+
+    async def _by_channel(self, today: SpendingPeriod) -> list[Total]:
+        """A few seconds old at most."""
+        now = self.clock.monotonic()
+        if self._channels is None or self._channels[1] != today or now - self._channels[0] > FRESH_S:
+            self._channels = (now, today, await self.spending.totals(today, By.CHANNEL))
+        return self._channels[2]
+
+
+# --------------------------------------------------------------------------------------------------
+# What `/budget` is asked, read from its words; the same on every platform. Pure.
+#
+# The words: whose, then what. Whose: "me" (also when nothing is said), "channel" (this one), "everyone", or
+# "person:ID" and "channel:ID", with which platforms replace a mention. What: nothing (to see it), "5,000,000 tokens",
+# "$20", "exempt", or "reset" (to the usual budget).
+
+
+USAGE: Final = (
+    "Write whose budget (nothing for your own, `channel`, `everyone`, or a person), and to change it "
+    "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """To so many tokens or to so much money; the other stays."""
+
+    tokens: int | None = None
+    money: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """No budget at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The usual budget again."""
+
+
+Change: TypeAlias = Raise | Exempt | Reset
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRequest:
+    """`id`: of a person or a channel; "" for the one who asks, and for where they do. `change`: None to see it."""
+
+    whose: Whose
+    id: str = ""
+    change: Change | None = None
+
+
+def read_budget_request(words: str) -> BudgetRequest | None:
+    """The request; None if it is none."""
+    found = _REQUEST.fullmatch(" ".join(words.split()))
+    if found is None:
+        return None
+    change = _change(found)
+    if found["person"]:
+        return BudgetRequest(Whose.PERSON, found["person"], change)
+    if found["channel"]:
+        return BudgetRequest(Whose.CHANNEL, found["channel"], change)
+    match (found["word"] or "me").casefold():
+        case "channel":
+            return BudgetRequest(Whose.CHANNEL, change=change)
+        case "everyone":
+            return BudgetRequest(Whose.EVERYONE, change=change)
+        case _:
+            return BudgetRequest(Whose.PERSON, change=change)
+
+
+def _change(found: re.Match[str]) -> Change | None:
+    if found["tokens"]:
+        return Raise(tokens=_whole(found["tokens"]))
+    if found["dollars"]:
+        return Raise(money=Money(_whole(found["dollars"]) * NANO + _cents(found["cents"]) * (NANO // 100)))
+    match (found["what"] or "").casefold():
+        case "exempt":
+            return Exempt()
+        case "reset":
+            return Reset()
+        case _:
+            return None
+
+
+def _whole(number: str) -> int:
+    return int(number.replace(",", ""))
+
+
+def _cents(digits: str | None) -> int:
+    return int((digits or "").ljust(2, "0"))
+
+
+_REQUEST: Final = re.compile(
+    r"(?:person:(?P<person>[^\s]+)|channel:(?P<channel>[^\s]+)|(?P<word>me|channel|everyone))?"
+    r"(?:(?:^|\s+)(?:(?P<tokens>\d[\d,]{0,18}) tokens?|\$ ?(?P<dollars>\d[\d,]{0,9})(?:\.(?P<cents>\d{1,2}))?"
+    r"|(?P<what>exempt|reset|show)))?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# Seeing and changing budgets: `/budget` on every platform, and `cogency budget`.
+#
+# Rules. Everybody may see their own budget. Operators see and change all of them: raise, lift, reset. A budget is never
+# lowered below the usual one here; that is a setting. A change counts from the next message on.
+
+
+ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) may see and change other budgets than their own."
+OPERATOR = "You are an operator: no budget holds for you."
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetAnswer:
+    """`is_refused`: nothing was changed or shown; the text says why."""
+
+    text: str
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetDesk:
+    access: AccessRules
+    allowances: BudgetAllowances
+    clock: Clock
+
+    async def answer(self, person: str, channel: str, words: str) -> str:
+        """What `/budget` says to this person there, for them alone. `words`: as `budget_words` reads them."""
+        return (await self.decide(person, channel, words)).text
+
+    async def decide(self, person: str, channel: str, words: str) -> BudgetAnswer:
+        """The same, with whether it was refused."""
+        request = read_budget_request(words)
+        if request is None:
+            return BudgetAnswer(USAGE, is_refused=True)
+        account = _account(request, person, channel)
+        own = account == BudgetAccount(Whose.PERSON, person)
+        if not self.access.is_operator(person) and (request.change is not None or not own):
+            return BudgetAnswer(ONLY_OPERATORS, is_refused=True)
+        if request.change is not None:
+            problem = await self._change(account, request.change)
+            if problem is not None:
+                return BudgetAnswer(problem, is_refused=True)
+        return BudgetAnswer(await self._shown(account, own=own))
+
+    async def _change(self, account: BudgetAccount, change: Change) -> str | None:
+        """Keep it; or the sentence for why not."""
+        match change:
+            case Raise(count, sum_):
+                usual = self.allowances.usual.of(account.whose)
+                problem = _not_more(account.whose, usual, count, sum_)
+                if problem is None:
+                    agreed = await self.allowances.agreed(account)
+                    await self.allowances.change(account, _kept(agreed, count, sum_))
+                return problem
+            case Exempt():
+                await self.allowances.change(account, {EXEMPT: "yes"})
+            case Reset():
+                await self.allowances.change(account, {})
+            case _:
+                assert_never(change)
+        return None
+
+    async def _shown(self, account: BudgetAccount, *, own: bool) -> str:
+        if account.whose is Whose.PERSON and self.access.is_operator(account.id):
+            return OPERATOR
+        spent = await self.allowances.spent(account, self.clock.now())
+        whose = "You" if own else _name(account)
+        return budget_text(whose, spent, await self.allowances.agreed(account))
+
+
+def budget_text(whose: str, spent: Spent, budget: Budget) -> str:
+    """What is spent today, and of how much. Pure."""
+    used = counted(tokens_spent(spent), "token", "tokens")
+    tokens_of = "no limit" if budget.tokens is None else f"of {counted(budget.tokens, 'token', 'tokens')}"
+    money_of = "no limit" if budget.money is None else f"of {money(budget.money)}"
+    return f"{whose}, today (UTC): {used} ({tokens_of}), {money(spent.cost)} ({money_of})."
+
+
+def _name(account: BudgetAccount) -> str:
+    return f"{account.whose.capitalize()} `{account.id}`" if account.id else "Everyone"
+
+
+def _account(request: BudgetRequest, person: str, channel: str) -> BudgetAccount:
+    match request.whose:
+        case Whose.PERSON:
+            return BudgetAccount(request.whose, request.id or person)
+        case Whose.CHANNEL:
+            return BudgetAccount(request.whose, request.id or channel)
+        case Whose.EVERYONE:
+            return BudgetAccount(request.whose)
+
+
+def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None) -> str | None:
+    wanted, limit = (count, usual.tokens) if count is not None else (sum_, usual.money)
+    unit = "TOKENS" if count is not None else "DOLLARS"
+    setting = f"COGENCY_{whose.upper()}_{unit}_PER_DAY"
+    if limit is None:
+        return f"There is no such limit; {setting} sets one."
+    if wanted is None or wanted <= limit:
+        usually = counted(limit, "token", "tokens") if count is not None else money(Money(limit))
+        return f"The usual budget is {usually}: here it can only be raised; {setting} changes it."
+    return None
+
+
+def _kept(agreed: Budget, count: int | None, sum_: Money | None) -> dict[str, str]:
+    """The preferences for the raised budget; what was raised before stays."""
+    wanted = {TOKENS: agreed.tokens if count is None else count, MONEY: agreed.money if sum_ is None else sum_}
+    return {name: str(value) for name, value in wanted.items() if value is not None}

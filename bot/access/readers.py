@@ -1,8 +1,5 @@
 """Which group places a person can read now: what was said there may be used where only they read.
 
-Above: `bot.hosting` hands in what the platforms know; whoever answers, lists or searches asks `groups_of`.
-Below: the port Membership, `agent.memory.audience`, a question to the store.
-
 Rules
   Only the places in which the person wrote are asked about: nothing else of them is found or told anyway.
   An answer counts for MAX_AGE_S from when it was asked for. What a platform does not know, or not in time, is a no, and

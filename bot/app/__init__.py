@@ -3,9 +3,9 @@
 Nothing else imports `store`.
 """
 
-from bot.app.clock import CLOCK
-from bot.app.doctor import discord_application, examine
+from bot.app.diagnosis import discord_application, examine
 from bot.app.operator import budget, charge, migrate, open_checking, spent
+from bot.app.parts import CLOCK
 from bot.app.platforms import platforms, serve_platforms
 from bot.app.terminal import open_terminal
 

@@ -6,26 +6,25 @@ from contextlib import asynccontextmanager
 from agent.errors import SettingsError, StoreLocked
 from agent.messages import ModelCall
 from agent.ports import Provider
-from agent.spending import By, Period, Total
+from agent.spending import By, SpendingPeriod, Total
 from agent.tools.registry import Registry
-from bot.access.budget_desk import BudgetAnswer
-from bot.app.clock import CLOCK
-from bot.app.parts import budget_desk, open_models, tools
+from bot.access.budgets import BudgetAnswer
+from bot.app.parts import CLOCK, budget_desk, open_models, tools
 from bot.settings import Settings
 from store.engine import open_spending, open_store
 
 NO_MODEL = "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
 
 
-async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Period]:
+async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
     """What was spent in the last `days` days, also while the bot runs. Raises StoreError."""
-    period = Period.days_until(CLOCK.now(), days)
+    period = SpendingPeriod.days_until(CLOCK.now(), days)
     async with open_spending(settings.database_url) as spending:
         return await spending.totals(period, by), period
 
 
 async def budget(settings: Settings, person: str, words: str) -> BudgetAnswer:
-    """See or change a budget, as `bot.access.budget_words` reads the words. Raises StoreError."""
+    """See or change a budget, as `bot.access.budgets` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
         return await budget_desk(settings, store).decide(person, "terminal", words)

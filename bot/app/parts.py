@@ -1,51 +1,73 @@
 """The parts that every way to run the bot is put together from."""
 
+import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from uuid import uuid4
 
-from agent.admission import Whose
+from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories
-from agent.recollection import recollect
 from agent.records import Incoming
-from agent.tools.recall import RecallTool
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
-from bot.access.allowances import Account, Allowances
-from bot.access.budget_desk import BudgetDesk
-from bot.app.clock import CLOCK, fresh_word, new_id
-from bot.attachments.reading import Attached, Fetch, Reader
+from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
+from bot.app.from_settings import access_rules, budgets
+from bot.attachments.reading import Attached, AttachmentReader, Fetch
 from bot.background import Background, Meanings, background
-from bot.casts import WhileBusy
-from bot.house_rules import access_rules, budgets
 from bot.memory.desk import MemoryDesk, flowing
-from bot.memory.forgetting import ForgetDesk
-from bot.memory.kept import Kept
-from bot.memory.notice import FirstNotice
-from bot.memory.pauses import Pauses
-from bot.memory.replies import Delete
-from bot.memory.retiring import Retiring
-from bot.models.chosen import ModelSettings
-from bot.models.desk import ModelDesk
-from bot.models.embedding import open_embedder
-from bot.models.hearing import open_transcriber
-from bot.models.switch import ModelSwitch
-from bot.platforms.slack.setup.commands import named
+from bot.memory.forget_desk import ForgetDesk
+from bot.memory.learning import LearningPauses
+from bot.memory.notices import FirstNotice, KeptNotice
+from bot.memory.retention import Delete, Retention
+from bot.models.choice import ModelSettings, open_embedder, open_transcriber
+from bot.models.switch import ModelDesk, ModelSwitch
+from bot.platforms.slack.slash_commands import named
+from bot.reply_surface import Surface
+from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
-from bot.surface import Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
+
+# --------------------------------------------------------------------------------------------------
+# Where the time, new names and randomness come in.
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 -- the one place where the time of day comes in
+
+    def monotonic(self) -> float:
+        return time.monotonic()  # noqa: TID251 -- the one place where elapsed time comes in
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+CLOCK = SystemClock()
+
+
+def new_id() -> str:
+    return uuid4().hex
+
+
+def fresh_word() -> str:
+    """Marks what the system says in one turn: nobody who writes can guess it."""
+    return uuid4().hex[:6]
+
 
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
@@ -99,25 +121,27 @@ async def background_of(
                 memories=store.memories,
                 summaries=store.summaries,
                 has_budget=partial(
-                    _has_budget, Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+                    _has_budget, BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
                 ),
-                retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
-                pauses=Pauses(store.preferences, store.profiles, CLOCK),
+                retiring=Retention(store.forgetting, store.jobs, CLOCK, settings.retention),
+                pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
                 meanings=meanings,
                 deletions=deletions,
             )
         )
 
 
-async def _has_budget(allowances: Allowances, person: str) -> bool:
+async def _has_budget(allowances: BudgetAllowances, person: str) -> bool:
     """Of the person and of everybody; what a channel may spend is for its answers."""
     now = CLOCK.now()
-    accounts = (Account(Whose.PERSON, person), Account(Whose.EVERYONE))
+    accounts = (BudgetAccount(Whose.PERSON, person), BudgetAccount(Whose.EVERYONE))
     return not any([await allowances.used_up(account, now, "UTC") for account in accounts])
 
 
 @asynccontextmanager
-async def open_reader(settings: Settings, store: Store, fetchers: Mapping[str, Fetch]) -> AsyncGenerator[Reader]:
+async def open_reader(
+    settings: Settings, store: Store, fetchers: Mapping[str, Fetch]
+) -> AsyncGenerator[AttachmentReader]:
     """What reads the files that come with questions. Raises SettingsError."""
 
     async def charge(person: str, calls: Sequence[ModelCall]) -> None:
@@ -128,7 +152,7 @@ async def open_reader(settings: Settings, store: Store, fetchers: Mapping[str, F
         if settings.transcription:
             transcriber = open_transcriber(settings.transcription, model_settings(settings))
             stack.push_async_callback(transcriber.aclose)
-        yield Reader(fetchers, transcriber, charge, text_tokens=settings.file_tokens)
+        yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.file_tokens)
 
 
 def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryDesk:
@@ -162,12 +186,12 @@ def forget_desk(
 
 def open_turns(
     store: Store,
-    answering: Mind,
+    answering: AgentConfig,
     surface_for: Callable[[Incoming], Surface],
     limits: TurnsLimits,
     sources: Callable[[], frozenset[str]],
 ) -> Turns:
-    thinking = Thinking(answering, store.ledger, store.knowledge, CLOCK)
+    thinking = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
     return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
 
 
@@ -177,7 +201,7 @@ def model_settings(settings: Settings) -> ModelSettings:
 
 
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
-    allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
@@ -195,7 +219,7 @@ def mind(
     work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
     attached: Callable[[Incoming], Awaitable[Attached]] | None = None,
-) -> Mind:
+) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
@@ -212,7 +236,7 @@ def mind(
     def called(person: str, markdown: str) -> str:
         return named(markdown, settings.slack_command_prefix) if person.startswith("slack:") else markdown
 
-    return Mind(
+    return AgentConfig(
         provider=desk.provider,
         persona=persona,
         fresh_word=fresh_word,
@@ -224,10 +248,10 @@ def mind(
         notice=work.copies.see,
         budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
         learn_at=None if work.learner is None else work.learner.due,
-        may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
+        may_learn=LearningPauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
-        kept=Kept(store.facts, store.profiles, store.forgetting, CLOCK).line,
+        kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
         attached=attached,

@@ -8,13 +8,12 @@ from functools import partial
 from importlib.metadata import version
 
 from agent.errors import SettingsError
-from bot.access.allowances import Allowances
-from bot.access.budget_desk import BudgetDesk
-from bot.access.gate import Gate
+from bot.access.admission import AdmissionControl
+from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
-from bot.app.adapters import discord_settings, slack_settings
-from bot.app.clock import CLOCK
+from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
 from bot.app.parts import (
+    CLOCK,
     background_of,
     forget_desk,
     memory_desk,
@@ -24,22 +23,19 @@ from bot.app.parts import (
     open_store_of,
     open_turns,
 )
-from bot.attachments.reading import Reader
+from bot.attachments.reading import AttachmentReader
 from bot.background import Background
-from bot.connections import Connections
 from bot.health import Health
 from bot.host import Host
-from bot.hosting import BotHost, Desks, serve_all
-from bot.house_rules import access_rules, budgets, gate_rules
-from bot.memory.answers import ReplyDesk
+from bot.hosting import BotHost, Desks, PlatformConnections, serve_all
+from bot.memory.desk import ReplyFeedback
+from bot.memory.notices import WithheldNotice
 from bot.memory.policy import PolicyDesk
-from bot.memory.withheld import Withheld
-from bot.models.desk import ModelDesk
-from bot.models.switch import ModelSwitch
-from bot.platforms.discord.settings import DiscordSettings
-from bot.platforms.slack.settings import SlackSettings
+from bot.models.switch import ModelDesk, ModelSwitch
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.slack.options import SlackSettings
 from bot.settings import Settings
-from bot.turns.slots import TurnsLimits
+from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
 log = logging.getLogger(__name__)
@@ -53,7 +49,7 @@ async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
     async with open_store_of(settings) as store, open_models(settings) as models:
-        connections = Connections(Readers(store.conversations.groups, CLOCK))
+        connections = PlatformConnections(Readers(store.conversations.groups, CLOCK))
         async with (
             background_of(settings, store, models, connections.deletions) as work,
             open_reader(settings, store, connections.fetchers) as reader,
@@ -64,16 +60,21 @@ async def serve_platforms(settings: Settings) -> None:
 
 
 def _host(
-    settings: Settings, store: Store, models: ModelSwitch, connections: Connections, work: Background, reader: Reader
+    settings: Settings,
+    store: Store,
+    models: ModelSwitch,
+    connections: PlatformConnections,
+    work: Background,
+    reader: AttachmentReader,
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
-    allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
-    gate = Gate(gate_rules(settings), allowances, CLOCK)
+    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    gate = AdmissionControl(gate_rules(settings), allowances, CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
         mind(settings, store, model_desk, work, gate.budget_left, reader.read),
         groups_of=readers.groups_of,
-        aside=Withheld(store.memories, readers, CLOCK).aside,
+        aside=WithheldNotice(store.memories, readers, CLOCK).aside,
     )
     limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
     turns = open_turns(store, answering, connections.surface_for, limits, connections.sources)
@@ -83,7 +84,7 @@ def _host(
         forgetting=forget_desk(settings, store, turns, work, connections.sources),
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
-        replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
+        replies=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
         health=Health(
             store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models, connections)
         ),
@@ -102,7 +103,7 @@ def _host(
     )
 
 
-def _about(store: Store, models: ModelSwitch, connections: Connections) -> list[str]:
+def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
     """What an operator may know of this process: its version, its models, its store, what it is not connected to."""
     return [
         f"**Version**: {version('cogency-bot')}. {models.sentence}",

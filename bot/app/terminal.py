@@ -6,25 +6,26 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.records import Person
-from bot.app.clock import CLOCK, new_id
+from bot.app.from_settings import access_rules
 from bot.app.parts import (
+    CLOCK,
     background_of,
     budget_desk,
     forget_desk,
     memory_desk,
     mind,
+    new_id,
     open_models,
     open_store_of,
     open_turns,
 )
-from bot.casts import WhileBusy
-from bot.house_rules import access_rules
 from bot.memory.policy import PolicyDesk
-from bot.models.desk import ModelDesk
+from bot.models.switch import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
-from bot.turns.slots import TurnsLimits
+from bot.turns.worker import TurnsLimits
 
 
 @asynccontextmanager

@@ -1,8 +1,5 @@
 """Files that come with a message: what they are, and what the model gets of them.
 
-Above: `bot.turns` has them read when a turn begins; the platforms say how their bytes are fetched. Below: the values of
-`agent`.
-
 Rules.
 - Nothing is believed that a file says of itself: its first bytes decide what it is, and its name is text by a stranger.
 - Everything is bounded: bytes, files, time, memory, and what the model is given.

@@ -1,13 +1,15 @@
-"""What kind of file this is: by its name and announced media type before it is fetched, by its first bytes after. Pure.
+"""What kind of file this is: by its name and announced type before it is fetched, by its first bytes after. Pure."""
 
-Above: `bot.attachments.reading`. Below: nothing.
-"""
-
+from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from agent.messages import estimate_tokens
+from agent.records import ATTACHED, Incoming
 
-class Kind(StrEnum):
+
+class FileKind(StrEnum):
     TEXT = "text"
     PICTURE = "picture"
     PDF = "PDF"
@@ -55,20 +57,20 @@ _OTHER: Final = _set_of(
 _TELLS_NOTHING: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-unknown"})
 
 _MAGIC: Final = (
-    (b"%PDF-", Kind.PDF),
-    (b"OggS", Kind.SOUND),
-    (b"ID3", Kind.SOUND),
-    (b"fLaC", Kind.SOUND),
-    (b"\xff\xfb", Kind.SOUND),
-    (b"\xff\xf3", Kind.SOUND),
-    (b"\xff\xf1", Kind.SOUND),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind.OFFICE),
-    (b"{\\rtf", Kind.OFFICE),
-    (b"PK\x03\x04", Kind.OTHER),
-    (b"PK\x05\x06", Kind.OTHER),
-    (b"\x1f\x8b", Kind.OTHER),
-    (b"\x7fELF", Kind.OTHER),
-    (b"SQLite format 3\0", Kind.OTHER),
+    (b"%PDF-", FileKind.PDF),
+    (b"OggS", FileKind.SOUND),
+    (b"ID3", FileKind.SOUND),
+    (b"fLaC", FileKind.SOUND),
+    (b"\xff\xfb", FileKind.SOUND),
+    (b"\xff\xf3", FileKind.SOUND),
+    (b"\xff\xf1", FileKind.SOUND),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind.OFFICE),
+    (b"{\\rtf", FileKind.OFFICE),
+    (b"PK\x03\x04", FileKind.OTHER),
+    (b"PK\x05\x06", FileKind.OTHER),
+    (b"\x1f\x8b", FileKind.OTHER),
+    (b"\x7fELF", FileKind.OTHER),
+    (b"SQLite format 3\0", FileKind.OTHER),
 )
 _PDF_WITHIN: Final = 1_024
 """How far from its beginning a PDF may say that it is one; only who announces a PDF is searched for that long."""
@@ -79,35 +81,35 @@ def plain_type(media_type: str) -> str:
     return media_type.partition(";")[0].strip().lower()
 
 
-def announced(name: str, media_type: str) -> Kind | None:
+def announced(name: str, media_type: str) -> FileKind | None:
     """What a file says that it is; None if it says nothing that is known."""
     kind, ending = plain_type(media_type), name.lower().rpartition(".")[2]
     if ending in TEXTS:
-        return Kind.TEXT
+        return FileKind.TEXT
     family, _, what = kind.partition("/")
     if kind in PICTURES:
-        return Kind.PICTURE
+        return FileKind.PICTURE
     if kind in {"application/pdf", "application/x-pdf"}:
-        return Kind.PDF
+        return FileKind.PDF
     if family == "audio" or what == "ogg":
-        return Kind.SOUND
+        return FileKind.SOUND
     if ending in _OFFICE or "officedocument" in what or "opendocument" in what or what.startswith("ms"):
-        return Kind.OFFICE
+        return FileKind.OFFICE
     if family == "text" or what in _TEXT_TYPES or what.endswith(("+json", "+xml")):
-        return Kind.TEXT
+        return FileKind.TEXT
     if kind not in _TELLS_NOTHING:
-        return Kind.OTHER
+        return FileKind.OTHER
     return _by_ending(ending)
 
 
-def found(start: bytes) -> Kind | None:
+def found(start: bytes) -> FileKind | None:
     """What a file is by its first bytes, whatever it says; None if they do not tell, as with text."""
     if picture_type(start) is not None:
-        return Kind.PICTURE
+        return FileKind.PICTURE
     if start[:4] == b"RIFF":
-        return Kind.SOUND if start[8:12] == b"WAVE" else Kind.OTHER
+        return FileKind.SOUND if start[8:12] == b"WAVE" else FileKind.OTHER
     if start[4:8] == b"ftyp":
-        return Kind.SOUND if start[8:11] in {b"M4A", b"M4B"} else None
+        return FileKind.SOUND if start[8:11] in {b"M4A", b"M4B"} else None
     return next((kind for magic, kind in _MAGIC if start.startswith(magic)), None)
 
 
@@ -127,7 +129,99 @@ def picture_type(start: bytes) -> str | None:
     return "image/webp" if start[:4] == b"RIFF" and start[8:12] == b"WEBP" else None
 
 
-def _by_ending(ending: str) -> Kind | None:
+def _by_ending(ending: str) -> FileKind | None:
     pictures = {media_type.partition("/")[2] for media_type in PICTURES} | {"jpg"}
-    kinds = ((SOUNDS, Kind.SOUND), (_OTHER, Kind.OTHER), (pictures, Kind.PICTURE), ({"pdf"}, Kind.PDF))
+    kinds = ((SOUNDS, FileKind.SOUND), (_OTHER, FileKind.OTHER), (pictures, FileKind.PICTURE), ({"pdf"}, FileKind.PDF))
     return next((kind for endings, kind in kinds if ending in endings), None)
+
+
+# --------------------------------------------------------------------------------------------------
+# How much of each text the model gets when not everything fits. Pure.
+
+
+TEXT_TOKENS: Final = 12_000
+"""What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
+
+
+def token_shares(costs: Sequence[int], budget: int) -> list[int]:
+    """What each may take of the budget, in the order of `costs`: the small ones all they want, the others equally."""
+    given = [0] * len(costs)
+    left = budget
+    smallest_first = sorted(range(len(costs)), key=lambda at: costs[at])
+    for done, at in enumerate(smallest_first):
+        given[at] = min(costs[at], left // (len(costs) - done))
+        left -= given[at]
+    return given
+
+
+def cut_text(text: str, tokens: int) -> str:
+    """The beginning of a text that has about so many tokens, at most; with a note where it was cut."""
+    kept = text
+    while (cost := estimate_tokens(kept)) > tokens:
+        kept = kept[: min(len(kept) - 1, len(kept) * tokens // cost)]
+    return (
+        text if kept == text else f"{kept}\n(cut here: these are the first {len(kept):,} of {len(text):,} characters)"
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# What stands for a file whose content the model does not get, and how a file is named to it. Pure.
+
+
+MAX_NAMES: Final = 5
+"""Of files that stand in the words of their message for as long as it is kept."""
+MAX_NAME_CHARS: Final = 80
+"""Of a file's name: as much as tells it from others; it is text that a stranger chose."""
+_END_CHARS: Final = 12
+"""What stays of a long name's end: the ending, and a number before it."""
+
+TOO_MANY: Final = "only the first files of a message are read"
+UNREACHABLE: Final = "it could not be fetched"
+LATE: Final = "it could not be read in time"
+WRONG_KIND: Final = "files of this kind cannot be read here"
+OFFICE: Final = "office files cannot be read here; exported as PDF or as text they can"
+NO_TEXT: Final = "it says that it is text, but it is not"
+NOT_A_PICTURE: Final = "it is not the picture that it says it is"
+NOT_A_PDF: Final = "it is not the PDF that it says it is"
+LOCKED: Final = "it is a PDF that is locked with a password"
+SCANNED: Final = "its pages hold no text: they may be pictures, as of a scan"
+BROKEN_PDF: Final = "it is a PDF that cannot be read: it is damaged, or made too intricately"
+UNHEARD: Final = "sound cannot be listened to here"
+NOT_UNDERSTOOD: Final = "it could not be turned into text just now"
+SILENT: Final = "no words can be heard in it"
+
+
+def too_large(what: str, most: int) -> str:
+    """`most`: in bytes."""
+    return f"{what} may have {most // 1_000_000} MB at most"
+
+
+def not_read(media_type: str, size: int, reason: str) -> str:
+    """What stands for the file; `size` in bytes, as far as it is known."""
+    known = f"{size:,} bytes" if size > 0 else "size unknown"
+    return f"(not read: {reason}; {shown_note(plain_type(media_type)) or 'unknown kind'}, {known})"
+
+
+def shown_note(name: str) -> str:
+    """A name as one bounded line, without what hides letters or turns their order round."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+    if len(line) <= MAX_NAME_CHARS:
+        return line
+    return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"
+
+
+def with_names(asked: Incoming) -> Incoming:
+    """A message whose words name its own files, so that what is said later can still refer to them. Those of a question
+    that is asked again do so already.
+    """
+    names = [shown_note(file.name) for file in asked.files if file.source == ATTACHED and not file.spoken]
+    if not names:
+        return asked
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    note = f"\n(attached: {', '.join(names[:MAX_NAMES])}{more})"
+    return asked if asked.text.endswith(note) else replace(asked, text=f"{asked.text}{note}")
+
+
+def note_of_kind(kind: FileKind) -> str:
+    """Why files of this kind are not even fetched."""
+    return OFFICE if kind is FileKind.OFFICE else WRONG_KIND

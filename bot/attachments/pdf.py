@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bot.attachments import notes
+from bot.attachments import kinds
 from bot.fair_turns import FairTurns
 
 SECONDS: Final = 15.0
@@ -45,7 +45,7 @@ class _Read:
 
 
 @dataclass(slots=True)
-class Patience:
+class PdfSeconds:
     """What is left of a message's seconds for its PDFs."""
 
     seconds: float = MESSAGE_S
@@ -59,13 +59,13 @@ class PdfTexts:
         self._script = script
         self._turns = FairTurns(AT_ONCE)
 
-    async def read(self, data: bytes, person: str = "", patience: Patience | None = None) -> tuple[str, str]:
+    async def read(self, data: bytes, person: str = "", patience: PdfSeconds | None = None) -> tuple[str, str]:
         """The text, page by page, and why there is none or not all of it: one of them may be ""."""
-        patience = patience or Patience()
+        patience = patience or PdfSeconds()
         async with self._turns.turn(person):
             seconds = min(self._seconds, patience.seconds)
             if seconds <= 0:
-                return "", notes.LATE
+                return "", kinds.LATE
             begun = asyncio.get_running_loop().time()
             try:
                 return await self._read(data, seconds)
@@ -123,7 +123,7 @@ def _text(read: _Read, *, late: bool) -> tuple[str, str]:
     texts = read.texts or []
     text = "\n\n".join(f"[page {number}]\n{page.strip()}" for number, page in enumerate(texts, 1) if page.strip())
     if read.fault:
-        return "", notes.LOCKED if read.fault == "locked" else notes.BROKEN_PDF
+        return "", kinds.LOCKED if read.fault == "locked" else kinds.BROKEN_PDF
     if not text:
         return "", _nothing(read, late=late)
     if len(texts) < read.pages:
@@ -133,5 +133,5 @@ def _text(read: _Read, *, late: bool) -> tuple[str, str]:
 
 def _nothing(read: _Read, *, late: bool) -> str:
     if late:
-        return notes.LATE
-    return notes.SCANNED if read.texts else notes.BROKEN_PDF
+        return kinds.LATE
+    return kinds.SCANNED if read.texts else kinds.BROKEN_PDF

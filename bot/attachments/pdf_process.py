@@ -1,7 +1,5 @@
 """A process of its own that reads one PDF: bytes in, a line of JSON for each page out.
 
-Above: `bot.attachments.pdf` runs this file as a script, isolated. Below: pypdf, which is imported nowhere else.
-
 A PDF is a program that strangers wrote: it may nest endlessly, or unpack to gigabytes. Here that costs a process which
 has nothing to lose: no secrets in its environment, no way to write a file, bounded memory and time.
 

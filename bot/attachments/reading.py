@@ -1,28 +1,98 @@
 """Reads the files of a question when its turn begins: pictures, text, PDFs, speech.
 
-Above: `bot.turns.thinking`, through `bot.turns.mind`. Below: `kinds`, `text`, `pdf`, `share`, `notes`; the platforms'
-ways to fetch a file; the port Transcriber.
-
 Rules. A file is fetched only if its kind may be read, and never beyond the bound of its kind. What it turns out to be
 counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason.
 """
 
 import asyncio
+import codecs
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from agent.errors import ProviderError
-from agent.messages import Image, ModelCall
+from agent.messages import Image, ModelCall, estimate_tokens
 from agent.ports import Transcriber
 from agent.records import Attachment, Incoming, Quoted
-from agent.tokens import estimate_tokens
-from bot.attachments import notes
-from bot.attachments.kinds import Kind, announced, found, is_pdf, picture_type
-from bot.attachments.pdf import Patience, PdfTexts
-from bot.attachments.share import TEXT_TOKENS, cut, shares
-from bot.attachments.text import charset_of, decode
+from bot.attachments import kinds
+from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
+from bot.attachments.pdf import PdfSeconds, PdfTexts
+
+# --------------------------------------------------------------------------------------------------
+# From the bytes of a text file to its characters, or the insight that it is none. Pure.
+#
+# The encoding is what a byte order mark says; else UTF-8, which nothing else looks like by chance; else what the
+# platform announced; else UTF-16, which shows by its zeros; else Windows-1252, in which most of what is left was
+# written.
+
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
+"""What no text holds. Terminals' escapes and form feeds do occur in logs."""
+MOST_BINARY: Final = 0.001
+"""A stray control character does not make a log a program; in compressed data every tenth character is one."""
+_LOOK: Final = 4_096
+_FEWEST: Final = 4
+"""Characters: of fewer nobody can say what their zeros mean."""
+_ZEROS: Final = 0.35
+"""Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
+lines, so that those are taken for UTF-16 only with a mark."""
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
+
+
+def decode(data: bytes, charset: str = "", *, whole: bool = True) -> str | None:
+    """The text; None if these bytes are none. `charset`: what is said of it; not `whole`: its end was cut off."""
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
+    if marked:
+        return _read(data, marked, whole=whole)
+    guesses = ("utf-8", charset, _utf_16(data), "cp1252", "latin-1")
+    return next((text for guess in guesses if guess and (text := _read(data, guess, whole=whole)) is not None), None)
+
+
+def charset_of(media_type: str) -> str:
+    """The charset among a media type's parameters; "" if there is none that is known."""
+    said = _CHARSET.search(media_type)
+    try:
+        known = codecs.lookup(said[1]) if said else None
+    except LookupError:
+        return ""
+    return known.name if known is not None and known.name not in _NO_CHARSETS else ""
+
+
+_NO_CHARSETS: Final = frozenset({"base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "uu", "zlib"}) | {
+    "raw-unicode-escape",
+    "unicode-escape",
+    "undefined",
+    "utf-7",
+}
+"""Codecs that are no way to write a text down."""
+
+
+def _utf_16(data: bytes) -> str:
+    start = data[:_LOOK]
+    half = len(start) // 2
+    if half < _FEWEST:
+        return ""
+    if start[1::2].count(0) / half > _ZEROS:
+        return "utf-16-le"
+    return "utf-16-be" if start[0::2].count(0) / half > _ZEROS else ""
+
+
+def _read(data: bytes, encoding: str, *, whole: bool) -> str | None:
+    try:
+        text = codecs.getincrementaldecoder(encoding)("strict").decode(data, final=whole)
+    except (UnicodeError, LookupError):
+        return None
+    return None if len(_BINARY.findall(text)) > MOST_BINARY * len(text) or "\0" in text else text
+
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +111,13 @@ READ_S: Final = 60.0
 """For all files of a message: nobody waits longer before the first word."""
 
 _MOST: Final = {
-    Kind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
-    Kind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
-    Kind.PDF: 20_000_000,  # a book with pictures
-    Kind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
+    FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
+    FileKind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
+    FileKind.PDF: 20_000_000,  # a book with pictures
+    FileKind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
 }
 """In bytes."""
-_CALLED: Final = {Kind.PICTURE: "a picture", Kind.PDF: "a PDF", Kind.SOUND: "a sound"}
+_CALLED: Final = {FileKind.PICTURE: "a picture", FileKind.PDF: "a PDF", FileKind.SOUND: "a sound"}
 
 CANNOT_LISTEN: Final = (
     "I cannot listen to voice messages yet: please write to me instead. (My operator can switch it on with "
@@ -81,7 +151,7 @@ class _Unread:
 _Content: TypeAlias = _Text | _Unread | Image
 
 
-class Reader:
+class AttachmentReader:
     """`fetchers`: by the source of the messages; a platform that connects later adds its own."""
 
     def __init__(
@@ -106,18 +176,18 @@ class Reader:
     async def read(self, incoming: Incoming) -> Attached:
         """Everything that the message brought along, as far as it can be read."""
         contents: list[_Content] = []
-        patience = Patience()
+        patience = PdfSeconds()
         left = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
                 for file in incoming.files:
-                    is_picture = announced(file.name, file.media_type) is Kind.PICTURE
+                    is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
                     left[is_picture] -= 1
                     few = left[is_picture] >= 0
-                    contents.append(await self._content(file, incoming, patience) if few else _Unread(notes.TOO_MANY))
+                    contents.append(await self._content(file, incoming, patience) if few else _Unread(kinds.TOO_MANY))
         except TimeoutError:
             log.info("some files of a message could not be read in time")
-        contents += [_Unread(notes.LATE)] * (len(incoming.files) - len(contents))
+        contents += [_Unread(kinds.LATE)] * (len(incoming.files) - len(contents))
         return self._attached([*zip(incoming.files, contents, strict=True)])
 
     def _attached(self, read: Sequence[tuple[Attachment, _Content]]) -> Attached:
@@ -130,20 +200,20 @@ class Reader:
             for file, content in read
             if not (isinstance(content, Image) or (file.spoken and isinstance(content, _Text)))
         ]
-        given = shares([estimate_tokens(words) for _, words in texts], self._text_tokens)
+        given = token_shares([estimate_tokens(words) for _, words in texts], self._text_tokens)
         return Attached(
-            tuple(_quoted(file, cut(words, most)) for (file, words), most in zip(texts, given, strict=True)),
+            tuple(_quoted(file, cut_text(words, most)) for (file, words), most in zip(texts, given, strict=True)),
             tuple(content for _, content in read if isinstance(content, Image)),
             spoken="\n\n".join(heard),
         )
 
-    async def _content(self, file: Attachment, incoming: Incoming, patience: Patience) -> _Content:
+    async def _content(self, file: Attachment, incoming: Incoming, patience: PdfSeconds) -> _Content:
         said = announced(file.name, file.media_type)
-        if said is Kind.OFFICE or said is Kind.OTHER:
-            return _Unread(notes.of_kind(said))
-        if said is Kind.SOUND and self._transcriber is None:
-            return _Unread(notes.UNHEARD)
-        data = await self._fetched(file, said or Kind.TEXT, incoming.source)
+        if said is FileKind.OFFICE or said is FileKind.OTHER:
+            return _Unread(kinds.note_of_kind(said))
+        if said is FileKind.SOUND and self._transcriber is None:
+            return _Unread(kinds.UNHEARD)
+        data = await self._fetched(file, said or FileKind.TEXT, incoming.source)
         if said is None and isinstance(data, bytes):
             said = found(data)
             if said is not None and said in _CALLED:  # only now do we know how much of it to fetch
@@ -151,74 +221,74 @@ class Reader:
         if isinstance(data, _Unread):
             return data
         match said:
-            case Kind.PICTURE:
+            case FileKind.PICTURE:
                 kind = picture_type(data)
-                return _Unread(notes.NOT_A_PICTURE) if kind is None else Image(kind, data)
-            case Kind.PDF:
+                return _Unread(kinds.NOT_A_PICTURE) if kind is None else Image(kind, data)
+            case FileKind.PDF:
                 return await self._pdf(data, incoming.person.id, patience)
-            case Kind.SOUND:
+            case FileKind.SOUND:
                 return await self._heard(file, data, incoming.person.id)
             case _:
                 return _text(file, data, said)
 
-    async def _fetched(self, file: Attachment, kind: Kind, source: str) -> bytes | _Unread:
+    async def _fetched(self, file: Attachment, kind: FileKind, source: str) -> bytes | _Unread:
         """The file, as far as the bound of its kind; of text a beginning will do."""
         most = _MOST[kind]
-        too_large = _Unread(notes.too_large(_CALLED[kind], most)) if kind in _CALLED else None
+        too_large = _Unread(kinds.too_large(_CALLED[kind], most)) if kind in _CALLED else None
         if too_large is not None and file.size > most:
             return too_large
         fetch = self._fetchers.get(source)
         if fetch is None or not file.address:
-            return _Unread(notes.UNREACHABLE)
+            return _Unread(kinds.UNREACHABLE)
         try:
             async with asyncio.timeout(self._fetch_s):
                 data = await fetch(file.address, most + 1)
         except TimeoutError:
-            return _Unread(notes.LATE)
+            return _Unread(kinds.LATE)
         if data is None:
-            return _Unread(notes.UNREACHABLE)
+            return _Unread(kinds.UNREACHABLE)
         return too_large if too_large is not None and len(data) > most else data
 
-    async def _pdf(self, data: bytes, person: str, patience: Patience) -> _Content:
+    async def _pdf(self, data: bytes, person: str, patience: PdfSeconds) -> _Content:
         if not is_pdf(data):
-            return _Unread(notes.NOT_A_PDF)
+            return _Unread(kinds.NOT_A_PDF)
         text, why = await self._pdfs.read(data, person, patience)
         return _Text("\n\n".join(filter(None, [text, why]))) if text else _Unread(why)
 
     async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:
         if self._transcriber is None:
-            return _Unread(notes.UNHEARD)
+            return _Unread(kinds.UNHEARD)
         try:
-            transcript = await self._transcriber.transcribe(data, notes.shown(file.name), file.media_type)
+            transcript = await self._transcriber.transcribe(data, kinds.shown_note(file.name), file.media_type)
         except ProviderError as error:
             log.warning("a voice message could not be turned into text: %s", error)
-            return _Unread(notes.NOT_UNDERSTOOD)
+            return _Unread(kinds.NOT_UNDERSTOOD)
         if self._charge is not None:
             await self._charge(person, [transcript.call])
         words = transcript.text.strip()
-        return _Text(words) if words else _Unread(notes.SILENT)
+        return _Text(words) if words else _Unread(kinds.SILENT)
 
 
-def _text(file: Attachment, data: bytes, said: Kind | None) -> _Content:
+def _text(file: Attachment, data: bytes, said: FileKind | None) -> _Content:
     is_ = found(data)
-    if is_ is Kind.OFFICE or is_ is Kind.OTHER:
-        return _Unread(notes.of_kind(is_))
-    most = _MOST[Kind.TEXT]
+    if is_ is FileKind.OFFICE or is_ is FileKind.OTHER:
+        return _Unread(kinds.note_of_kind(is_))
+    most = _MOST[FileKind.TEXT]
     words = decode(data[:most], charset_of(file.media_type), whole=len(data) <= most)
     if words is None:
-        return _Unread(notes.NO_TEXT if said is Kind.TEXT else notes.WRONG_KIND)
+        return _Unread(kinds.NO_TEXT if said is FileKind.TEXT else kinds.WRONG_KIND)
     return _Text(words if len(data) <= most else f"{words}\n(the file goes on)")
 
 
 def _words(file: Attachment, content: _Text | _Unread) -> str:
     if isinstance(content, _Unread):
-        return notes.not_read(file.media_type, file.size, content.reason)
+        return kinds.not_read(file.media_type, file.size, content.reason)
     return content.words or "(the file is empty)"
 
 
 def _quoted(file: Attachment, words: str) -> Quoted:
-    return Quoted(f"{file.source} {notes.shown(file.name)}", file.author, words)
+    return Quoted(f"{file.source} {kinds.shown_note(file.name)}", file.author, words)
 
 
 def _sorry(reason: str) -> str:
-    return CANNOT_LISTEN if reason == notes.UNHEARD else CANNOT_LISTEN_NOW.format(reason=reason)
+    return CANNOT_LISTEN if reason == kinds.UNHEARD else CANNOT_LISTEN_NOW.format(reason=reason)

@@ -9,29 +9,69 @@ Rules
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, assert_never
 
-from agent.errors import StoreError
+from agent.errors import Refused, StoreError
 from agent.memory.audience import Place, label, may_flow_from
 from agent.memory.facts import CORRECTION, Fact, led_to
-from agent.memory.forgetting import EntriesPlan
-from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
+from agent.memory.forgetting_plans import EntriesPlan, OneReply
+from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileField, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
-from agent.ports import Clock, Conversations, Facts, Forgetting, Preferences, Profiles, Spending
-from agent.records import Receipt, Remembered
-from agent.spending import By, account
-from agent.spending import Period as SpendingPeriod
+from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
+from agent.records import DELETE_REPLY, REACHED_ONCE, Answered, Receipt, Remembered, ReplyVerdict, ShownPage, Thread
+from agent.spending import By, SpendingPeriod, account
 from bot.host import MemoryAnswer, Suggestion, Viewer
-from bot.local_time import zone_of
-from bot.memory import suggestions, view, words
-from bot.memory.export import Messages, as_json
-from bot.memory.kept import Kept
-from bot.memory.numbers import Numbers, decode
-from bot.memory.pauses import Pauses
+from bot.memory import view
+from bot.memory.export import ExportedMessages, as_json
+from bot.memory.learning import LearningPauses
+from bot.memory.notices import KeptNotice
+from bot.memory.retention import Delete
+from bot.memory.view import EntryNumbers, decode_numbers
+from bot.reply_surface import PageGone, PageLocked, SurfaceError
+from bot.wording import shortened, zone_of
+
+# --------------------------------------------------------------------------------------------------
+# What somebody may want to ask next, from what is known about them. Pure.
+#
+# Rule: only what may be shown where it is suggested goes in, and only what the person said or asked themselves.
+
+
+TITLE_CHARS: Final = 60
+"""What fits a button on a phone."""
+QUESTION_CHARS: Final = 300
+NEWEST: Final = 3
+"""Of each kind: an older one is hardly what somebody is about now."""
+
+GO_ON: Final = ("Go on: {what}", "Let us go on with this: “{what}”. Where did we stop, and what is next?")
+GOAL: Final = ("Next step: {what}", "What is a good next step towards this goal of mine: {what}?")
+PROJECT: Final = ("About {what}", "What do you know about my project {what}, and what is open there?")
+
+
+def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limit: int) -> tuple[Suggestion, ...]:
+    """At most `limit`, by turns of each kind: the latest thread, the newest goal, the newest project, and so on."""
+    newest = sorted(entries, key=lambda entry: entry.time, reverse=True)
+    goals = [entry.text for entry in newest if entry.field is ProfileField.GOALS]
+    projects = [entry.key or entry.text for entry in newest if entry.field is ProfileField.PROJECTS]
+    forms = ((GO_ON, [thread.title for thread in threads]), (GOAL, goals), (PROJECT, projects))
+    kinds = [[_suggestion(form, what) for what in _distinct(some)] for form, some in forms]
+    by_turns = [kind[place] for place in range(NEWEST) for kind in kinds if place < len(kind)]
+    return tuple(by_turns[: max(limit, 0)])
+
+
+def _distinct(texts: Sequence[str]) -> list[str]:
+    lines = (" ".join(text.split()).rstrip(".") for text in texts)
+    return list(dict.fromkeys(filter(None, lines)))[:NEWEST]
+
+
+def _suggestion(form: tuple[str, str], what: str) -> Suggestion:
+    title, question = form
+    room = TITLE_CHARS - len(title.format(what=""))
+    return Suggestion(title.format(what=shortened(what, room)), question.format(what=shortened(what, QUESTION_CHARS)))
+
 
 NUMBERS: Final = "memory numbers"
 """The preference that keeps which number stands for what."""
@@ -67,34 +107,34 @@ class MemoryDesk:
     """What may be shown at a place."""
 
     @property
-    def pauses(self) -> Pauses:
-        return Pauses(self.preferences, self.profiles, self.clock)
+    def pauses(self) -> LearningPauses:
+        return LearningPauses(self.preferences, self.profiles, self.clock)
 
     @property
-    def kept(self) -> Kept:
-        return Kept(self.facts, self.profiles, self.forgetting, self.clock)
+    def kept(self) -> KeptNotice:
+        return KeptNotice(self.facts, self.profiles, self.forgetting, self.clock)
 
     async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
         """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""
-        request = words.read(asked)
+        request = view.read_memory_request(asked)
         match request:
-            case words.Show(page):
+            case view.ShowMemory(page):
                 return await self._list(viewer, "", page)
-            case words.Delete(which):
+            case view.DeleteEntry(which):
                 return await self._decide(viewer, which, self._delete, undo=True)
-            case words.Undo(which):
+            case view.UndoDelete(which):
                 return await self._undo(viewer, which)
-            case words.Correct(which, text):
+            case view.CorrectEntry(which, text):
                 return await self._decide(viewer, which, lambda one, here: self._correct(one, here, text))
-            case words.Everywhere(which, on):
+            case view.UseEverywhere(which, on):
                 return await self._decide(viewer, which, lambda one, here: self._open(one, here, on=on))
-            case words.Export():
+            case view.ExportMemory():
                 return MemoryAnswer(view.EXPORTED, file=await self._export(viewer))
-            case words.Pause():
+            case view.PauseLearning():
                 return MemoryAnswer(await self._pause(viewer, request))
-            case words.Help():
+            case view.MemoryHelp():
                 return MemoryAnswer(view.help_text())
-            case words.Unclear(sentence):
+            case view.UnclearMemory(sentence):
                 return MemoryAnswer(sentence)
             case _:
                 assert_never(request)
@@ -102,9 +142,9 @@ class MemoryDesk:
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         """What the viewer may want to ask next. Raises StoreError."""
         here, person = await self.audiences(viewer.place), viewer.person.id
-        threads = await self.conversations.threads(person, limit=suggestions.NEWEST, audiences=here)
+        threads = await self.conversations.threads(person, limit=NEWEST, audiences=here)
         profile = await self.profiles.readable(person, here)
-        return suggestions.suggestions(threads, profile.entries, limit)
+        return suggestions(threads, profile.entries, limit)
 
     async def known(self, viewer: Viewer, *, past: bool = False) -> list[Remembered]:
         """Everything that is known about the viewer and may be shown to them there; `past`: also what is superseded."""
@@ -118,21 +158,21 @@ class MemoryDesk:
         numbers = await self._numbered(viewer, lambda earlier: earlier.including(view.key_of(one) for one in known))
         shown, here, pages = view.page_of(known, numbers, page)
         own = await self.facts.in_own_words(viewer.person.id, [one.id for one in shown if isinstance(one, Fact)])
-        entries = view.listed(shown, numbers, zone_of(viewer.person.time_zone), own)
+        entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = view.HEADING if entries else view.NOTHING
         parts = [before, paused, view.full_text(known), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, here, pages)
 
-    async def _numbers(self, viewer: Viewer) -> Numbers:
-        return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
+    async def _numbers(self, viewer: Viewer) -> EntryNumbers:
+        return decode_numbers((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
 
-    async def _numbered(self, viewer: Viewer, how: Callable[[Numbers], Numbers]) -> Numbers:
+    async def _numbered(self, viewer: Viewer, how: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
         """Change the numbers, however many lists are made at the same moment: no number is given twice."""
         person = viewer.person.id
         for _ in range(TRIES):
             kept = (await self.preferences.of(person)).get(NUMBERS)
-            before = decode(kept or "")
+            before = decode_numbers(kept or "")
             after = how(before)
             if after == before or await self.preferences.swap(person, NUMBERS, kept, after.encode()):
                 return after
@@ -162,8 +202,8 @@ class MemoryDesk:
         return view.deleted_text(one, number, await self.forgetting.delete_entries(plan, key, until))
 
     async def _undo(self, viewer: Viewer, which: str) -> MemoryAnswer:
-        if which.startswith(words.OF_TURN):
-            turn = which.removeprefix(words.OF_TURN)
+        if which.startswith(view.OF_TURN):
+            turn = which.removeprefix(view.OF_TURN)
             known = turn.isdecimal() and len(turn) < TURN_DIGITS
             return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id) if known else view.NOT_BACK)
         key = await self._key(viewer, which) if which else None
@@ -171,7 +211,7 @@ class MemoryDesk:
         if back is None:
             return MemoryAnswer(view.NOT_BACK)
         shown = next((one for one in await self.known(viewer) if view.key_of(one) == back), None)
-        said = view.named(shown) if shown else view.ELSEWHERE
+        said = view.entry_sentence(shown) if shown else view.ELSEWHERE
         return await self._list(viewer, view.BACK.format(said=said))
 
     async def settle(self, key: str) -> None:
@@ -270,16 +310,16 @@ class MemoryDesk:
         made = as_json, person, known, threads, messages, choices, account(totals, now), now
         return await asyncio.to_thread(*made)  # megabytes, while other answers grow
 
-    async def _messages(self, person: str, here: frozenset[str]) -> Messages:
+    async def _messages(self, person: str, here: frozenset[str]) -> ExportedMessages:
         """What they wrote and were answered, the newest first, as far as it fits."""
-        messages, before = Messages(), None
+        messages, before = ExportedMessages(), None
         while page := await self.conversations.own(person, here, before=before, limit=PAGE):
             if not messages.take(page):
                 break
             before = page[-1].id
         return messages
 
-    async def _pause(self, viewer: Viewer, asked: words.Pause) -> str:
+    async def _pause(self, viewer: Viewer, asked: view.PauseLearning) -> str:
         channel = viewer.channel if asked.here else None
         if asked.for_everybody and not (viewer.manages and viewer.channel):
             return view.NOT_THE_MANAGER
@@ -289,3 +329,69 @@ class MemoryDesk:
             return done
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         return "\n\n".join(filter(None, [done, still]))
+
+
+# --------------------------------------------------------------------------------------------------
+# What people do about a reply that has ended: say what they think of it, or have it deleted.
+#
+# Rules
+#   Whoever can see a reply may judge it; only who asked, or an operator, may delete it.
+#   Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
+#   deleted later, by a job.
+
+
+ENDING_S: Final = 1.5
+"""Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
+presses then waits for so long, which leaves platforms their three seconds."""
+LOOK_S: Final = 0.1
+
+NOT_YOURS: Final = "Only whoever asked can delete this reply."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFeedback:
+    """`deletions`: how to delete a page, by the source of its question."""
+
+    replies: Replies
+    ledger: Ledger
+    forgetting: Forgetting
+    jobs: Jobs
+    clock: Clock
+    deletions: Mapping[str, Delete]
+
+    async def of(self, turn: int) -> Answered | None:
+        """The reply of a turn, which may just be ending. Raises StoreError."""
+        until = self.clock.monotonic() + ENDING_S
+        while (reply := await self.replies.of(turn)) is None and await self.ledger.pages(turn) is None:
+            if self.clock.monotonic() >= until:
+                return None
+            await self.clock.sleep(LOOK_S)
+        return reply
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
+        """False if there is no such reply any more. Raises StoreError."""
+        return await self.replies.judge(turn, person, verdict, self.clock.now())
+
+    async def delete(self, turn: int, person: str, *, operates: bool) -> bool:
+        """False if there is no such reply any more. Raises Refused, StoreError."""
+        reply = await self.replies.of(turn)
+        if reply is None:
+            return False
+        if reply.person != person and not operates:
+            raise Refused(NOT_YOURS)
+        await self.forgetting.forget(OneReply(turn), self.clock.now())
+        for page in reply.pages:
+            if not page.startswith(REACHED_ONCE):
+                await self._delete(ShownPage(reply.source, reply.channel, page))
+        return True
+
+    async def _delete(self, page: ShownPage) -> None:
+        try:
+            if page.source in self.deletions:
+                await self.deletions[page.source](page)
+                return
+        except (PageGone, PageLocked):
+            return
+        except SurfaceError:
+            pass  # later
+        await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), self.clock.now())

@@ -1,7 +1,5 @@
 """Everything that is known about a person, as JSON that they may keep or take elsewhere. Pure.
 
-Above: `bot.memory.desk`. Below: the records.
-
 The schema (version 1) is described in `docs/export.md`. Times are ISO 8601 in UTC, audiences are labels ("person:…",
 "group:…", "team:…"), money is in US dollars at list prices.
 """
@@ -15,9 +13,8 @@ from typing import Final
 from agent.memory.facts import CORRECTION, Fact
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
-from agent.prices import NANO
 from agent.records import Author, Person, Remembered, StoredMessage, Thread
-from agent.spending import Account, Spent
+from agent.spending import NANO, SpendingAccount, Spent
 
 VERSION: Final = 1
 MESSAGES_BYTES: Final = 8_000_000
@@ -27,7 +24,7 @@ INDENT: Final = 60
 
 
 @dataclass(slots=True)
-class Messages:
+class ExportedMessages:
     """What the person wrote and was answered, as far as it fits; taken newest first, exported oldest first."""
 
     complete: bool = True
@@ -54,9 +51,9 @@ def as_json(
     person: Person,
     known: Sequence[Remembered],
     threads: Sequence[Thread],
-    messages: Messages,
+    messages: ExportedMessages,
     choices: Mapping[str, str],
-    spent: Account,
+    spent: SpendingAccount,
     now: datetime,
 ) -> str:
     """All of it, indented for people who read it."""

@@ -1,8 +1,5 @@
 """Learning who people are, in the background, from what they asked.
 
-Above: `bot.app` gives the job its handler. Below: `agent.memory.synthesizer`, `agent.asking`, `bot.turns.floor`, the
-ports Profiles, Facts, Jobs and Spending.
-
 Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of its
 partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job asks for
 insights, keeps them, and when enough is new and nothing waits any more, asks for a synthesis. The ledger of jobs runs
@@ -18,16 +15,19 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
-from agent.asking import as_data, ask
-from agent.authority import Authority
+from agent.admission_terms import Authority
+from agent.completion import as_data, complete
 from agent.errors import ProviderUnavailable
+from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
 from agent.messages import Depth, Message, ModelCall
-from agent.ports import CallOptions, Clock, Facts, Jobs, Profiles, Provider, Spending
-from agent.records import Job
-from bot.turns.floor import Floor
+from agent.ports import CallOptions, Clock, Facts, Jobs, Preferences, Profiles, Provider, Spending
+from agent.records import Incoming, Job
+from bot.memory.view import PauseLearning
+from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Learner:
         spending: Spending,
         model: Callable[[], LearningModel],
         clock: Clock,
-        floor: Floor,
+        floor: ForegroundPriority,
         synthesizer: ImpressionSynthesizer = SYNTHESIZER,
         limits: LearningLimits = LearningLimits(),
     ) -> None:
@@ -147,7 +147,7 @@ class Learner:
             await self._spending.charge(partition.person, LEARNING, [call], self._clock.now())
 
         model = self._model()
-        asking = ask(model.provider, as_data(prompt), count, OPTIONS)
+        asking = complete(model.provider, as_data(prompt), count, OPTIONS)
         return await self._floor.while_free(asking) if model.is_local else await asking
 
     async def _again(self, job: Job, after: timedelta) -> None:
@@ -168,3 +168,76 @@ def _complain(*, last_try: bool) -> None:
     if not last_try:
         raise ProviderUnavailable(UNREADABLE)
     log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether the bot may learn from what somebody says, where they say it: people may pause that.
+#
+# Rules
+#   A pause of the person, of theirs in a channel, or of the channel for everybody: each is enough. What is said
+#   during a pause is never learned later. So after a pause only what was said after its end counts; and what waits to
+#   be learned from when a pause begins is passed over.
+
+
+PAUSE: Final = "learning"
+"""The preference's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPauses:
+    preferences: Preferences
+    profiles: Profiles | None
+    clock: Clock
+
+    async def may_learn(self, incoming: Incoming) -> bool:
+        """Whether this message may be learned from. Raises StoreError."""
+        own = await self.preferences.of(incoming.person.id)
+        common = await self.preferences.of(owner_of(incoming.channel))
+        kept = (own.get(PAUSE), own.get(name_in(incoming.channel)), common.get(PAUSE))
+        return all(_allows(one, incoming.time) for one in kept)
+
+    async def is_paused(self, person: str) -> bool:
+        """Whether the person has paused learning everywhere. Raises StoreError."""
+        return (await self.preferences.of(person)).get(PAUSE) == PAUSED
+
+    async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
+        """The pauses for which nothing is learned from this person there, the widest first. Raises StoreError."""
+        own = await self.preferences.of(person)
+        common = await self.preferences.of(owner_of(channel))
+        kept = (
+            (own.get(PAUSE), PauseLearning()),
+            (own.get(name_in(channel)), PauseLearning(here=True)),
+            (common.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
+        )
+        return [pause for value, pause in kept if value == PAUSED]
+
+    async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
+        """Pause, or go on: for a person (None: everybody), in a channel (None: everywhere). Raises StoreError."""
+        owner = owner_of(channel or "") if person is None else person
+        name = PAUSE if person is None or channel is None else name_in(channel)
+        if on:
+            await self.preferences.set(owner, name, PAUSED)
+            if self.profiles is not None:
+                await self.profiles.pass_over(person=person, channel=channel)
+        elif (await self.preferences.of(owner)).get(name) == PAUSED:
+            await self.preferences.set(owner, name, self.clock.now().isoformat())
+
+
+def owner_of(channel: str) -> str:
+    """Under whose name choices for a channel are kept."""
+    return f"channel:{channel}"
+
+
+def name_in(channel: str) -> str:
+    """The preference of a person who pauses learning in one channel."""
+    return f"{PAUSE} in {channel}"
+
+
+def _allows(kept: str | None, said: datetime) -> bool:
+    """`kept`: nothing, that it is paused, or when a pause ended."""
+    if kept is None:
+        return True
+    try:
+        return said > datetime.fromisoformat(kept)
+    except ValueError:
+        return False

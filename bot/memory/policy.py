@@ -1,7 +1,5 @@
 """What binds everybody in a place: seeing it, setting it, taking it back. `/policy` on every platform.
 
-Above: `bot.hosting`, the terminal. Below: `bot.memory.policy_words` (what is asked), `bot.wording`, the port Facts.
-
 Rules
   Everybody sees what holds where they ask. Managers and above set and remove; whoever is refused reads one sentence.
   Authority is what the platform says at this moment, and never what somebody says about themselves.
@@ -10,22 +8,106 @@ Rules
   What is replaced or removed stays in the history.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.audience import Place, label
 from agent.memory.facts import ConstraintType, Fact, MemoryType
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
 from agent.ports import Clock, Facts
-from bot.host import Asker
-from bot.local_time import zone_of
+from bot.host import PolicyAsker
 from bot.memory.desk import flowing
-from bot.memory.policy_words import Remove, Set, Show, Unclear, read
-from bot.wording import literal
+from bot.wording import literal, zone_of
+
+# --------------------------------------------------------------------------------------------------
+# What `/policy` is asked, read from its words; the same on every platform. Pure.
+#
+# The words: nothing or "list"; "history"; "set budget: at most 5,000 EUR a month" (without a colon it has no name, and
+# replaces nothing by it); "remove 3", with the number that the list shows.
+
+
+USAGE: Final = (
+    "Write `list`, `history`, `set NAME: WHAT HOLDS`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
+)
+MAX_NAME_CHARS: Final = 80
+MAX_CHARS: Final = 500
+"""Policies stand in every context of their place."""
+TOO_LONG: Final = f"Please write at most {MAX_CHARS} characters, and {MAX_NAME_CHARS} before the colon."
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPolicies:
+    """What holds; `past`: and what did."""
+
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    """`name` may be ""."""
+
+    name: str
+    text: str
+    kind: ConstraintType = ConstraintType.POLICY
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePolicy:
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearPolicy:
+    sentence: str
+
+
+Request: TypeAlias = ShowPolicies | SetPolicy | RemovePolicy | UnclearPolicy
+
+
+def read_policy_request(words: str) -> Request:
+    """The request; what is none is `Unclear`, with one sentence."""
+    text = " ".join(words.split())
+    word, _, rest = text.partition(" ")
+    match word.casefold():
+        case "" | "list" | "show" if not rest:
+            return ShowPolicies()
+        case "history" if not rest:
+            return ShowPolicies(past=True)
+        case "set" if rest:
+            return _set(rest)
+        case "remove" | "delete" if (number := _NUMBER.fullmatch(rest)) is not None:
+            return RemovePolicy(number[1])
+        case _:
+            return UnclearPolicy(USAGE)
+
+
+def _set(rest: str) -> Request:
+    name, colon, text = (part.strip() for part in rest.partition(": "))
+    if not colon:
+        name, text = "", rest.strip()
+    # One plain word is a name without what holds; many languages write a whole rule without a blank.
+    is_name_alone = not colon and text.isascii() and " " not in text
+    if not text or text == ":" or text.endswith(":") or is_name_alone:
+        return UnclearPolicy(USAGE)
+    if len(name) > MAX_NAME_CHARS or len(text) > MAX_CHARS:
+        return UnclearPolicy(TOO_LONG)
+    return SetPolicy(name, text, _kind(name))
+
+
+def _kind(name: str) -> ConstraintType:
+    """What it is about by its name: "travel budget", "deadline of Apollo"."""
+    words = _WORD.findall(name.casefold())
+    return next((kind for kind in ConstraintType if kind.value in words), ConstraintType.POLICY)
+
+
+_NUMBER: Final = re.compile(r"#?(\d{1,12})", re.ASCII)
+
 
 SOURCE: Final = "policy"
 MOST: Final = 50
@@ -48,31 +130,31 @@ class PolicyDesk:
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """What may be shown at a place."""
 
-    async def answer(self, asker: Asker, words: str) -> str:
+    async def answer(self, asker: PolicyAsker, words: str) -> str:
         """What `/policy` with these words says to this person there, for them alone. Raises StoreError."""
-        request = read(words)
+        request = read_policy_request(words)
         match request:
-            case Show(past):
+            case ShowPolicies(past):
                 return await self._shown(asker, past=past)
-            case Unclear(sentence):
+            case UnclearPolicy(sentence):
                 return sentence
-            case Set() | Remove() if asker.authority < POLICY_AUTHORITY:
+            case SetPolicy() | RemovePolicy() if asker.authority < POLICY_AUTHORITY:
                 return NOT_A_MANAGER
-            case Set(name, text, kind):
+            case SetPolicy(name, text, kind):
                 return await self._set(asker, name, text, kind)
-            case Remove(number):
+            case RemovePolicy(number):
                 return await self._remove(asker, number)
             case _:
                 assert_never(request)
 
-    async def _shown(self, asker: Asker, before: str = "", *, past: bool = False) -> str:
+    async def _shown(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> str:
         known = [one for one in await self._all(asker) if past or one.is_valid]
         zone = zone_of(asker.person.time_zone)
         listed = [_line(one, known, zone) for one in known if one.value]
         heading = NOTHING if not listed else PAST if past else HEADING
         return "\n\n".join(filter(None, [before, heading, "\n".join(listed)]))
 
-    async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> str:
+    async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> str:
         if has_secret(f"{name}: {text}"):
             return NO_SECRETS
         here = label(asker.place.audience)
@@ -84,7 +166,7 @@ class PolicyDesk:
         replaced = "; ".join(literal(one.said) for one in outcome.superseded)
         return await self._shown(asker, "Set." + (f" Instead of: {replaced}." if replaced else ""))
 
-    async def _remove(self, asker: Asker, number: str) -> str:
+    async def _remove(self, asker: PolicyAsker, number: str) -> str:
         outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
             return NO_NUMBER.format(number=number)
@@ -92,11 +174,11 @@ class PolicyDesk:
             return str(outcome.why)
         return await self._shown(asker, "Removed; `/policy history` still shows it.")
 
-    async def _all(self, asker: Asker) -> list[Fact]:
+    async def _all(self, asker: PolicyAsker) -> list[Fact]:
         """Nobody's in particular, oldest first."""
         return await self.facts.readable("", await self.audiences(asker.place))
 
-    def _new(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> NewFact:
+    def _new(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> NewFact:
         return NewFact(
             id="",
             key=name,

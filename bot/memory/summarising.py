@@ -1,7 +1,7 @@
 """Summarising, in the background, what long conversations are about to lose from the model's sight.
 
 Nobody waits for it, and nothing is lost while it is not done: until then the beginnings of what was said stand in the
-context (`agent.summarising.digest`).
+context (`agent.summary.digest`).
 
 Rules
   It takes the model that learns. Its calls are charged to whoever's question made it due, and none is made once a
@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from agent.asking import as_data, ask
+from agent.completion import as_data, complete
 from agent.errors import ProviderUnavailable
 from agent.messages import Depth, ModelCall
 from agent.ports import CallOptions, Clock, Jobs, Spending, Summaries
 from agent.protocol.render import speakers
 from agent.records import Job, StoredMessage
 from agent.state import SituationSummary
-from agent.summarising import SUMMARY, Uncovered, batch, extracted, prompt, read
+from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from bot.memory.learning import LearningModel
-from bot.turns.floor import Floor
+from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Summariser:
     spending: Spending
     model: Callable[[], LearningModel]
     clock: Clock
-    floor: Floor
+    floor: ForegroundPriority
     has_budget: Callable[[str], Awaitable[bool]] = may_spend
 
     async def summarise(self, job: Job) -> None:
@@ -57,7 +57,7 @@ class Summariser:
         before = await self.summaries.uncovered(job.conversation, int(job.payload))
         if before is None or not before.messages:
             return
-        said = batch(before.messages)
+        said = summary_batch(before.messages)
         after = await self._summary(job, before, said)
         if after is None:
             await self._again(job, GIVE_WAY)
@@ -76,11 +76,11 @@ class Summariser:
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        asking = ask(model.provider, as_data(prompt(before.summary, said, names)), count, OPTIONS)
+        asking = complete(model.provider, as_data(summary_prompt(before.summary, said, names)), count, OPTIONS)
         answer = await self.floor.while_free(asking) if model.is_local else await asking
         if answer is None:
             return None
-        after = read(answer, before.summary)
+        after = read_summary(answer, before.summary)
         if after is None:
             raise ProviderUnavailable(UNREADABLE)
         return after

@@ -4,10 +4,14 @@ Rules. Every entry says where it came from: the day, with the link to the messag
 place. What people wrote is shown literally. An entry's number is text: Markdown counts the items of its own lists anew.
 """
 
+import json
+import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Final
+from difflib import get_close_matches
+from typing import Final, TypeAlias, cast
 from zlib import crc32
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
@@ -15,9 +19,278 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact, Sc
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
-from bot.memory import words
-from bot.memory.numbers import Numbers
 from bot.wording import literal, shortened
+
+# --------------------------------------------------------------------------------------------------
+# What `/memory` is asked, read from its words; the same on every platform, and what buttons say. Pure.
+#
+# Rules. An entry is named by its number, which is its own for as long as it is known, or by its key, which is what
+# buttons carry. What cannot be read gets one sentence that says what can be written.
+
+
+OF_TURN: Final = "t:"
+"""Before a turn's number, in the place of an entry's."""
+HELP: Final[Mapping[str, str]] = {
+    "/memory": "see what I remember about you, and where it came from",
+    "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
+    "/memory undo": "bring back what you deleted last, within a minute",
+    "/memory correct 3 NEW WORDS": "put your own words in its place",
+    "/memory everywhere 3": "use it in all my replies to you, wherever it was said",
+    "/memory here 3": "use it only where it was said, again",
+    "/memory export": "get everything that I know about you, as JSON",
+    "/memory pause": "stop learning from what you say",
+    "/memory pause here": "the same in this channel only; “for everybody” behind it is for those who manage it",
+    "/memory resume": "learn again; also “resume here”",
+}
+"""How each request is written, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMemory:
+    """The list; `page` counts from 1."""
+
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEntry:
+    which: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoDelete:
+    """Bring back what was deleted; `which` "": the last."""
+
+    which: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectEntry:
+    which: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UseEverywhere:
+    """Use it in all replies to its person; `on` False: only where it was said."""
+
+    which: str
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExportMemory:
+    """`path`: where a terminal writes it; "" to show it."""
+
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseLearning:
+    """Stop learning, or (`on` False) begin again: `here` only, or everywhere; there `for_everybody`, or for oneself."""
+
+    on: bool = True
+    here: bool = False
+    for_everybody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHelp:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearMemory:
+    """It is no request; `sentence` says what to write instead."""
+
+    sentence: str
+
+
+Request: TypeAlias = (
+    ShowMemory
+    | DeleteEntry
+    | UndoDelete
+    | CorrectEntry
+    | UseEverywhere
+    | ExportMemory
+    | PauseLearning
+    | MemoryHelp
+    | UnclearMemory
+)
+
+
+def read_memory_request(words: str) -> Request:
+    """The request in the words after `/memory`. Never raises."""
+    first, _, rest = words.strip().partition(" ")
+    word, rest = first.casefold(), rest.strip()
+    if not word:
+        return ShowMemory()
+    if word in _READERS:
+        return _READERS[word](rest)
+    near = get_close_matches(word, _READERS, n=1)
+    return UnclearMemory(f"Did you mean `/memory {near[0]}`? {_ALL}" if near else _ALL)
+
+
+def delete_words(key: str) -> str:
+    return f"delete {key}"
+
+
+def undo_words(key: str) -> str:
+    return f"undo {key}"
+
+
+def undo_turn_words(turn: int) -> str:
+    """Takes back what this turn has kept."""
+    return undo_words(f"{OF_TURN}{turn}")
+
+
+def correct_words(key: str) -> str:
+    """What the entry shall say stands behind them."""
+    return f"correct {key}"
+
+
+def everywhere_words(key: str, *, on: bool) -> str:
+    return f"{'everywhere' if on else 'here'} {key}"
+
+
+def page_words(page: int) -> str:
+    return f"page {page}"
+
+
+_ALL: Final = (
+    "After `/memory` you may write `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, `export`, "
+    "`pause`, `resume` or `help`; alone it shows the list."
+)
+_WHICH: Final = re.compile(r"\d{1,9}|[a-z]:[\w-]{1,80}", re.ASCII)
+_HERE: Final = frozenset({"here", "in this channel"})
+_EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in this channel for everybody"})
+
+
+def _show(rest: str) -> Request:
+    return UnclearMemory(_ALL) if rest else ShowMemory()
+
+
+def _page(rest: str) -> Request:
+    number = rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0
+    return ShowMemory(int(rest)) if number else UnclearMemory("Write `/memory page 2` for the second page of the list.")
+
+
+def _delete(rest: str) -> Request:
+    which = rest.removeprefix("#")
+    return (
+        DeleteEntry(which)
+        if _WHICH.fullmatch(which)
+        else UnclearMemory("Write the entry's number, as in `/memory delete 3`.")
+    )
+
+
+def _undo(rest: str) -> Request:
+    which = rest.removeprefix("#")
+    if not which or _WHICH.fullmatch(which):
+        return UndoDelete(which)
+    return UnclearMemory("Write `/memory undo` to bring back what you deleted last, or its number behind it.")
+
+
+def _correct(rest: str) -> Request:
+    first, _, text = rest.partition(" ")
+    which, text = first.removeprefix("#"), text.strip()
+    if _WHICH.fullmatch(which) and text:
+        return CorrectEntry(which, text)
+    return UnclearMemory("Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.")
+
+
+def _use(word: str, *, on: bool) -> Callable[[str], Request]:
+    def read_which(rest: str) -> Request:
+        which = rest.removeprefix("#")
+        if _WHICH.fullmatch(which):
+            return UseEverywhere(which, on=on)
+        return UnclearMemory(f"Write the entry's number, as in `/memory {word} 3`.")
+
+    return read_which
+
+
+def _pause(word: str, *, on: bool) -> Callable[[str], Request]:
+    def read_where(rest: str) -> Request:
+        where = " ".join(rest.split()).casefold()
+        if where in _HERE | _EVERYBODY | {""}:
+            return PauseLearning(on, here=bool(where), for_everybody=where in _EVERYBODY)
+        return UnclearMemory(f"Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everybody`.")
+
+    return read_where
+
+
+def _help(rest: str) -> Request:
+    return UnclearMemory(_ALL) if rest else MemoryHelp()
+
+
+_READERS: Final[Mapping[str, Callable[[str], Request]]] = {
+    "show": _show,
+    "page": _page,
+    "delete": _delete,
+    "undo": _undo,
+    "correct": _correct,
+    "everywhere": _use("everywhere", on=True),
+    "here": _use("here", on=False),
+    "export": ExportMemory,
+    "pause": _pause("pause", on=True),
+    "resume": _pause("resume", on=False),
+    "help": _help,
+}
+
+
+# --------------------------------------------------------------------------------------------------
+# The numbers by which a person names what is known about them: once given, never given to anything else. Pure.
+#
+# Rule. A number stands for what was listed under it, also when the list has changed meanwhile. So numbers have gaps
+# where something was forgotten, and of what is listed no more only the newest are kept, so that there are `MOST` or
+# as many as the list has; what had one of the others gets a new one.
+
+
+MOST: Final = 500
+"""More than most lists hold; the text of them stays under 20,000 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryNumbers:
+    """`of`: the number of each key, in their order. `last`: the highest that was ever given."""
+
+    of: dict[str, int] = field(default_factory=dict[str, int])
+    last: int = 0
+
+    def key(self, number: int) -> str | None:
+        """What this number stands for."""
+        return next((key for key, given in self.of.items() if given == number), None)
+
+    def including(self, keys: Iterable[str]) -> "EntryNumbers":
+        """With a number for each of these."""
+        listed = dict.fromkeys(keys)
+        new = [key for key in listed if key not in self.of]
+        given = self.of | {key: number for number, key in enumerate(new, self.last + 1)}
+        gone = [key for key in self.of if key not in listed]
+        dropped = set(gone[: max(0, len(given) - MOST)])
+        return EntryNumbers({key: given[key] for key in given if key not in dropped}, self.last + len(new))
+
+    def moved(self, key: str, to: str) -> "EntryNumbers":
+        """`to` has come in the place of `key`, and has its number."""
+        return EntryNumbers({to if one == key else one: number for one, number in self.of.items()}, self.last)
+
+    def encode(self) -> str:
+        return json.dumps({"last": self.last, "of": self.of}, separators=(",", ":"))
+
+
+def decode_numbers(kept: str) -> EntryNumbers:
+    """The inverse of `Numbers.encode`; no numbers for anything else."""
+    try:
+        read: object = json.loads(kept)
+    except ValueError:
+        return EntryNumbers()
+    found = cast("dict[str, object]", read) if isinstance(read, dict) else {}
+    last, of = found.get("last"), found.get("of")
+    if not isinstance(last, int) or not isinstance(of, dict):
+        return EntryNumbers()
+    given = cast("dict[str, object]", of)
+    return EntryNumbers({key: number for key, number in given.items() if isinstance(number, int)}, last)
+
 
 BACKSLASH: Final = "\\"
 """At the end of a shortened text, what it escaped is gone."""
@@ -91,14 +364,14 @@ def key_of(one: Remembered) -> str:
     return f"p:{one.id}-{crc32(f'{one.field} {one.said}'.encode('utf-8', 'replace')):08x}"
 
 
-def named(one: Remembered) -> str:
+def entry_sentence(one: Remembered) -> str:
     """What an entry says, in a sentence."""
     text = f"{FIELDS[one.field]}: {literal(one.said)}" if isinstance(one, ProfileEntry) else literal(one.said)
     return f"“{shortened(text, SAID_CHARS).rstrip(BACKSLASH)}”"
 
 
-def listed(
-    known: Sequence[Remembered], numbers: Numbers, zone: tzinfo, own_words: Container[str]
+def listed_entries(
+    known: Sequence[Remembered], numbers: EntryNumbers, zone: tzinfo, own_words: Container[str]
 ) -> tuple[ShownEntry, ...]:
     """These, in the order of their numbers, which `numbers` holds; days are of `zone`.
 
@@ -109,7 +382,7 @@ def listed(
     return tuple(sorted(shown, key=lambda entry: entry.number))
 
 
-def page_of(known: Sequence[Remembered], numbers: Numbers, page: int) -> tuple[list[Remembered], int, int]:
+def page_of(known: Sequence[Remembered], numbers: EntryNumbers, page: int) -> tuple[list[Remembered], int, int]:
     """What stands on a page, the number of it and of all pages; the nearest page, if there is no such one."""
     pages = max(1, -(-len(known) // PAGE))
     here = min(max(page, 1), pages)
@@ -119,14 +392,14 @@ def page_of(known: Sequence[Remembered], numbers: Numbers, page: int) -> tuple[l
 
 def as_list(answer: MemoryAnswer) -> str:
     """The answer with its entries as text, for where there are no buttons."""
-    lines = [f"- {line(entry)}" for entry in answer.entries]
+    lines = [f"- {entry_line(entry)}" for entry in answer.entries]
     if answer.pages > 1:
         another = answer.page % answer.pages + 1
         lines += ["", f"Page {answer.page} of {answer.pages}; `/memory page {another}` shows another."]
     return "\n".join([answer.text, "", *lines]) if lines else answer.text
 
 
-def line(entry: ShownEntry, most: int | None = None) -> str:
+def entry_line(entry: ShownEntry, most: int | None = None) -> str:
     """One entry on one line; of its text at most so many characters."""
     text = entry.text if most is None else shortened(entry.text, most).rstrip(BACKSLASH)
     return f"**{entry.number}** {text} ({entry.source})"
@@ -134,13 +407,13 @@ def line(entry: ShownEntry, most: int | None = None) -> str:
 
 def deleted_text(one: Remembered, number: int | None, receipt: Receipt) -> str:
     """An entry was deleted, and can be brought back. It claims no more than the receipt does."""
-    done = DELETED.format(said=f"entry {number}, {named(one)}" if number else named(one))
+    done = DELETED.format(said=f"entry {number}, {entry_sentence(one)}" if number else entry_sentence(one))
     return f"{done} {STILL_FOUND}" if receipt.found_again else done
 
 
 def corrected_text(one: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
     """It was deleted, and the person's words are in its place; `narrower`: they may be used in fewer places."""
-    done = CORRECTED.format(said=named(one))
+    done = CORRECTED.format(said=entry_sentence(one))
     return _proved(f"{done} {BETWEEN_US}" if narrower else done, receipt)
 
 
@@ -158,7 +431,7 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     )
 
 
-def lasting_text(pauses: Sequence[words.Pause]) -> str:
+def lasting_text(pauses: Sequence[PauseLearning]) -> str:
     """Which pauses hold where this is read; "" for none."""
     return "\n".join(
         f"Learning is paused{' in this channel' if one.here else ''}{' for everybody' if one.for_everybody else ''}; "
@@ -175,7 +448,7 @@ def full_text(known: Sequence[Remembered]) -> str:
 
 def help_text() -> str:
     """What can be written, and what it does."""
-    return "\n".join(f"- `{written}`: {what}" for written, what in words.HELP.items())
+    return "\n".join(f"- `{written}`: {what}" for written, what in HELP.items())
 
 
 def _entry(one: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from agent.asking import ask
-from agent.messages import ModelCall, Usage
+from agent.completion import complete
+from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports import CallOptions, Clock, Provider
-from agent.prices import cost
-from agent.probes import PROBES, Heard, Probe, messages_of
+from agent.probes import PROBES, Probe, ProbeReading, messages_of
 from agent.protocol.parser import Parser
-from agent.tokens import estimate_tokens
+from agent.spending import cost
 from agent.tools.registry import Registry
-from bot.amounts import money
+from bot.wording import money
 
 KIND: Final = "check"
 """What its calls are for, in the account."""
@@ -27,7 +26,7 @@ USABLE = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeVerdict:
     probe: Probe
     passed: bool
     seconds: float
@@ -47,35 +46,35 @@ def announcement(name: str, tools: Registry, now: datetime) -> str:
 
 async def check_model(
     provider: Provider, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
-) -> AsyncGenerator[Verdict, None]:
+) -> AsyncGenerator[ProbeVerdict, None]:
     """One verdict after the other; `count` is told what each took. Raises ProviderError if the model cannot answer."""
     for probe in PROBES:
         began = clock.monotonic()
         heard = await _ask(provider, probe, tools, clock, count)
-        yield Verdict(probe, probe.judge(heard), clock.monotonic() - began)
+        yield ProbeVerdict(probe, probe.judge(heard), clock.monotonic() - began)
 
 
 async def _ask(
     provider: Provider, probe: Probe, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
-) -> Heard:
+) -> ProbeReading:
     parser = Parser(tool_names=tools.names)
     able = provider.capabilities
     messages = messages_of(probe, tools, clock.now(), reasons=able.reasons)
-    raw = await ask(provider, messages, count, CallOptions(tools=tools.specs()))
+    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs()))
     events = (*parser.feed(raw), *parser.close())
-    return Heard(events, raw, lambda call: tools.check(call) is None, able.native_calls)
+    return ProbeReading(events, raw, lambda call: tools.check(call) is None, able.native_calls)
 
 
-def line(verdict: Verdict) -> str:
+def verdict_line(verdict: ProbeVerdict) -> str:
     """One verdict as one line."""
     return f"{'yes' if verdict.passed else 'NO ':3} {verdict.seconds:6.1f} s  The model can {verdict.probe.ability}."
 
 
-def is_usable(verdicts: list[Verdict]) -> bool:
+def is_usable(verdicts: list[ProbeVerdict]) -> bool:
     return sum(verdict.passed for verdict in verdicts) >= USABLE
 
 
-def conclusion(name: str, verdicts: list[Verdict]) -> str:
+def conclusion(name: str, verdicts: list[ProbeVerdict]) -> str:
     """What the verdicts mean for somebody who wants to run this model."""
     passed = sum(verdict.passed for verdict in verdicts)
     if passed >= GOOD:

@@ -1,20 +1,21 @@
 """Which model answers whom: the usual one, those of channels and people, and what somebody chose with /model.
 
-Above: `bot.app`. Below: `bot.models.chosen`, `agent.providers.fallback`.
-
 Order: what the person chose, if it is allowed; the operator's choice for the person; for the channel; the usual model.
 Behind each stand the fallback models. A turn that runs keeps its model; the next question gets the new one. Every
 provider stays open until the end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from agent.errors import SettingsError
-from agent.ports import Clock, KeepingProvider, Provider, WarningProvider
+from agent.ports import Clock, KeepingProvider, Preferences, Provider, WarningProvider
 from agent.providers.fallback import FallbackProvider
-from bot.models.chosen import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
+from agent.records import Incoming
+from bot.access.acl import AccessRules, Requester, may_use
+from bot.host import ModelMenu
+from bot.models.choice import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
 
 COMMAND = "/model"
 """What a wrong name is blamed on: whoever wrote it has set nothing."""
@@ -137,3 +138,45 @@ def check_allowed(switch: ModelSwitch, name: str) -> None:
     if name not in switch.allowed:
         others = f"choose one of {', '.join(switch.allowed)}" if switch.allowed else "there is only one here"
         raise SettingsError(f"That model cannot be chosen: {others}.")
+
+
+# --------------------------------------------------------------------------------------------------
+# What people may know and decide about the model that answers them; their choice is kept among their preferences.
+
+
+MODEL = "model"
+"""The preference's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDesk:
+    switch: ModelSwitch
+    preferences: Preferences
+    access: AccessRules = field(default_factory=AccessRules)
+    """Who may choose which; where a choice is not theirs to make, the usual model answers."""
+
+    async def provider(self, incoming: Incoming) -> Provider:
+        """Who answers this message: the model that was chosen for it alone, if that is open to them still."""
+        who, asked = Requester.wrote(incoming), incoming.model
+        here = asked if asked in self.switch.allowed and may_use(self.access, asked, who) else ""
+        return self.switch.provider_for(who.person, who.channel, here or await self._chosen(who))
+
+    async def menu(self, who: Requester) -> ModelMenu:
+        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who))
+        return ModelMenu(choice.name, choice.why, self._open_to(who))
+
+    async def choose(self, who: Requester, name: str) -> None:
+        """That model from now on; "" goes back to the usual one. Raises SettingsError."""
+        if name:
+            check_allowed(self.switch, name)
+            if not may_use(self.access, name, who):
+                raise SettingsError(f"That model is not open to you: choose one of {', '.join(self._open_to(who))}.")
+        await self.preferences.set(who.person, MODEL, name or None)
+
+    async def _chosen(self, who: Requester) -> str:
+        chosen = (await self.preferences.of(who.person)).get(MODEL, "")
+        return chosen if may_use(self.access, chosen, who) else ""
+
+    def _open_to(self, who: Requester) -> tuple[str, ...]:
+        usual, *others = self.switch.allowed or ("",)
+        return tuple(name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who)))

@@ -22,8 +22,8 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.reply_text import ReplyText
-from bot.surface import Offer, Step, StepState
+from agent.protocol.render import ReplyText
+from bot.reply_surface import ReplyAction, ShownStep, StepState
 from bot.wording import shortened
 
 THINKING = "Thinking…"
@@ -47,7 +47,7 @@ OUTPUTS: Final[Mapping[ResultStatus, str]] = {
 }
 UNFINISHED: Final = "Not finished."
 
-GROWING: Final = frozenset({Offer.STOP})
+GROWING: Final = frozenset({ReplyAction.STOP})
 """What is offered below a reply that grows."""
 
 
@@ -88,7 +88,7 @@ class Draft:
         self._reply = ReplyText()
         self._whole: str | None = None
         self._ended = False
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, ShownStep] = {}
         self._calls: dict[str, ToolCall] = {}
         self.status = ""
         self.offers = GROWING
@@ -108,7 +108,7 @@ class Draft:
                 self._ended = True
             case CallStarted(name, call):
                 self.status = status_line(call.name)
-                self._steps[name] = Step(name, self.status, StepState.RUNNING)
+                self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
             case CallFinished(name, result):
                 told = trace(self._calls[name], result) if name in self._calls else ""
@@ -120,7 +120,7 @@ class Draft:
             case _:
                 assert_never(event)
 
-    def end(self, text: str | None = None, offers: frozenset[Offer] = frozenset()) -> None:
+    def end(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> None:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
         if text is not None or self._whole is None:
             self._whole = self._reply.text if text is None else text
@@ -130,7 +130,7 @@ class Draft:
                 self._end_step(step.id, StepState.FAILED, UNFINISHED)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ShownStep, ...]:
         """What was done on the way, in its order."""
         return tuple(self._steps.values())
 

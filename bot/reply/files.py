@@ -1,7 +1,5 @@
 """Which parts of a finished reply are also handed over as files: long code, long tables, and a very long answer. Pure.
 
-Above: `bot.turns.answering`. Below: `bot.reply.markdown`, `bot.surface`.
-
 Rules. What is shown stays as it is: a file is there to be kept and opened, not instead of an answer. The content of a
 code block is handed over as it stands between its fences, to the byte. A name is one plain word of ASCII.
 """
@@ -14,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.tools.share_file import MAX_FILES
-from bot.reply.markdown import Block, Fence, after
-from bot.surface import OutFile
+from bot.reply.markdown import CodeFence, LineBlock, block_after
+from bot.reply_surface import OutFile
 
 LONG_LINES: Final = 60
 """Of code, or rows of a table: more than a screen shows, so that nobody wants to select it by hand."""
@@ -121,9 +119,9 @@ def _numbered(stem: str, number: int, ending: str) -> str:
 
 
 def _parts(text: str) -> Iterator[_Part]:
-    block, inside = Block(), list[str]()
+    block, inside = LineBlock(), list[str]()
     for line in [*_LINE.findall(text), ""]:
-        then = after(block, line, _LONGEST_LINE) if line else Block()
+        then = block_after(block, line, _LONGEST_LINE) if line else LineBlock()
         if _same(block, then):
             inside.append(line)
             continue
@@ -134,14 +132,14 @@ def _parts(text: str) -> Iterator[_Part]:
         block, inside = then, []
 
 
-def _same(block: Block, then: Block) -> bool:
+def _same(block: LineBlock, then: LineBlock) -> bool:
     """Whether the line between belongs to what it stands in."""
     if block.fence is not None:
         return then.fence is block.fence
     return bool(block.table) and then.table == block.table
 
 
-def _code(fence: Fence, lines: Sequence[str]) -> _Part:
+def _code(fence: CodeFence, lines: Sequence[str]) -> _Part:
     info = fence.info.strip()
     language = _AFTER_LANGUAGE.split(info.lower(), maxsplit=1)[0]
     said = _NAMED.search(info)
@@ -150,7 +148,7 @@ def _code(fence: Fence, lines: Sequence[str]) -> _Part:
     return _Part("code", ending, own, len(lines), said[1] if said else "")
 
 
-def _without_margin(fence: Fence, line: str) -> str:
+def _without_margin(fence: CodeFence, line: str) -> str:
     """A line of code without what stands before it because the fence is part of a list or a quote."""
     before, code = line[: len(fence.prefix)], line[len(fence.prefix) :]
     return before.lstrip(" \t>" if fence.quoted else " \t") + code

@@ -1,8 +1,5 @@
 """The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them.
 
-Above: `bot.turns.worker`. Below: `bot.reply.draft` (what to say), `bot.reply.wall` (what to write), `bot.reply.pace`
-(when), and a `bot.surface.Surface`.
-
 Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until the
 pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest text.
 
@@ -22,17 +19,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self, assert_never
+from typing import Final, Self, assert_never
 
-from agent.events import AgentEvent
+from agent.events import AgentEvent, Outcome
 from agent.ports import Clock
+from agent.protocol.render import joined
+from agent.records import Closing
+from bot import wording
 from bot.backoff import Backoff, OncePerMinute
 from bot.reply.draft import Draft
-from bot.reply.pace import Pace
-from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
-from bot.surface import (
-    Offer,
+from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
+from bot.reply_surface import (
+    Limits,
     PageFound,
     PageFull,
     PageGone,
@@ -41,9 +41,57 @@ from bot.surface import (
     PageQueued,
     PageRef,
     PageUnsent,
+    ReplyAction,
     Surface,
     SurfaceError,
 )
+
+# --------------------------------------------------------------------------------------------------
+# When the next write may start. Pure: it answers "not before t" and never sleeps.
+#
+# Rules.
+# - The first write may start at once.
+# - The next one is armed after the last has returned: on a platform that queues, counting from the start of a write
+#   would let them pile up.
+# - What follows the last edit of a page is a new message, which has waited long enough.
+# - A platform that asks us to wait is obeyed, and the interval is stretched: whoever was too fast once is too fast at
+#   that pace. Each write that goes well takes half of the stretch back.
+
+
+AT_ONCE = float("-inf")
+
+MAX_STRETCH = 8.0
+"""The most by which the interval grows: an answer that moves every ten seconds is still live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The pace of one reply's writes. Each of them makes the next `Pace`."""
+
+    limits: Limits
+    not_before: float = AT_ONCE
+    stretch: float = 1.0
+
+    def after_write(self, returned: float, *, page_ended: bool = False) -> "Pace":
+        """A write went well and returned at this time. `page_ended`: it was the last edit of a page."""
+        stretch = max(1.0, self.stretch / 2)
+        pause = 0.0 if page_ended and stretch == 1.0 else self.limits.edit_interval_s * stretch
+        return replace(self, not_before=returned + pause, stretch=stretch)
+
+    def after_queue(self, returned: float, wait_s: float) -> "Pace":
+        """A write has its place in a queue: no sign of haste."""
+        return replace(self, not_before=returned + wait_s)
+
+    def after_limit(self, returned: float, retry_after_s: float) -> "Pace":
+        """A write was refused: too fast."""
+        stretch = min(MAX_STRETCH, self.stretch * 2)
+        wait = max(retry_after_s, self.limits.edit_interval_s * stretch)
+        return replace(self, not_before=returned + wait, stretch=stretch)
+
+    def after_failure(self, returned: float, backoff_s: float) -> "Pace":
+        """A write failed for another reason."""
+        return replace(self, not_before=returned + max(backoff_s, self.limits.edit_interval_s))
+
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +129,7 @@ class LiveReply:
         self._on_pages = on_pages
         self._sure = sure
         self._draft = Draft()
-        self._wall = Wall(surface.limits, turn, pages, resumed=resumed)
+        self._wall = PageReconciler(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
         self._status = ""
         self._turn = turn
@@ -121,7 +169,7 @@ class LiveReply:
         self._draft.see(event)
         self._wake()
 
-    async def finish(self, text: str | None = None, offers: frozenset[Offer] = frozenset()) -> tuple[str, ...]:
+    async def finish(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> tuple[str, ...]:
         """Show the whole reply, `text` if given, with `offers` below it, and return when it is shown: the ids of its
         pages, in order.
 
@@ -205,8 +253,8 @@ class LiveReply:
         else:
             self._failure = None
             self._backoff.worked(type(write).__name__)
-            if not isinstance(write, Find):
-                ended = isinstance(write, Edit) and write.frame.look.final
+            if not isinstance(write, FindPage):
+                ended = isinstance(write, EditPage) and write.frame.look.final
                 self._pace = self._pace.after_write(self._clock.monotonic(), page_ended=ended)
         finally:
             self._writing = False
@@ -220,12 +268,12 @@ class LiveReply:
 
     async def _write(self, write: Write) -> None:
         match write:
-            case Find(key):
+            case FindPage(key):
                 page = await self._surface.find(key)
                 self._wall.found(page)
                 if page is not None:
                     await self._store_pages()
-            case Post(key, frame):
+            case PostPage(key, frame):
                 try:
                     page = await self._surface.post(key, frame.look)
                 except PageFound as found:
@@ -238,9 +286,9 @@ class LiveReply:
                     self._just_posted = page
                 await self._store_pages()
                 self._just_posted = None
-            case Edit():
+            case EditPage():
                 await self._edit(write)
-            case Delete(page):
+            case DeletePage(page):
                 with suppress(PageGone, PageLocked):  # somebody else deleted it, or nobody can
                     await self._surface.delete(page)
                 self._wall.deleted(write)
@@ -248,7 +296,7 @@ class LiveReply:
             case _:
                 assert_never(write)
 
-    async def _edit(self, write: Edit) -> None:
+    async def _edit(self, write: EditPage) -> None:
         try:
             await self._surface.edit(write.page, write.frame.look)
         except SurfaceError as error:
@@ -283,3 +331,29 @@ class LiveReply:
     async def _store_pages(self) -> None:
         if self._on_pages is not None:
             await self._on_pages(tuple(page.id for page in self._wall.pages))
+
+
+# --------------------------------------------------------------------------------------------------
+# How a reply ends: what stands below the answer, and which buttons stay. Pure.
+
+
+UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
+"""Ends after which the model can go on."""
+
+AGAIN: Final = frozenset({ReplyAction.REGENERATE, ReplyAction.DELETE})
+JUDGED: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
+"""What stands below an answer; an end without one is nobody's opinion."""
+
+
+def shown_ending(closing: Closing) -> str:
+    """The whole text that a reader sees at the end: the answer, and the lines that are not stored with it."""
+    stopped = wording.STOPPED if closing.outcome is Outcome.STOPPED else ""
+    return joined([closing.reply, stopped, closing.kept, closing.footer])
+
+
+def offered_actions(closing: Closing) -> frozenset[ReplyAction]:
+    """What a reader may do about the reply that has ended so."""
+    undo = frozenset({ReplyAction.UNDO}) if closing.kept else frozenset[ReplyAction]()
+    if closing.outcome in UNFINISHED:
+        return undo | {ReplyAction.CONTINUE}
+    return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)

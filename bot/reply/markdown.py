@@ -1,7 +1,5 @@
 """As much Markdown as a page's edge must know: fences, tables, and spans that fall apart when they are cut. Pure.
 
-Above: `bot.reply.split`, `bot.reply.heal`. Below: nothing.
-
 Theory of operation. Blocks are read line by line: `after` takes what the line stands in and gives what the next one
 stands in. Spans are found inside one block with one expression.
 
@@ -61,7 +59,7 @@ _SEPARATOR_BEGUN = regex.compile(r"[ \t>|:-]*+\r?")
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class CodeFence:
     """An open code fence. `prefix` is what its lines have before the code: indentation, and quote marks in a quote."""
 
     prefix: str
@@ -101,14 +99,14 @@ def _indentation(prefix: str) -> int:
     return len(prefix.expandtabs(4).rpartition(">")[2])
 
 
-def opening(line: str) -> Fence | None:
+def fence_opening(line: str) -> CodeFence | None:
     """The fence that this line opens, when it stands outside of any."""
     if "`" not in line and "~" not in line:
         return None
     found = _OPENING.fullmatch(line.rstrip("\r\n"))
     if found is None:
         return None
-    return Fence(_NO_MARGIN.sub(" ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
+    return CodeFence(_NO_MARGIN.sub(" ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
 
 
 def is_row(line: str) -> bool:
@@ -121,31 +119,31 @@ def is_separator(line: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """What a line stands in. `table` holds header and separator; `header`, the line before, if it may become one."""
 
-    fence: Fence | None = None
+    fence: CodeFence | None = None
     table: str = ""
     header: str = ""
 
 
-_PLAIN = Block()
+_PLAIN = LineBlock()
 
 
-def after(block: Block, line: str, longest: int) -> Block:
+def block_after(block: LineBlock, line: str, longest: int) -> LineBlock:
     """What the line after `line` stands in. `line` has its newline, if any."""
     if block.fence is not None and not block.fence.left_by(line):
         closed = len(line.rstrip("\r\n")) <= longest and block.fence.closed_by(line)
-        return Block() if closed else block
-    if len(line.rstrip("\r\n")) <= longest and (fence := opening(line)) is not None:
-        return Block(fence)
+        return LineBlock() if closed else block
+    if len(line.rstrip("\r\n")) <= longest and (fence := fence_opening(line)) is not None:
+        return LineBlock(fence)
     if not is_row(line):
         return _PLAIN
     if block.table:
         return replace(block, header="")
     if block.header and is_separator(line) and len(block.header) + len(line) <= longest:
-        return Block(table=block.header + line)
-    return Block(header=line if len(line) <= longest else "")
+        return LineBlock(table=block.header + line)
+    return LineBlock(header=line if len(line) <= longest else "")
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
@@ -164,10 +162,199 @@ def spans_are_certain(text: str) -> bool:
     return all((last := bisect_right(starts, at)) > 0 and at < found[last - 1][1] for at in begun)
 
 
-def kind_is_certain(block: Block, line: str, longest: int) -> bool:
+def kind_is_certain(block: LineBlock, line: str, longest: int) -> bool:
     """Whether a line that is not yet whole is surely neither a fence's nor a table's line, whatever follows in it."""
     if block.fence is not None:
         return not block.fence.quoted and _CLOSING_BEGUN.fullmatch(line) is None
     if _SEPARATOR_BEGUN.fullmatch(line) or (block.table and not is_row(line)):
         return False
     return len(line.rstrip("\r")) > longest or _OPENING_BEGUN.match(line) is None
+
+
+# --------------------------------------------------------------------------------------------------
+# Makes an unfinished text fit to be shown: what is open is closed, what would flicker is held back. Pure.
+#
+# Rules.
+# - The result is a beginning of the text, and behind it at most what closes a fence, inline code, or emphasis.
+# - Held back until more has come: the line that opens a fence and a fence without code; half a link or address; a
+#   table's header without its separator; a marker that may still become another one. Links and headers that are longer
+#   than HELD_CHARS are not waited for.
+# - Whatever the text is, the result has no open fence.
+
+
+HELD_CHARS = 1_000
+"""The longest link or table header that is waited for: longer than either ever is, shorter than any page."""
+
+_LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
+_BLOCK_START = regex.compile(r"[ \t]*+(?:[-*+>|]|#{1,6}[ \t]|\d{1,9}[.)][ \t])")
+_FENCE_BEGUN = regex.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:`{1,2}|~{1,2})")
+_CLOSER_BEGUN = regex.compile(r"[ \t>]*+(?:`+|~+)?[ \t]*+\r?")
+_MARKER = regex.compile(r"[ \t>]*+[-=*+#_]++[ \t]*+")
+_ROW = regex.compile(r"[ \t>]*+\|")
+_SEPARATOR_IN_PROGRESS = regex.compile(r"[ \t>]*+\|?[ \t:|-]*+\r?")
+_INLINE = regex.compile(
+    r"""
+      (?P<held> \\\Z | <[^<>\s]*+\Z | \bhttps?+://\S*+\Z
+              | !?+\[ (?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+                               # a link or an image, cut off
+                (?: \[?+[^\[\]]*+\Z                                                   # in its text,
+                  | \]\Z                                                              # behind it,
+                  | \]\( [^()\s]*+ (?:\([^()\s]*+\)?+[^()\s]*+){0,9}+ (?:\s++"[^"]*+"?+)?+ \Z   # in its address,
+                  | \]\[ [^\]]*+\Z ) )                                                # or in its reference
+    | (?P<skip> \\. | (?<!`)(?P<ticks>`++)(?!`).+?(?<!`)(?P=ticks)(?!`) | <[^<>\s]++> | \bhttps?+://[^\s*~<>]*+
+              | !?+\[ (?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+ \]\( (?:[^()\\\s]|\\.|\([^()\s]*+\))*+ )
+    | (?P<code> `++ )
+    | (?P<run> \*++ | _++ | ~++ )
+    """,
+    regex.VERBOSE | regex.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedMarkdown:
+    """`kept` characters of the text are shown, and `added` behind them."""
+
+    kept: int
+    added: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """An open emphasis: where its marker stands, and what would close it."""
+
+    start: int
+    end: int
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenTail:
+    """The end of a text: its last line and the block that this line belongs to."""
+
+    line: int = 0
+    """Where the last line begins; the text's end, if it ended with a newline."""
+    block: int = 0
+    """Where the last block begins."""
+    table: int | None = None
+    """Where the lines began that may be a table and reach to the end."""
+    fence: CodeFence | None = None
+    fence_start: int = 0
+    code_start: int = 0
+
+
+def close_markdown(text: str) -> ClosedMarkdown:
+    """What to show of a text that is still growing."""
+    tail = _tail(text)
+    if tail.fence is not None:
+        return _heal_fence(text, tail, tail.fence)
+    healing = _heal_inline(text, tail.block, _held_line(text, tail))
+    line = text.rfind("\n", 0, healing.kept) + 1
+    if fence_opening(text[line : healing.kept] + healing.added) is not None:
+        return close_markdown(text[:line])  # without its end, the line reads as a fence
+    if healing.kept <= tail.block and healing.kept < len(text):
+        return close_markdown(text[: healing.kept])  # what was held back had ended a fence
+    return healing
+
+
+def _tail(text: str) -> _OpenTail:
+    """Reads the whole lines of `text`; its last one, if unfinished, only as far as it is certain."""
+    line = block = fence_start = code_start = 0
+    table: int | None = None
+    fence: CodeFence | None = None
+    for found in _LINE.finditer(text):
+        start, end, content = found.start(), found.end(), found[0]
+        whole = content.endswith("\n")
+        line = end if whole else start
+        if fence is not None and not (fence.left_by(content) and content.strip(" \t")):
+            if fence.closed_by(content):
+                fence, line, block, table = None, end, end, None
+            continue
+        if fence is not None:
+            block = start
+        fence = fence_opening(content) if whole else None
+        if fence is not None:
+            fence_start, code_start = start, end
+        elif content.isspace():
+            block, table = end, None
+        else:
+            is_row = _ROW.match(content) is not None
+            table = (start if table is None else table) if is_row else None
+            block = start if _BLOCK_START.match(content) else block
+    return _OpenTail(line, block, table, fence, fence_start, code_start)
+
+
+def _heal_fence(text: str, tail: _OpenTail, fence: CodeFence) -> ClosedMarkdown:
+    kept = tail.line if _CLOSER_BEGUN.fullmatch(text[tail.line :][: HELD_CHARS + 1]) else len(text)
+    if not text[tail.code_start : kept].strip(" \t\r\n>"):
+        return ClosedMarkdown(tail.fence_start)
+    newline = "" if text.endswith("\n", 0, kept) else "\n"
+    return ClosedMarkdown(kept, newline + fence.closer)
+
+
+def _held_line(text: str, tail: _OpenTail) -> int:
+    """Where to stop because of what the last lines may still become."""
+    last = text[tail.line :]
+    if fence_opening(last) is not None or _FENCE_BEGUN.fullmatch(last) or _MARKER.fullmatch(last):
+        return tail.line
+    if tail.table is not None and len(text) - tail.table <= HELD_CHARS:
+        _, _, following = text[tail.table :].partition("\n")
+        if "\n" not in following and _SEPARATOR_IN_PROGRESS.fullmatch(following):
+            return tail.table
+    return len(text)
+
+
+def _heal_inline(text: str, block: int, kept: int) -> ClosedMarkdown:
+    runs: list[_Run] = []
+    for found in _INLINE.finditer(text[:kept], min(block, kept)):
+        start, end = found.span()
+        if found["held"] is not None and kept - start <= HELD_CHARS:
+            return _close(text, start, runs)
+        if found["code"] is not None:
+            return _close_code(text, start, end, kept, runs)
+        if found["run"] is not None and not _take_run(text, start, end, kept, runs):
+            return _close(text, start, runs)
+    return _close(text, kept, runs)
+
+
+def _take_run(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> bool:
+    """Open or close emphasis with the marker at start:end; False if only what follows can tell what it is."""
+    marker = text[start:end]
+    before = text[start - 1] if start else " "
+    behind = text[end] if end < kept else " "
+    if marker[0] == "~" and len(marker) != 2:
+        return end < kept
+    left = len(marker)
+    if not before.isspace() and not (marker[0] == "_" and behind.isalnum()):
+        while left and (open_ := [number for number, run in enumerate(runs) if run.marker[0] == marker[0]]):
+            del runs[open_[-1] + 1 :]
+            run = runs.pop()
+            used = min(left, len(run.marker))
+            left -= used
+            if used < len(run.marker):
+                runs.append(replace(run, marker=run.marker[used:]))
+    opens = not behind.isspace() and not (before.isalnum() and (marker[0] == "_" or left == 1)) and left <= 3
+    if left and opens:
+        runs.append(_Run(start, end, marker[:left]))
+    return not left or end < kept
+
+
+def _close_code(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> ClosedMarkdown:
+    """Close inline code that began at start:end; a marker behind it that is too short may still grow."""
+    marker = text[start:end]
+    shown = len(text[:kept].rstrip("`").rstrip())
+    if shown <= end:
+        return _close(text, start, runs)
+    return ClosedMarkdown(shown, marker + _markers(runs))
+
+
+def _close(text: str, kept: int, runs: list[_Run]) -> ClosedMarkdown:
+    """Close the emphasis that is open where the text is cut off; one that holds nothing yet is held back."""
+    while runs:
+        kept = len(text[:kept].rstrip())
+        if runs[-1].end < kept:
+            return ClosedMarkdown(kept, _markers(runs))
+        kept = min(kept, runs.pop().start)
+    return ClosedMarkdown(kept)
+
+
+def _markers(runs: list[_Run]) -> str:
+    return "".join(run.marker for run in reversed(runs))

@@ -1,8 +1,5 @@
 """One claimed turn, from its first step to its stored reply.
 
-Above: `bot.turns.worker` claims turns and runs each of them here. Below: `bot.turns.lease`, `bot.turns.thinking`,
-`bot.reply.live`, `bot.reply.ending`, `bot.surface`, the port Ledger.
-
 Rules (ARCHITECTURE.md, "One visible reply").
 - Every write to the ledger carries the claim's epoch, and one to a platform is begun only while the lease surely
   holds; whoever lost it stops without a word.
@@ -16,6 +13,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -26,13 +24,61 @@ from agent.records import Claim, Closing, Incoming
 from agent.tools.share_file import shared_files
 from bot.backoff import OncePerMinute
 from bot.logs import severity
-from bot.reply.ending import offered, shown
 from bot.reply.files import handed_over
-from bot.reply.live import LiveReply
-from bot.surface import FILES, PageGone, PageKey, PageRef, PageRefused, Surface, SurfaceError
-from bot.turns.lease import Lease
-from bot.turns.thinking import ANSWERED, Thinking
+from bot.reply.live import LiveReply, offered_actions, shown_ending
+from bot.reply_surface import FILES, PageGone, PageKey, PageRef, PageRefused, PageUnsent, Surface, SurfaceError
+from bot.turns.runner import ANSWERED, TurnRunner
 from bot.wording import UNSTORED
+
+# --------------------------------------------------------------------------------------------------
+# Whether a claimed turn is surely still ours, told by this process's own clocks, and by the ledger where they cannot.
+#
+# The ledger refuses what a process writes there after its lease ran out. A platform refuses nothing: a process that
+# was stopped for a while, and woke after another one had taken its turn over, would post a second message, or put an
+# old text over the finished one. So each write to a platform is begun only while the lease surely holds.
+
+
+RENEWALS: Final = 3
+"""In each length of a lease, so that one may fail."""
+SURE: Final = 2 / 3
+"""Of a lease: what is begun then has the rest of it to reach the platform."""
+
+
+class Lease:
+    """Make it before the turn is claimed: it counts from then."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, length: timedelta) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._length = length
+        self._asked = (clock.monotonic(), clock.now())
+
+    @property
+    def pause_s(self) -> float:
+        """Between two renewals."""
+        return self._length.total_seconds() / RENEWALS
+
+    async def renew(self, claim: Claim) -> None:
+        """Raises LeaseLost, and StoreError if the ledger cannot be asked."""
+        asked = (self._clock.monotonic(), self._clock.now())
+        await self._ledger.renew(claim, asked[1], self._length)
+        self._asked = asked
+
+    async def sure(self, claim: Claim) -> None:
+        """Return when it is. Raises LeaseLost if somebody else has the turn, PageUnsent if nobody knows."""
+        while not self._holds():
+            try:
+                await self.renew(claim)
+            except LeaseLost:
+                raise
+            except StoreError as error:
+                raise PageUnsent(f"whether the turn is still ours is not known: {error}") from error
+
+    def _holds(self) -> bool:
+        """By both clocks: the monotonic one may stand still while a machine sleeps, the other one may be set back."""
+        sure, (asked, asked_at) = self._length * SURE, self._asked
+        return self._clock.monotonic() - asked < sure.total_seconds() and self._clock.now() - asked_at < sure
+
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +124,7 @@ class RunningTurn:
 @dataclass(frozen=True, slots=True)
 class Answering:
     ledger: Ledger
-    thinking: Thinking
+    thinking: TurnRunner
     surface_for: Callable[[Incoming], Surface]
     clock: Clock
     max_attempts: int
@@ -150,8 +196,8 @@ class Answering:
             async with live:
                 closing = await self._reply(running, live, stopped)
                 closing = replace(closing, kept=await self.thinking.kept(claim, closing))
-                whole = "" if running.taken_back else shown(closing)
-                closing = replace(closing, pages=await live.finish(whole, offered(closing)))
+                whole = "" if running.taken_back else shown_ending(closing)
+                closing = replace(closing, pages=await live.finish(whole, offered_actions(closing)))
             closing = await self._with_files(closing, surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:

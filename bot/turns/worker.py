@@ -1,8 +1,5 @@
 """From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
-Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.turns.answering` runs each turn, `bot.turns.lease`, `bot.turns.slots`; the ports Ledger and Bell.
-
 Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.
 - Progress is saved before each effect, the reply before its final frame: after a crash the turn goes on from there.
@@ -10,23 +7,102 @@ Rules (ARCHITECTURE.md, "One visible reply").
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from agent.admission import Terms
+from agent.admission_terms import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Bell, Clock, Ledger
-from agent.records import Accepted, Claim, Incoming
+from agent.records import Accepted, Claim, Claiming, Incoming
 from bot.logs import severity
-from bot.surface import Surface
-from bot.turns.answering import Answering, RunningTurn
-from bot.turns.asking import Asking
-from bot.turns.lease import Lease
-from bot.turns.slots import Slots, TurnsLimits
-from bot.turns.thinking import Thinking
+from bot.reply_surface import Surface
+from bot.turns.answering import Answering, Lease, RunningTurn
+from bot.turns.runner import TurnRunner
+
+# --------------------------------------------------------------------------------------------------
+# Somebody who waits for the end of a turn.
+
+
+class AnsweredElsewhere(CogencyError):
+    """Another process on the same ledger has answered what was asked here, as this turn."""
+
+    def __init__(self, turn: int) -> None:
+        super().__init__("Another process has answered this question; the reply stands in its thread.")
+        self.turn = turn
+
+
+@dataclass(slots=True, eq=False)
+class PendingTurn:
+    """`turn`: 0 until it is stored. The first of `resolve` and `answered_elsewhere` counts."""
+
+    turn: int = 0
+    outcome: "asyncio.Future[Outcome | None]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    def resolve(self, outcome: Outcome | None) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+    def answered_elsewhere(self) -> None:
+        if not self.outcome.done():
+            self.outcome.set_exception(AnsweredElsewhere(self.turn))
+
+
+# --------------------------------------------------------------------------------------------------
+# How many turns run at once in one process, and what may be claimed for a free slot.
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsLimits:
+    max_running: int = 16
+    """Turns that run at once in one process; more wait in the ledger."""
+    per_person: int | None = 4
+    """Of them of one person, in all processes: enough for several threads, and others always find a free slot."""
+    max_attempts: int = 10
+    """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
+    because whoever kills a process takes innocent turns along."""
+    lease: timedelta = timedelta(seconds=30)
+    """How long a silent worker keeps its turn; also how long a take-over takes."""
+    sweep_s: float = 1.0
+    """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
+    end_s: float = 10.0
+    """How long whoever stops answers waits for their end; what they write after a forgetting the ledger refuses."""
+
+
+@dataclass(slots=True)
+class TurnSlots:
+    """`sources`: see `Turns`. `are_open`: whether anything is answered here now."""
+
+    limits: TurnsLimits
+    owner: str
+    clock: Clock
+    sources: Callable[[], frozenset[str] | None]
+    are_open: bool = False
+    promised: int = 0
+    """Kept free for what is just taken in."""
+
+    def free(self, running: int) -> Claiming | None:
+        """What may be claimed while so many turns run; None while there is no slot for it."""
+        limits = self.limits
+        if not self.are_open or running + self.promised >= limits.max_running:
+            return None
+        return Claiming(self.owner, self.clock.now(), limits.lease, limits.per_person, self.sources())
+
+    @contextmanager
+    def promise(self, claiming: Claiming | None) -> Generator[None]:
+        """Keep the slot of `claiming`, if there is one, until it is claimed."""
+        self.promised += claiming is not None
+        try:
+            yield
+        finally:
+            self.promised -= claiming is not None
+
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +117,12 @@ class Turns:
     def __init__(
         self,
         ledger: Ledger,
-        thinking: Thinking,
+        thinking: TurnRunner,
         surface_for: Callable[[Incoming], Surface],
         bell: Bell,
         clock: Clock,
         owner: str,
-        limits: TurnsLimits = TurnsLimits(),  # noqa: B008 -- frozen
+        limits: TurnsLimits = TurnsLimits(),
         sources: Callable[[], frozenset[str] | None] = lambda: None,
     ) -> None:
         """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
@@ -57,13 +133,13 @@ class Turns:
         self._clock = clock
         self._owner = owner
         self._limits = limits
-        self._slots = Slots(limits, owner, clock, sources)
+        self._slots = TurnSlots(limits, owner, clock, sources)
         self._bell = bell
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
         self._put_off: list[Claim] = []
-        self._asking: dict[tuple[str, str], Asking] = {}
+        self._asking: dict[tuple[str, str], PendingTurn] = {}
 
     @asynccontextmanager
     async def serving(self, grace_s: float = 0.0) -> AsyncGenerator[None, None]:
@@ -120,7 +196,7 @@ class Turns:
         key = (incoming.source, incoming.event_id)
         if key in self._asking:
             return None
-        asking = self._asking[key] = Asking()
+        asking = self._asking[key] = PendingTurn()
         submitting = asyncio.ensure_future(self.submit(incoming))
         try:
             accepted = await asyncio.shield(submitting)
@@ -137,7 +213,7 @@ class Turns:
         finally:
             del self._asking[key]
 
-    async def _end_asking(self, accepted: Accepted, incoming: Incoming, asking: Asking) -> None:
+    async def _end_asking(self, accepted: Accepted, incoming: Incoming, asking: PendingTurn) -> None:
         if accepted.duplicate or asking.outcome.done():
             return
         if accepted.turn not in self._running:  # it waits, or another process runs it

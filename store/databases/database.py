@@ -1,8 +1,5 @@
 """What the store asks of a database, whichever engine it is, and what both engines share.
 
-Above: everything in `store` that runs work. Implemented by: `store.databases.sqlite`, `store.databases.postgresql`.
-Below: SQLAlchemy, `agent.errors`.
-
 Rules
   Work is a plain function of a Connection and is one transaction: all of it happens or none. It may be run again if
   another writer got in its way, so it has no effect but on the database.
@@ -16,6 +13,7 @@ Rules
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -33,7 +31,7 @@ _IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0)
 _migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
 
-class Files(Protocol):
+class DatabaseFiles(Protocol):
     """The files of a database that this process can look into."""
 
     async def checkpoint(self) -> bool:
@@ -59,7 +57,7 @@ class Database(Protocol):
         ...
 
     @property
-    def files(self) -> Files | None:
+    def files(self) -> DatabaseFiles | None:
         """None if a server keeps them."""
         ...
 
@@ -124,3 +122,35 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         if not task.cancelled():
             task.exception()  # nobody waits for it any more: seen
         raise
+
+
+# --------------------------------------------------------------------------------------------------
+# The bell within one process: what wakes its workers when there is something to do. See the port Bell.
+#
+# Rules
+#   A bell only hurries. Whatever is due is also found by looking into the ledger now and then, so a ring may get lost,
+#   and one too many does no harm.
+#   A ring while nobody waits is kept for the next wait.
+
+
+class LocalBell:
+    """The port Bell within one process."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    @property
+    def rung(self) -> bool:
+        return self._rung.is_set()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    async def wait(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._rung.wait()
+        self._rung.clear()
+
+    async def close(self) -> None:
+        """Nothing to give back."""

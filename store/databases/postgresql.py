@@ -1,8 +1,5 @@
 """PostgreSQL: many processes, a bounded pool, and what its errors mean to a person.
 
-Above: `store.engine` opens it. Below: `store.databases.database` (the port and the rules that hold for both engines),
-SQLAlchemy, asyncpg, which reads the whole URL (`sslmode`, a Unix socket as `host`, …).
-
 Rules
   Writers run side by side, at READ COMMITTED: each statement sees what was committed before it. What must follow one
   another takes a lock first: turns of one conversation (`store.databases.database.in_order`), and whoever has to know
@@ -14,18 +11,58 @@ Rules
   trips for every transaction.)
 """
 
-from collections.abc import Callable
-from typing import Concatenate, Final, ParamSpec, TypeVar
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent.errors import StoreError, StoreUnavailable
-from store.databases.database import CLOSED, LOCK_SPACE, Files, quieten, whole
-from store.databases.driver import ERRORS, UNREADABLE, DriverConnection, connect
+from store.databases.database import CLOSED, LOCK_SPACE, DatabaseFiles, LocalBell, quieten, whole
+
+# --------------------------------------------------------------------------------------------------
+# asyncpg, as far as we use it ourselves, with types. It has none of its own.
+
+
+ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+"""What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them)."""
+UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)
+"""What a URL may raise."""
+
+
+class DriverConnection(Protocol):
+    """One connection of asyncpg."""
+
+    def get_server_pid(self) -> int: ...
+
+    async def execute(self, query: str) -> str: ...
+
+    async def add_listener(self, channel: str, callback: Callable[[object, int, str, str], None]) -> None: ...
+
+    def add_termination_listener(self, callback: Callable[[object], None]) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+async def connect(
+    url: str, *, timeout_s: float, command_timeout_s: float, settings: Mapping[str, str]
+) -> DriverConnection:
+    """Connect to `url` within `timeout_s`; each command has `command_timeout_s`. `settings` are the server's."""
+    untyped: Any = asyncpg
+    connection: DriverConnection = await untyped.connect(
+        url, timeout=timeout_s, command_timeout=command_timeout_s, server_settings=dict(settings)
+    )
+    return connection
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,7 +148,7 @@ class PostgresDatabase:
         return True
 
     @property
-    def files(self) -> Files | None:
+    def files(self) -> DatabaseFiles | None:
         return None
 
     async def connect(self) -> DriverConnection:
@@ -185,3 +222,69 @@ def _named(url: str) -> str:
         return f"The PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
     except ValueError:
         return "The PostgreSQL database"
+
+
+# --------------------------------------------------------------------------------------------------
+# The bell for all processes on one PostgreSQL. See the port Bell.
+#
+# Rule: a ring may get lost while the server is away; the workers look into the ledger now and then, and then the log
+# says that it is away.
+
+
+log = logging.getLogger(__name__)
+
+CHANNEL: Final = "cogency"
+HEARTBEAT_S: Final = 30.0
+"""A connection that has died without a word is noticed by then: something is sent over it that often."""
+RECONNECT_S: Final = 1.0
+Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
+
+
+class SharedBell(LocalBell):
+    """The port Bell for all processes on one PostgreSQL: a ring is also a NOTIFY, and a NOTIFY of others is a ring.
+
+    Many rings in a row are one NOTIFY. Needs a running loop; `close` ends its task.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        super().__init__()
+        self._connect = connect
+        self._telling = asyncio.Event()
+        self._task = asyncio.create_task(self._keep_listening())
+
+    def ring(self) -> None:
+        super().ring()
+        self._telling.set()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _keep_listening(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except ERRORS as error:
+                log.debug("not listening for other processes, trying again (%s)", type(error).__name__)
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _listen(self) -> None:
+        connection = await self._connect()
+        try:
+            own = connection.get_server_pid()
+
+            def heard(_: object, teller: int, _channel: str, _said: str) -> None:
+                if teller != own:
+                    self._rung.set()
+
+            connection.add_termination_listener(lambda _: self._telling.set())
+            await connection.add_listener(CHANNEL, heard)
+            self._rung.set()  # for what was told before
+            while True:
+                await connection.execute(f"NOTIFY {CHANNEL}")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(HEARTBEAT_S):
+                        await self._telling.wait()
+                self._telling.clear()
+        finally:
+            connection.terminate()

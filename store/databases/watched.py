@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from sqlalchemy import Connection, text
 
 from agent.errors import StoreUnavailable
-from store.databases.database import Database, Files, is_postgresql
+from store.databases.database import Database, DatabaseFiles, is_postgresql
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _CHANGES: Final = text("SELECT total_changes()")
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
 
-class Kind(Enum):
+class OutageKind(Enum):
     READ = auto()
     WRITE = auto()
 
@@ -40,7 +40,7 @@ class Kind(Enum):
 class Outage:
     """What is to be said of a database that fails. Pure: times are seconds of any clock that only goes forward."""
 
-    _since: dict[Kind, float] = field(default_factory=dict[Kind, float])
+    _since: dict[OutageKind, float] = field(default_factory=dict[OutageKind, float])
     _told: float | None = None
     _announced: bool = False
 
@@ -48,7 +48,7 @@ class Outage:
     def lasts(self) -> bool:
         return bool(self._since)
 
-    def failed(self, kind: Kind, now: float) -> bool:
+    def failed(self, kind: OutageKind, now: float) -> bool:
         """Whether to say so."""
         self._since.setdefault(kind, now)
         if self._told is not None and now - self._told < REPEAT_S:
@@ -56,12 +56,12 @@ class Outage:
         self._told, self._announced = now, True
         return True
 
-    def worked(self, kind: Kind, now: float) -> float | None:
+    def worked(self, kind: OutageKind, now: float) -> float | None:
         """For how many seconds it failed, if it is to be said that it no longer does."""
         if not self._since:
             return None
         began = min(self._since.values())
-        if kind is Kind.WRITE:
+        if kind is OutageKind.WRITE:
             self._since.clear()
         else:
             self._since.pop(kind, None)
@@ -88,11 +88,11 @@ class Watched:
         return self._database.is_shared
 
     @property
-    def files(self) -> Files | None:
+    def files(self) -> DatabaseFiles | None:
         return self._database.files
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._seen(Kind.READ, self._database.read(work, *args, **options))
+        return await self._seen(OutageKind.READ, self._database.read(work, *args, **options))
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._written(self._database.write, lambda connection: work(connection, *args, **options))
@@ -105,25 +105,25 @@ class Watched:
 
     async def _written(self, write: Callable[..., Coroutine[Any, Any, Any]], work: Callable[[Connection], T]) -> T:
         if not self._outage.lasts:
-            return await self._seen(Kind.WRITE, write(work))
+            return await self._seen(OutageKind.WRITE, write(work))
         done, anything = await self._seen(None, write(_noticing, work))
         if anything:
-            self._worked(Kind.WRITE)
+            self._worked(OutageKind.WRITE)
         return done
 
-    async def _seen(self, kind: Kind | None, working: Coroutine[Any, Any, T]) -> T:
+    async def _seen(self, kind: OutageKind | None, working: Coroutine[Any, Any, T]) -> T:
         """`kind` None: a write, of which it is not known yet whether it shows anything."""
         try:
             done = await working
         except StoreUnavailable as error:
-            if self._outage.failed(kind or Kind.WRITE, self._monotonic()):
+            if self._outage.failed(kind or OutageKind.WRITE, self._monotonic()):
                 log.warning("%s", error)
             raise
         if kind is not None:
             self._worked(kind)
         return done
 
-    def _worked(self, kind: Kind) -> None:
+    def _worked(self, kind: OutageKind) -> None:
         if (failed_for := self._outage.worked(kind, self._monotonic())) is not None:
             log.warning("the database works again, after %.0f s", failed_for)
 

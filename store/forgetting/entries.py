@@ -4,20 +4,29 @@ What falls with an entry: what the summaries of the person's conversations and t
 words. The messages that it came from are passed over from now on: nothing is learned from them again.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Final, cast
 
-from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from agent.memory.forgetting import EntriesPlan
-from agent.memory.removal import fallen
-from store import json_columns
+from agent.memory.forgetting_plans import ERASE_ENTRIES, EntriesPlan
+from agent.memory.statements import read_statement as read_value
+from agent.memory.writing import fallen
+from store import job_queue, rows
 from store.forgetting.erase import owe
-from store.memory import facts, profiles
+from store.memory import fact_index, fact_store, profiles
+from store.rows import json_text, read_json
 from store.search.text import quotes
 from store.tables import (
+    WAITING,
     action_record,
     conversation,
+    fact,
+    fact_ground,
+    job,
     message,
     participant,
     profile,
@@ -28,7 +37,7 @@ from store.tables import (
 
 
 @dataclass(frozen=True, slots=True)
-class Falling:
+class EntryErasure:
     """What a plan takes out, by ids: `texts` is what it says, `sources` are the messages that it came from."""
 
     person: str
@@ -40,16 +49,16 @@ class Falling:
     texts: tuple[str, ...]
 
 
-def falling(connection: Connection, plan: EntriesPlan) -> Falling:
+def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
     """What would be erased now."""
     entries, texts = _entries(connection, plan)
-    known = facts.of_person(connection, plan.person)
+    known = fact_store.of_person(connection, plan.person)
     out = fallen(known, plan.facts)
     gone = [one for one in known if one.id in out]
     texts += [words for one in gone for words in (one.key, one.value) if words]
     taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
     named = {one.source_message for one in gone if one.source_message is not None}
-    return Falling(
+    return EntryErasure(
         plan.person,
         entries,
         out,
@@ -60,7 +69,7 @@ def falling(connection: Connection, plan: EntriesPlan) -> Falling:
     )
 
 
-def erase(connection: Connection, falling: Falling, *, owes_sweep: bool) -> dict[str, int]:
+def erase_entry_plan(connection: Connection, falling: EntryErasure, *, owes_sweep: bool) -> dict[str, int]:
     """Take it out; counts for the receipt. Nothing of it is proved yet. Nobody else may write meanwhile."""
     if owes_sweep:
         owe(connection)
@@ -69,16 +78,16 @@ def erase(connection: Connection, falling: Falling, *, owes_sweep: bool) -> dict
     actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
     return {
         "profile": profiles.remove(connection, falling.entries),
-        "facts": facts.remove(connection, falling.person, falling.facts),
+        "facts": fact_store.remove(connection, falling.person, falling.facts),
         "summaries": connection.execute(summaries).rowcount,
         "actions": connection.execute(actions).rowcount,
     }
 
 
-def left(connection: Connection, plan: EntriesPlan) -> int:
+def count_left(connection: Connection, plan: EntriesPlan) -> int:
     """How many of them are still there. 0 is the proof."""
     still = select(func.count()).select_from(profile_entry).where(profile_entry.c.id.in_(plan.entries))
-    known = {one.id for one in facts.of_person(connection, plan.person)}
+    known = {one.id for one in fact_store.of_person(connection, plan.person)}
     return connection.execute(still).scalar_one() + len(known & plan.facts)
 
 
@@ -91,7 +100,7 @@ def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int],
     return frozenset(row.id for row in found), [words for row in found for words in (row.key, row.text) if words]
 
 
-def _pass_over(connection: Connection, falling: Falling) -> None:
+def _pass_over(connection: Connection, falling: EntryErasure) -> None:
     """Let the messages that it came from teach no more. Whoever learns just now begins anew."""
     sources = and_(message.c.person == falling.person, message.c.id.in_(falling.sources))
     connection.execute(update(message).where(sources).values(to_learn=False, passed_over=True))
@@ -104,7 +113,7 @@ def _summaries(connection: Connection, person: str, texts: Collection[str]) -> l
     joined = select(participant.c.conversation).where(participant.c.person == person)
     kept = select(conversation.c.id, conversation.c.summary)
     held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
-    return [id_ for id_, summary in connection.execute(held) if _any_quotes(json_columns.strings(summary), texts)]
+    return [id_ for id_, summary in connection.execute(held) if _any_quotes(rows.strings_in(summary), texts)]
 
 
 def _actions(connection: Connection, person: str, texts: Collection[str]) -> list[int]:
@@ -116,8 +125,8 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
         if _any_quotes(
             [
                 row.thinking,
-                *json_columns.strings(row.calls),
-                *json_columns.strings(row.results),
+                *rows.strings_in(row.calls),
+                *rows.strings_in(row.results),
             ],
             texts,
         )
@@ -126,3 +135,218 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
     return any(quotes(some, erased) for some in held for erased in texts)
+
+
+# --------------------------------------------------------------------------------------------------
+# Deleting single things that are known of a person, so that they can be brought back for a while.
+#
+# What is deleted leaves its rows at once, as `store.forgetting.entries` takes it out: nothing shows, uses, exports or
+# learns around it any more. Its rows wait, as JSON, in the payload of a job. Until that is due they can be put back;
+# then the job has them wiped. The job is the person's, so that forgetting takes it along.
+#
+# Only what still stands on the same ground is put back: whose messages are there with the same words for the same
+# readers. What was forgotten, edited or made private meanwhile does not come back with what came of it: erasing takes
+# it out of what waits, too (`store.forgetting.erase`).
+
+
+Row = dict[str, Any]
+TIME: Final = "time"
+"""The one field of an object that stands for a time; no column holds an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Rows as they were. `before` and `after`: facts that stayed, but changed when others left them."""
+
+    facts: list[Row] = field(default_factory=list[Row])
+    grounds: list[Row] = field(default_factory=list[Row])
+    before: list[Row] = field(default_factory=list[Row])
+    after: list[Row] = field(default_factory=list[Row])
+    entries: list[Row] = field(default_factory=list[Row])
+    sources: list[Row] = field(default_factory=list[Row])
+    messages: list[Row] = field(default_factory=list[Row])
+    summaries: list[Row] = field(default_factory=list[Row])
+    actions: list[Row] = field(default_factory=list[Row])
+
+
+def delete_for_a_while(
+    connection: Connection, plan: EntriesPlan, key: str, until: datetime, *, owes_sweep: bool
+) -> tuple[dict[str, int], int]:
+    """Take out what the plan names, and keep it for `bring_back` until then: how much it was, and how much of it is
+    still found (0 is the proof). Nobody else may write meanwhile.
+    """
+    falling = entries_to_erase(connection, plan)
+    theirs, out = fact.c.person == plan.person, [int(id_) for id_ in falling.facts]
+    known = _rows(connection, fact, theirs)
+    kept = Deletion(
+        facts=[row for row in known if row["id"] in out],
+        grounds=_rows(connection, fact_ground, fact_ground.c.fact.in_(out)),
+        entries=_rows(connection, profile_entry, profile_entry.c.id.in_(falling.entries)),
+        sources=_rows(connection, profile_source, profile_source.c.entry.in_(falling.entries)),
+        messages=_messages(connection, falling.sources),
+        summaries=[
+            dict(row)
+            for row in connection.execute(
+                select(conversation.c.id, conversation.c.summary, conversation.c.audience).where(
+                    conversation.c.id.in_(falling.summaries)
+                )
+            ).mappings()
+        ],
+        actions=_rows(connection, action_record, action_record.c.id.in_(falling.actions)),
+    )
+    counts = erase_entry_plan(connection, falling, owes_sweep=owes_sweep)
+    after = {row["id"]: row for row in _rows(connection, fact, theirs)}
+    for row in known:
+        if row["id"] in after and after[row["id"]] != row:
+            kept.before.append(row)
+            kept.after.append(after[row["id"]])
+    values = {"payload": _encode(kept), "run_at": until, "person": plan.person, "conversation": ""}
+    job_queue.schedule(connection, ERASE_ENTRIES, key, values)
+    return counts, count_left(connection, plan)
+
+
+def restore(connection: Connection, person: str, key: str | None) -> str | None:
+    """Put back what the person deleted under this key (None: last), as far as it still has its ground; its key.
+
+    None if there is nothing that could be brought back.
+    """
+    theirs = and_(job.c.kind == ERASE_ENTRIES, job.c.person == person, job.c.state == WAITING, job.c.payload != "")
+    mine = theirs if key is None else and_(theirs, job.c.key == key)
+    last = select(job.c.id, job.c.key, job.c.payload).where(mine).order_by(job.c.id.desc()).limit(1)
+    found = connection.execute(last.with_for_update()).one_or_none()
+    if found is None:
+        return None
+    connection.execute(delete(job).where(job.c.id == found.id))
+    kept = _decode(found.payload)
+    sound = _sound(connection, kept)
+    back = [_restore_facts(connection, kept, sound), _restore_entries(connection, person, kept, sound)]
+    if not any(back):
+        return None
+    _restore_flags(connection, kept, sound)
+    _restore_made(connection, kept)
+    return found.key
+
+
+def wipe_deletion(connection: Connection, key: str, *, owes_sweep: bool) -> None:
+    """Let nothing of it stay; the bytes wait for a sweep. The job itself goes when it is done."""
+    connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
+    if owes_sweep:
+        owe(connection)
+
+
+def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int]) -> int:
+    rows = {row["id"]: row for row in kept.facts if row["source_message"] is None or row["source_message"] in sound}
+    standing = set(connection.execute(select(fact.c.id).where(fact.c.id.in_(_grounds(kept)))).scalars())
+    # What rests on something that does not come back stays away, too, and so on.
+    while torn := {row["fact"] for row in kept.grounds if row["ground"] not in {*rows, *standing}} & rows.keys():
+        rows = {id_: row for id_, row in rows.items() if id_ not in torn}
+    if rows:
+        connection.execute(insert(fact), [_beside(connection, row) for row in rows.values()])
+    for row in rows.values():
+        said = read_value(row["value"], about=row["key"])
+        fact_index.add(connection, row["id"], row["person"], fact_index.terms(row["key"], row["value"], said))
+    grounds = [row for row in kept.grounds if row["fact"] in rows]
+    if grounds:
+        connection.execute(insert(fact_ground), grounds)
+    for before, after in zip(kept.before, kept.after, strict=True):
+        # If this has not changed since, it is again what it was beside those that came back. A question that was shown
+        # the fact meanwhile has changed when it was last used, and nothing else.
+        changed = {name for name, held in before.items() if after[name] != held}
+        rows_now = _rows(connection, fact, fact.c.id == before["id"])
+        if [{name: row[name] for name in changed} for row in rows_now] == [{name: after[name] for name in changed}]:
+            values = {name: before[name] for name in changed}
+            connection.execute(update(fact).where(fact.c.id == before["id"]).values(values))
+    return len(rows)
+
+
+def _beside(connection: Connection, row: Row) -> Row:
+    """The row of a fact as it is beside one that took its place and was brought back before it."""
+    successors = select(fact.c.id).where(fact.c.supersedes == row["id"]).order_by(fact.c.id.desc()).limit(1)
+    after = connection.execute(successors).scalar_one_or_none() if row["is_valid"] else None
+    return row if after is None else row | {"is_valid": False, "superseded_by": after}
+
+
+def _grounds(kept: Deletion) -> set[int]:
+    return {row["ground"] for row in kept.grounds}
+
+
+def _restore_entries(connection: Connection, person: str, kept: Deletion, sound: Collection[int]) -> int:
+    torn = {row["entry"] for row in kept.sources if row["message"] not in sound}
+    rows = [row for row in kept.entries if row["id"] not in torn]
+    if not rows:
+        return 0
+    connection.execute(insert(profile_entry), rows)
+    sources = [row for row in kept.sources if row["entry"] not in torn]
+    if sources:
+        connection.execute(insert(profile_source), sources)
+    mine = update(profile).where(profile.c.person == person)
+    connection.execute(mine.values(revision=profile.c.revision + 1))
+    return len(rows)
+
+
+def _restore_flags(connection: Connection, kept: Deletion, sound: Collection[int]) -> None:
+    for row in kept.messages:
+        if row["id"] in sound:
+            flags = {"to_learn": row["to_learn"], "passed_over": row["passed_over"]}
+            connection.execute(update(message).where(message.c.id == row["id"]).values(flags))
+
+
+def _restore_made(connection: Connection, kept: Deletion) -> None:
+    """What summaries and records said of it, where nothing has taken their place, for the same readers."""
+    for row in kept.summaries:
+        same = and_(conversation.c.id == row["id"], conversation.c.audience == row["audience"])
+        empty = and_(same, conversation.c.summary == "{}")
+        connection.execute(update(conversation).where(empty).values(summary=row["summary"]))
+    turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept.actions}))
+    standing = set(connection.execute(turns).scalars())
+    actions = [row for row in kept.actions if row["turn"] in standing]
+    if actions:
+        connection.execute(insert(action_record), actions)
+
+
+def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
+    """What they teach, and a digest of what they say to whom: their words have no business in the job."""
+    columns = (message.c.id, message.c.to_learn, message.c.passed_over, message.c.text, message.c.audience)
+    found = connection.execute(select(*columns).where(message.c.id.in_(ids)))
+    return [
+        {
+            "id": row.id,
+            "to_learn": row.to_learn,
+            "passed_over": row.passed_over,
+            "digest": hashlib.sha256(f"{row.audience}\n{row.text}".encode("utf-8", "surrogatepass")).hexdigest(),
+        }
+        for row in found
+    ]
+
+
+def _sound(connection: Connection, kept: Deletion) -> frozenset[int]:
+    """The messages that still say the same to the same readers."""
+    before = {row["id"]: row["digest"] for row in kept.messages}
+    return frozenset(row["id"] for row in _messages(connection, before.keys()) if row["digest"] == before[row["id"]])
+
+
+def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> list[Row]:
+    return [dict(row) for row in connection.execute(select(table).where(where)).mappings()]
+
+
+def _encode(kept: Deletion) -> str:
+    return json_text({name: [_written(row) for row in rows] for name, rows in asdict(kept).items()})
+
+
+def _written(row: Mapping[str, Any]) -> Row:
+    return {name: {TIME: held.isoformat()} if isinstance(held, datetime) else held for name, held in row.items()}
+
+
+def _decode(payload: str) -> Deletion:
+    held: Any = read_json(payload)
+    return Deletion(**{name: list(_read(rows)) for name, rows in held.items()})
+
+
+def _read(rows: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
+    return ({name: _value(held) for name, held in row.items()} for row in rows)
+
+
+def _value(held: Any) -> Any:  # noqa: ANN401 -- as many types as columns
+    if isinstance(held, dict):
+        return datetime.fromisoformat(cast("dict[str, str]", held)[TIME])
+    return held

@@ -1,42 +1,43 @@
 """Erasing: everything that falls with a plan, in one transaction. Nothing of it is proved here.
 
-Above: `store.forgetting.forgetting`. Below: `store.forgetting.doomed`, derived, unlearn, replies, erased; index,
-people, spending, tables; `agent.memory.forgetting`.
-
 What falls: the messages that the plan reaches and the replies to them, whatever is keyed by them, their turns (a
 waiting or running one is thereby cancelled: its worker gets LeaseLost) with action records and workspaces; replies that
-quote them; what was learned from them; what other turns made of them (`store.forgetting.derived`); the summary of each
+quote them; what was learned from them; what other turns made of them (`store.forgetting.erase`); the summary of each
 touched conversation; jobs that name them; an empty conversation; for everything, the person and what they chose.
 Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 """
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Column, Connection, and_, delete, exists, false, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Table, and_, delete, exists, false, func, insert, or_, select, update
 
-from agent.memory.forgetting import (
+from agent.memory.forgetting_plans import (
     ERASE_ENTRIES,
     GOES_ON,
     PAUSED,
-    About,
+    AboutTopic,
     During,
     Everything,
     ForgettingPlan,
     Gone,
     OneThread,
 )
-from agent.records import Author
-from store import json_columns, spending
-from store.forgetting import derived, replies, unlearn
-from store.forgetting.batches import among, handfuls
-from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, reached
-from store.forgetting.erased import ErasedIds
-from store.memory import facts, people
+from agent.records import DELETE_REPLY, POSTED, REACHED_ONCE, Author, ShownPage, ShownReply
+from store import job_queue, model_calls, rows
+from store.forgetting import erasure_set
+from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
+from store.forgetting.retold import contexts
+from store.forgetting.selection import ErasedIds, batches, in_batches, select_rows
+from store.memory import fact_store, people
 from store.search import index
+from store.search.text import holds
 from store.tables import (
+    RUNNING,
+    WAITING,
     action_record,
     conversation,
     erased,
@@ -54,6 +55,161 @@ from store.tables import (
     working_item,
     workspace,
 )
+
+# --------------------------------------------------------------------------------------------------
+# What platforms show of what falls: pages that should be deleted there, too, and threads that were named after it.
+#
+# Rule: a job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
+# nothing of it stays.
+
+
+def thread_titles(connection: Connection, plan: ForgettingPlan) -> list[ShownPage]:
+    """The threads that were named after a question that the plan erases: after the first that was answered there."""
+    asked = [one for one in select_rows(connection, plan).said.values() if one.author == Author.PERSON]
+    first = func.min(turn.c.id)
+    answered = select(first).where(turn.c.pages != "[]").group_by(turn.c.conversation)
+    places = in_batches(turn.c.conversation, {one.conversation for one in asked})
+    begun = {id_ for where in places for id_ in connection.execute(answered.where(where)).scalars()}
+    columns = select(turn.c.source, turn.c.channel, turn.c.conversation)
+    falls = in_batches(turn.c.id, begun & {one.turn for one in asked})
+    return [
+        ShownPage(source, channel, conversation, ShownReply.TITLE)
+        for where in falls
+        for source, channel, conversation in connection.execute(columns.where(where))
+    ]
+
+
+def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: datetime) -> int:
+    """Have the pages of the replies that fall deleted, and the questions that the bot posted; how many there are that
+    can be reached.
+    """
+    answered = {one.turn for one in doomed.said.values() if one.author == Author.BOT}
+    shown = select(turn.c.source, turn.c.channel, turn.c.pages)
+    pages = [
+        ShownPage(source, channel, page)
+        for where in in_batches(turn.c.id, answered)
+        for source, channel, stored in connection.execute(shown.where(where))
+        for page in rows.read_pages(stored)
+        if not page.startswith(REACHED_ONCE)
+    ]
+    asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
+    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED))
+    pages += [
+        ShownPage(*row) for where in in_batches(turn.c.id, asked) for row in connection.execute(posted.where(where))
+    ]
+    for posted_page in pages:
+        values = {"payload": posted_page.encode(), "run_at": now, "person": "", "conversation": ""}
+        job_queue.schedule(connection, DELETE_REPLY, posted_page.key, values)
+    return len(pages)
+
+
+# --------------------------------------------------------------------------------------------------
+# What turns that stay have made of what falls: taken out, and open turns set back to their start.
+#
+# Rules
+#   A turn in whose context a message or a fact stood that falls loses its action records; its conversation, the
+#   summary. An open turn whose progress names such a message, or contains an erased text, starts anew without its
+#   progress and under the next epoch, so its worker gets LeaseLost. Quoted texts in its payload that contain one are
+#   taken out. (`holds` says how long a text must be to tell.) A turn that runs meanwhile has not yet said what stood
+#   in its context. In the conversations that lose something, and for the people who do, it loses its saved progress;
+#   `store.turns.ledger` drops its records and summary when it ends.
+
+
+def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, frozenset[str]]:
+    """How many action records of turns that stay went, and in which conversations."""
+    since = None if doomed.facts else earliest(doomed.said)
+    told = contexts(connection, since) if doomed.said or doomed.facts else ()
+    near = [one for one in told if one.context & doomed.said.keys() or one.facts & doomed.facts]
+    gone, conversations = 0, set[str]()
+    for one in near:
+        if one.turn in doomed.turns:
+            continue
+        conversations.add(one.conversation)
+        gone += _delete(connection, action_record, one.turn)
+        left = {
+            "context_messages": rows.write_ids(one.context - doomed.said.keys()),
+            "given_messages": rows.write_ids(one.given - doomed.said.keys()),
+            "context_facts": rows.write_ids(one.facts - doomed.facts),
+            "progress": "",
+        }
+        connection.execute(update(turn).where(turn.c.id == one.turn).values(**left))
+    return gone, frozenset(conversations)
+
+
+def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str], now: datetime) -> None:
+    """Let open turns start anew that have already made something of what falls."""
+    open_ = select(turn.c.id, turn.c.progress, turn.c.payload).where(turn.c.state.in_((WAITING, RUNNING)))
+    for turn_id, progress, payload in connection.execute(open_).all():
+        if turn_id in doomed.turns:
+            continue
+        values: dict[str, object] = {}
+        if rows.progress_sources(progress) & doomed.said.keys() or holds_any(rows.strings_in(progress), texts):
+            values = rows.restarted(turn.c.epoch + 1)
+            model_calls.settle(connection, turn.c.id == turn_id, now)
+        kept = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
+        if kept != payload:
+            values["payload"] = kept
+        if values:
+            connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
+    for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
+        for near in in_batches(column, some):
+            connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
+    begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
+    connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
+
+
+def drop_summaries(connection: Connection, conversations: Collection[str]) -> int:
+    """How many there were."""
+    held = (and_(where, conversation.c.summary != "{}") for where in in_batches(conversation.c.id, conversations))
+    return sum(connection.execute(update(conversation).where(each).values(summary="{}")).rowcount for each in held)
+
+
+def drop_waiting(connection: Connection, conversations: Collection[str], said: Collection[int]) -> None:
+    """Take out of what waits to be brought back (`store.forgetting.entries`) what was made of these messages: facts and
+    entries that came of them, and the summaries and action records of the conversations that lose something.
+    """
+    waiting = and_(job.c.kind == ERASE_ENTRIES, job.c.payload != "")
+    for id_, payload in connection.execute(select(job.c.id, job.c.payload).where(waiting)).all():
+        kept: dict[str, list[dict[str, Any]]] = json.loads(payload)
+        torn = {row["entry"] for row in kept["sources"] if row["message"] in said}
+        turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept["actions"]}))
+        sound = set(connection.execute(turns.where(turn.c.conversation.not_in(sorted(conversations)))).scalars())
+        left = kept | {
+            "facts": [row for row in kept["facts"] if row["source_message"] not in said],
+            "entries": [row for row in kept["entries"] if row["id"] not in torn],
+            "sources": [row for row in kept["sources"] if row["entry"] not in torn],
+            "summaries": [row for row in kept["summaries"] if row["id"] not in conversations],
+            "actions": [row for row in kept["actions"] if row["turn"] in sound],
+        }
+        if left != kept:
+            connection.execute(update(job).where(job.c.id == id_).values(payload=rows.json_text(left)))
+
+
+def waiting_words(payload: str) -> list[str]:
+    """The words in what waits to be brought back. Its ids, places and times stand elsewhere, too, and rightly so."""
+    kept: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
+    said = ("facts", ("key", "value")), ("entries", ("key", "text")), ("actions", ("thinking",))
+    made = ("summaries", ("summary",)), ("actions", ("calls", "results"))
+    plain = [row[name] for rows_, names in said for row in kept.get(rows_, []) for name in names]
+    stored = [row[name] for rows_, names in made for row in kept.get(rows_, []) for name in names]
+    return list(filter(None, [*plain, *(held for json_ in stored for held in rows.strings_in(json_))]))
+
+
+def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
+    """The texts in them."""
+    for where in in_batches(conversation.c.id, conversations):
+        for stored in connection.execute(select(conversation.c.summary).where(where)).scalars():
+            yield from filter(None, rows.strings_in(stored))
+
+
+def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
+    """Does one of these hold one of the erased texts?"""
+    return any(holds(some, erased) for some in held for erased in texts)
+
+
+def _delete(connection: Connection, table: Table, turn_id: int) -> int:
+    return connection.execute(delete(table).where(table.c.turn == turn_id)).rowcount
+
 
 SWEEP_OWED: Final = "sweep_owed"
 
@@ -73,7 +229,7 @@ class Wishes:
 class Erasure:
     """What an erasing took away: the texts for the search for proof, counts for the receipt."""
 
-    doomed: Doomed
+    doomed: ErasureSet
     texts: list[str]
     summaries: list[str]
     touched: frozenset[str]
@@ -82,7 +238,7 @@ class Erasure:
     replies: int = 0
 
 
-def erase(
+def erase_by_plan(
     connection: Connection,
     plan: ForgettingPlan,
     erased_ids: ErasedIds,
@@ -92,28 +248,28 @@ def erase(
     wishes: Wishes = Wishes(),
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
-    doomed = reached(connection, plan, wishes.limit, related=wishes.related)
+    doomed = find_erasure_set(connection, plan, wishes.limit, related=wishes.related)
     jobs, planned = _jobs(connection, plan, doomed)
     texts, summaries = _texts(connection, doomed, planned)
     readers = index.readers(connection, *doomed.conversations)
-    deleting = replies.delete_later(connection, doomed, now) if wishes.replies else 0
+    deleting = queue_page_deletions(connection, doomed, now) if wishes.replies else 0
     _keep_hashes(connection, doomed, erased_ids, now)
-    for where in among(turn.c.id, doomed.turns):
-        spending.settle(connection, where, now)
-    actions, elsewhere = derived.drop_records(connection, doomed)
-    derived.set_back(connection, doomed, texts, now)
+    for where in in_batches(turn.c.id, doomed.turns):
+        model_calls.settle(connection, where, now)
+    actions, elsewhere = drop_records(connection, doomed)
+    set_back(connection, doomed, texts, now)
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
     _unindex(connection, plan, doomed)
     _drop_turns(connection, doomed, counts)
-    counts["facts"] = sum(facts.remove_rows(connection, some) for some in handfuls(doomed.facts))
-    counts["profile"] = unlearn.erase(connection, plan, doomed.entries, doomed.people)
+    counts["facts"] = sum(fact_store.remove_rows(connection, some) for some in batches(doomed.facts))
+    counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
     counts["messages"] = drop(connection, message.c.id, doomed.said)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
     _part(connection, plan, doomed)
     touched = doomed.conversations | elsewhere
-    derived.drop_waiting(connection, touched, doomed.said)
-    counts["summaries"] = derived.drop_summaries(connection, touched)
+    drop_waiting(connection, touched, doomed.said)
+    counts["summaries"] = drop_summaries(connection, touched)
     _drop_empty(connection, doomed.conversations)
     counts["conversations"] = len(doomed.conversations)
     _drop_people(connection, plan, counts, whole=doomed.whole)
@@ -138,7 +294,7 @@ def settle(connection: Connection) -> None:
     connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
 
 
-def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple[list[int], list[str]]:
+def _jobs(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> tuple[list[int], list[str]]:
     """The jobs that fall, and the words that they hold: of the plan's person or place, or with an erased text in them.
 
     What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
@@ -147,7 +303,7 @@ def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple
         case OneThread(person=who, conversations=there):
             deleted = job.c.kind == ERASE_ENTRIES
             named = and_(job.c.person == who, or_(deleted, job.c.conversation.in_(sorted(there))))
-        case During(person=who) | About(person=who):
+        case During(person=who) | AboutTopic(person=who):
             named = and_(job.c.person == who, job.c.kind == ERASE_ENTRIES)
         case Everything(person=who):
             named = job.c.person == who
@@ -157,68 +313,68 @@ def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple
         case _:
             named = false()
     texts = [one.text for one in doomed.said.values() if one.text]
-    near = or_(named, *among(job.c.person, doomed.people))
+    near = or_(named, *in_batches(job.c.person, doomed.people))
     held = select(job.c.id, job.c.kind, job.c.payload, named).where(near)
     found: list[tuple[int, list[str]]] = []
     for id_, kind, payload, is_named in connection.execute(held):
         waits = kind == ERASE_ENTRIES
-        words = derived.waiting_words(payload) if waits else list(json_columns.strings(payload))
-        if is_named or derived.contained(words, texts):
+        words = waiting_words(payload) if waits else list(rows.strings_in(payload))
+        if is_named or holds_any(words, texts):
             found.append((id_, words))
     return [id_ for id_, _ in found], [word for _, words in found for word in words]
 
 
-def _texts(connection: Connection, doomed: Doomed, planned: list[str]) -> tuple[list[str], list[str]]:
+def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tuple[list[str], list[str]]:
     """What was said or kept, and what the summaries of the touched conversations and the profiles said."""
     said = [one.text for one in doomed.said.values()]
     kept = [
         text
-        for where in among(fact.c.id, doomed.facts)
+        for where in in_batches(fact.c.id, doomed.facts)
         for row in connection.execute(select(fact.c.key, fact.c.value).where(where))
         for text in row
     ]
-    made = [*derived.summaries(connection, doomed.conversations), *unlearn.texts(connection, doomed.entries)]
+    made = [*summary_texts(connection, doomed.conversations), *erasure_set.entry_texts(connection, doomed.entries)]
     return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
 
 
-def _keep_hashes(connection: Connection, doomed: Doomed, erased_ids: ErasedIds, now: datetime) -> None:
+def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedIds, now: datetime) -> None:
     known = select(
         turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
     )
     hashes: set[str] = set()
-    for where in among(turn.c.id, doomed.turns | doomed.worn):
+    for where in in_batches(turn.c.id, doomed.turns | doomed.worn):
         for id_, source, event_id, channel, message_id, *shown in connection.execute(known.where(where)):
             hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
             if id_ in doomed.turns:
-                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in json_columns.pages(ref))
-    for where in among(erased.c.hash, frozenset(hashes)):
+                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.read_pages(ref))
+    for where in in_batches(erased.c.hash, frozenset(hashes)):
         hashes.difference_update(connection.execute(select(erased.c.hash).where(where)).scalars().all())
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
 
 
-def _unindex(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
-    for some in handfuls(doomed.said.keys()):
+def _unindex(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> None:
+    for some in batches(doomed.said.keys()):
         index.remove(connection, some)
     if isinstance(plan, Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
 
 
-def _drop_turns(connection: Connection, doomed: Doomed, counts: dict[str, int]) -> None:
+def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, int]) -> None:
     """What belongs to the turns that fall, or to a reply that falls; the turns themselves go after their messages."""
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
     counts["actions"] += drop(connection, action_record.c.turn, silent)
     for column in (page.c.turn, verdict.c.turn):
         drop(connection, column, silent)
-    for where in among(turn.c.id, doomed.turns):
-        spending.detach(connection, select(turn.c.id).where(where))
+    for where in in_batches(turn.c.id, doomed.turns):
+        model_calls.detach(connection, select(turn.c.id).where(where))
     for id_ in doomed.worn:
         nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
         connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
 
 
-def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
+def _part(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> None:
     """Who has not a word left in a conversation is no part of it, and finds nothing of it."""
     wrote = and_(
         message.c.conversation == participant.c.conversation,
@@ -226,7 +382,7 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
         message.c.author == Author.PERSON,
     )
     left = select(participant.c.conversation, participant.c.person).where(~exists().where(wrote))
-    places = list(among(participant.c.conversation, doomed.conversations))
+    places = list(in_batches(participant.c.conversation, doomed.conversations))
     if isinstance(plan, Everything):
         places.append(participant.c.person == plan.person)
     for where in places:
@@ -241,7 +397,7 @@ def _drop_empty(connection: Connection, conversations: frozenset[str]) -> None:
     """Those in which nothing is said any more."""
     spoken = exists().where(message.c.conversation == conversation.c.id)
     waits = exists().where(turn.c.conversation == conversation.c.id)
-    for where in among(conversation.c.id, conversations):
+    for where in in_batches(conversation.c.id, conversations):
         connection.execute(delete(conversation).where(where, ~spoken, ~waits))
     _go_on_nowhere(connection, conversations)
 
@@ -249,13 +405,13 @@ def _drop_empty(connection: Connection, conversations: frozenset[str]) -> None:
 def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> None:
     """What no longer goes on in a channel: one of these, and what was begun after the last of them, still wordless."""
     stands = exists().where(conversation.c.id == preference.c.value)
-    for where in among(preference.c.value, conversations):
+    for where in in_batches(preference.c.value, conversations):
         connection.execute(delete(preference).where(where, ~stands))
     channel = func.substr(preference.c.owner, len(GOES_ON) + 1)
     within = func.substr(conversation.c.id, 1, func.length(channel) + 1) == channel + ":"
     left = exists().where(or_(conversation.c.id == channel, within))
     channels = {name for one in conversations for name in (one, one.rpartition(":")[0])}
-    for where in among(preference.c.owner, {f"{GOES_ON}{name}" for name in channels}):
+    for where in in_batches(preference.c.owner, {f"{GOES_ON}{name}" for name in channels}):
         connection.execute(delete(preference).where(where, ~left))
 
 
@@ -279,7 +435,7 @@ def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str,
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 
-def drop_kept(connection: Connection, doomed: Doomed) -> None:
+def drop_kept(connection: Connection, doomed: ErasureSet) -> None:
     """Delete what holds the words of messages that fall in another form: their vectors, and scratch values."""
     for column in KEYED_BY_MESSAGE:
         drop(connection, column, doomed.said)
@@ -288,4 +444,4 @@ def drop_kept(connection: Connection, doomed: Doomed) -> None:
 
 def drop(connection: Connection, column: Column[int], ids: Collection[int]) -> int:
     """Delete the rows in which the column holds one of these ids; how many there were."""
-    return sum(connection.execute(delete(column.table).where(where)).rowcount for where in among(column, ids))
+    return sum(connection.execute(delete(column.table).where(where)).rowcount for where in in_batches(column, ids))

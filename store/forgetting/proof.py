@@ -1,7 +1,5 @@
 """The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
 
-Above: `store.forgetting.forgetting`. Below: `store.forgetting.erase`, `store.search.text`, index, tables.
-
 What counts as found again
   A row that should have fallen, or lost its words, and still holds an erased text; an index entry with all its words
   whose message should have fallen or no longer exists. What others wrote, or the person elsewhere, stays theirs even
@@ -24,14 +22,14 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_, select, text
 
-from agent.memory.forgetting import Everything, ForgettingPlan, OneThread
-from store.columns import StorableText
-from store.forgetting import derived, unlearn
-from store.forgetting.batches import among
+from agent.memory.forgetting_plans import Everything, ForgettingPlan, OneThread
+from store.forgetting import erase, erasure_set
 from store.forgetting.erase import Erasure
+from store.forgetting.selection import in_batches
 from store.search import index
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
 from store.tables import (
+    StorableText,
     action_record,
     conversation,
     fact,
@@ -104,13 +102,13 @@ def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterat
     """The texts of whatever should have fallen and stands."""
     doomed = gone.doomed
     fallen = (
-        *((message, where) for where in among(message.c.id, doomed.said)),
-        *((turn, where) for where in among(turn.c.id, doomed.turns)),
+        *((message, where) for where in in_batches(message.c.id, doomed.said)),
+        *((turn, where) for where in in_batches(turn.c.id, doomed.turns)),
     )
     for table, where in fallen:
         yield from _held(connection, table, where)
     # Of a conversation that stays only the summary should have fallen: its name and its readers are nobody's words.
-    yield from derived.summaries(connection, gone.touched)
+    yield from erase.summary_texts(connection, gone.touched)
     match plan:
         case OneThread(person=who, conversations=there):
             tables = (message, turn, job)
@@ -123,9 +121,9 @@ def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterat
         yield from _held(connection, table, where)
     stands = exists().where(message.c.id == fact.c.source_message)
     orphaned = and_(fact.c.source_message.is_not(None), ~stands)
-    for theirs in among(fact.c.person, doomed.people):
+    for theirs in in_batches(fact.c.person, doomed.people):
         yield from _held(connection, fact, and_(theirs, orphaned))
-    yield from unlearn.orphaned(connection, doomed.people)
+    yield from erasure_set.orphaned_entries(connection, doomed.people)
 
 
 def _reach(plan: ForgettingPlan) -> list[tuple[str, str | None]]:

@@ -32,11 +32,10 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, select
 
 from agent.records import Author
-from store import json_columns
-from store.forgetting.batches import among
-from store.forgetting.chosen import Said, messages
+from store import rows
+from store.forgetting.selection import ForgottenMessage, in_batches, messages_where
 from store.forgetting.telling import Clue, Telling, telling_words
-from store.memory import facts
+from store.memory import fact_store
 from store.search.text import passages, plain_words
 from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
 
@@ -63,7 +62,7 @@ class _Sure(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TurnGrounds:
     """A turn, and the ids of what stood in its context: messages, those of them that its tools gave it, and facts."""
 
     turn: int
@@ -74,10 +73,10 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Falling:
+class KnownErasures:
     """What is known to fall so far: messages, and the ids of facts and of entries of the profile."""
 
-    said: Mapping[int, Said]
+    said: Mapping[int, ForgottenMessage]
     facts: frozenset[int]
     entries: frozenset[int]
 
@@ -88,8 +87,8 @@ class Retold:
     facts, and items of working sets.
     """
 
-    falls: dict[int, Said]
-    may: dict[int, Said]
+    falls: dict[int, ForgottenMessage]
+    may: dict[int, ForgottenMessage]
     facts: frozenset[int]
     scratch: frozenset[int]
 
@@ -110,14 +109,14 @@ class _Drawn:
 class _Fallen:
     """What is known to fall: texts, by the ids of the messages that led there, facts, and messages."""
 
-    texts: dict[int, list[Said]]
+    texts: dict[int, list[ForgottenMessage]]
     facts: dict[int, tuple[str, str]]
-    said: dict[int, Said]
+    said: dict[int, ForgottenMessage]
 
-    def stood_in(self, one: Told) -> bool:
+    def stood_in(self, one: TurnGrounds) -> bool:
         return not (one.context.isdisjoint(self.texts) and one.facts.isdisjoint(self.facts))
 
-    def drawn(self, one: Told, *, keys: bool = True) -> list[_Drawn]:
+    def drawn(self, one: TurnGrounds, *, keys: bool = True) -> list[_Drawn]:
         """What of it stood in the context of a turn; of facts the values alone if not their `keys`: what is remembered
         of different things has keys alike.
         """
@@ -133,7 +132,7 @@ class _Fallen:
         return drawn
 
 
-def contexts(connection: Connection, since: datetime | None) -> Iterable[Told]:
+def contexts(connection: Connection, since: datetime | None) -> Iterable[TurnGrounds]:
     """The turns that have said what stood in their contexts, if they ended after that, in the order in which they did:
     none drew on what a later one said.
     """
@@ -142,15 +141,15 @@ def contexts(connection: Connection, since: datetime | None) -> Iterable[Told]:
     if since is not None:
         told = told.where(turn.c.ended >= since - CLOCKS)
     for turn_id, conversation, *held in connection.execute(told.order_by(turn.c.ended, turn.c.id)):
-        yield Told(turn_id, conversation, *map(json_columns.ids, held))
+        yield TurnGrounds(turn_id, conversation, *map(rows.read_ids, held))
 
 
-def running(connection: Connection) -> Iterable[Told]:
+def running(connection: Connection) -> Iterable[TurnGrounds]:
     """The turns that are not over, with what they have drawn on so far."""
     begun = select(turn.c.id, turn.c.conversation, turn.c.progress)
     open_ = begun.where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
     for turn_id, conversation, progress in connection.execute(open_).all():
-        yield Told(turn_id, conversation, json_columns.sources(progress), json_columns.given(progress))
+        yield TurnGrounds(turn_id, conversation, rows.progress_sources(progress), rows.progress_given(progress))
 
 
 class Retellings:
@@ -167,9 +166,9 @@ class Retellings:
         self._words_of = lru_cache(TEXTS)(telling_words)
         self._reached = set[int]()
         self._reached_facts = set[int]()
-        self._led_to = list[Told]()
+        self._led_to = list[TurnGrounds]()
 
-    def of(self, fresh: Falling, said: Collection[int], *, loosely: bool = False) -> Retold:
+    def of(self, fresh: KnownErasures, said: Collection[int], *, loosely: bool = False) -> Retold:
         """What was told of what has just been found to fall, beside `said`, which falls anyway.
 
         `loosely`: a reply to which something was carried falls, whatever its words; so nearly all is near, and counts
@@ -178,7 +177,7 @@ class Retellings:
         fallen = _Fallen(self._texts(fresh), self._facts(fresh.facts), dict(fresh.said))
         self._follow(fallen.texts.keys(), fresh.facts)
         self._telling.falls(frozenset(said), self._reached)
-        near, spoken = list[Told](), dict[int, dict[int, Said]]()
+        near, spoken = list[TurnGrounds](), dict[int, dict[int, ForgottenMessage]]()
         for one in self._led_to:
             if not fallen.stood_in(one):
                 continue
@@ -197,7 +196,7 @@ class Retellings:
             fallen.facts.update(self._facts(kept))
         if not loosely:
             self._telling.near(id_ for there in spoken.values() for id_ in there)
-        falls, may = dict[int, Said](), dict[int, Said]()
+        falls, may = dict[int, ForgottenMessage](), dict[int, ForgottenMessage]()
         for one in near:
             there, drawn = spoken[one.turn], fallen.drawn(one)
             for id_, spoke in there.items():
@@ -212,7 +211,7 @@ class Retellings:
                         pass
         return Retold(falls, may, *self._remembered(near, fallen))
 
-    def remembered(self, said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
+    def remembered(self, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
         """The facts and the scratch values that turns kept of what stood in their contexts and falls."""
         self._follow(said.keys(), ())
         self._telling.falls(frozenset(said), self._reached)
@@ -241,11 +240,11 @@ class Retellings:
                 self._reached.update(spoken.get(one.turn, ()))
                 self._reached_facts.update(kept.get(one.turn, ()))
 
-    def _left_by(self, some: Iterable[Told]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    def _left_by(self, some: Iterable[TurnGrounds]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
         """The messages of turns, and the facts that they remembered."""
         spoken, kept = dict[int, list[int]](), dict[int, list[int]]()
         turns = [one.turn for one in some]
-        for where in among(message.c.turn, turns):
+        for where in in_batches(message.c.turn, turns):
             for turn_id, id_ in self._connection.execute(select(message.c.turn, message.c.id).where(where)):
                 spoken.setdefault(turn_id, []).append(id_)
             of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
@@ -253,9 +252,9 @@ class Retellings:
                 kept.setdefault(turn_id, []).append(id_)
         return spoken, kept
 
-    def _remembered(self, near: Iterable[Told], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
+    def _remembered(self, near: Iterable[TurnGrounds], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
         held = {one.turn: one for one in (*near, *filter(fallen.stood_in, running(self._connection)))}
-        asked = _messages(self._connection, among(message.c.turn, held))
+        asked = _messages(self._connection, in_batches(message.c.turn, held))
         told = {id_: held[one.turn] for id_, one in asked.items()}
         scratch = working_item.c.key + " " + working_item.c.value
         return (
@@ -263,7 +262,9 @@ class Retellings:
             self._kept(working_item.c.message, scratch, told, asked, fallen),
         )
 
-    def _facts_kept(self, told: Mapping[int, Told], asked: Mapping[int, Said], fallen: _Fallen) -> frozenset[int]:
+    def _facts_kept(
+        self, told: Mapping[int, TurnGrounds], asked: Mapping[int, ForgottenMessage], fallen: _Fallen
+    ) -> frozenset[int]:
         words = fact.c.key + " " + fact.c.value
         return self._kept(fact.c.source_message, words, told, asked, fallen)
 
@@ -271,27 +272,31 @@ class Retellings:
         self,
         source: Column[Any],
         words: ColumnElement[str],
-        told: Mapping[int, Told],
-        asked: Mapping[int, Said],
+        told: Mapping[int, TurnGrounds],
+        asked: Mapping[int, ForgottenMessage],
         fallen: _Fallen,
     ) -> frozenset[int]:
         """What these turns remembered of what falls, if it says more than their questions; both by the ids of these."""
         columns = select(source.table.c.id, source, words)
-        found = [row for where in among(source, told) for row in self._connection.execute(columns.where(where)).all()]
+        found = [
+            row for where in in_batches(source, told) for row in self._connection.execute(columns.where(where)).all()
+        ]
         kept = set[int]()
         for id_, of, text in found:
             question = asked[of]
-            if not facts.says_no_more(text, question.text):
+            if not fact_store.says_no_more(text, question.text):
                 drawn = fallen.drawn(told[of], keys=False)
                 if self._of_reply(text, question.person, drawn, [question.text], _Sure.FALLS) is _Sure.FALLS:
                     kept.add(id_)
         return frozenset(kept)
 
-    def _falls_at_once(self, spoke: Said, drawn: list[_Drawn], there: Mapping[int, Said]) -> bool:
+    def _falls_at_once(
+        self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]
+    ) -> bool:
         """Does this reply fall, whatever else is found?"""
         return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt) is _Sure.FALLS
 
-    def _sure(self, spoke: Said, drawn: list[_Drawn], there: Mapping[int, Said]) -> _Sure:
+    def _sure(self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]) -> _Sure:
         if spoke.author == Author.BOT:
             return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt)
         if spoke.person != self._asker:
@@ -342,19 +347,21 @@ class Retellings:
                     return best
         return best
 
-    def _learn_wording(self, one: Said) -> None:
+    def _learn_wording(self, one: ForgottenMessage) -> None:
         if one.author == Author.PERSON:
             self._telling.written(one.text)
 
-    def _texts(self, fresh: Falling) -> dict[int, list[Said]]:
+    def _texts(self, fresh: KnownErasures) -> dict[int, list[ForgottenMessage]]:
         """By the ids of the messages that led there: what was said, and what the profile has made of it."""
         texts = {id_: [one] for id_, one in fresh.said.items()}
         sources = select(profile_source.c.message, profile_entry.c.key, profile_entry.c.text).join_from(
             profile_source, profile_entry, profile_entry.c.id == profile_source.c.entry
         )
-        places = among(profile_source.c.entry, fresh.entries)
+        places = in_batches(profile_source.c.entry, fresh.entries)
         learned = [row for where in places for row in self._connection.execute(sources.where(where)).all()]
-        taught = dict(fresh.said) | _messages(self._connection, among(message.c.id, {row.message for row in learned}))
+        taught = dict(fresh.said) | _messages(
+            self._connection, in_batches(message.c.id, {row.message for row in learned})
+        )
         for source, key, text in learned:
             if source in taught:
                 entry = replace(taught[source], text=f"{key} {text}", author=Author.PERSON)
@@ -366,16 +373,16 @@ class Retellings:
     def _facts(self, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Their keys and values."""
         columns = select(fact.c.id, fact.c.key, fact.c.value)
-        rows = (row for where in among(fact.c.id, ids) for row in self._connection.execute(columns.where(where)))
+        rows = (row for where in in_batches(fact.c.id, ids) for row in self._connection.execute(columns.where(where)))
         known = {id_: (key, value) for id_, key, value in rows}
         for key, value in known.values():
             self._telling.written(f"{key} {value}")
         return known
 
 
-def _asked(there: Mapping[int, Said]) -> list[str]:
+def _asked(there: Mapping[int, ForgottenMessage]) -> list[str]:
     return [one.text for one in there.values() if one.author == Author.PERSON]
 
 
-def _messages(connection: Connection, places: Iterable[ColumnElement[bool]]) -> dict[int, Said]:
-    return {id_: one for where in places for id_, one in messages(connection, where).items()}
+def _messages(connection: Connection, places: Iterable[ColumnElement[bool]]) -> dict[int, ForgottenMessage]:
+    return {id_: one for where in places for id_, one in messages_where(connection, where).items()}

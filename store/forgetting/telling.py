@@ -20,11 +20,10 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from agent.records import Author
-from store.forgetting.batches import among
+from store.forgetting.selection import in_batches
 from store.memory import people
 from store.search import index
-from store.search.stem import stem
-from store.search.text import PIECE_CHARS, index_words, is_telling, plain_words
+from store.search.text import PIECE_CHARS, index_words, is_telling, plain_words, stem
 from store.tables import message
 
 RARE: Final = 3
@@ -130,7 +129,7 @@ class Telling:
     def _any_has(self, ids: list[int], passage: str, least: int) -> bool:
         """Do at least so many of these have the passage?"""
         some = ids[:READ]
-        for where in among(message.c.id, [id_ for id_ in some if (passage, id_) not in self._read]):
+        for where in in_batches(message.c.id, [id_ for id_ in some if (passage, id_) not in self._read]):
             for id_, text in self._connection.execute(select(message.c.id, message.c.text).where(where)):
                 self._read[passage, id_] = passage in plain_words(text)
         return _more((id_ for id_ in some if self._read.get((passage, id_), False)), least - 1)

@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from agent.memory.statements import READER, WORD, Statement, is_function_word, read, stem
+from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.tables import fact, fact_term, meta
 
 MAX_TERMS: Final = 64
@@ -88,9 +88,9 @@ def terms(key: str, value: str, said: Statement) -> list[str]:
 def asked_terms(text: str) -> list[str]:
     """The words of a question to look up."""
     asked = text[:ASKED_CHARS]
-    return sorted({*_compared(read(asked)), *_stems(asked)}, key=lambda word: (len(word), word), reverse=True)[
-        :MAX_ASKED
-    ]
+    return sorted(
+        {*_compared(read_statement(asked)), *_stems(asked)}, key=lambda word: (len(word), word), reverse=True
+    )[:MAX_ASKED]
 
 
 def written_terms(key: str, value: str, said: Statement) -> list[str]:
@@ -151,7 +151,7 @@ def renew(connection: Connection) -> int:
     while some := connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all():
         remove(connection, [row.id for row in some])
         for row in some:
-            said = read(row.value, about=row.key)
+            said = read_statement(row.value, about=row.key)
             add(connection, row.id, row.person, terms(row.key, row.value, said))
             connection.execute(update(fact).where(fact.c.id == row.id).values(reading(said)))
         renewed += len(some)

@@ -1,7 +1,4 @@
-"""People and conversations come into being with the first message that names them.
-
-Above: `store.turns.ledger`, `store.forgetting.erase`. Below: `store.databases.database`, index, tables.
-"""
+"""People and conversations come into being with the first message that names them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +6,16 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, exists, insert, literal, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, literal, select, update
 
 from agent.records import Author, Incoming, Person
-from store.databases.database import new_id
+from store.databases.database import Database, in_order, new_id
 from store.search import index
-from store.tables import conversation, erased, message, participant, person, turn
+from store.tables import conversation, erased, message, participant, person, preference, turn
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class KnownParticipant:
     """What the store knows of an incoming message, its person and its conversation.
 
     `turn`: the turn that took it in, if one did. `latest`: the time of the latest question of the conversation.
@@ -34,7 +31,7 @@ class Standing:
     readers: Mapping[str, int]
 
 
-def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> Standing:
+def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> KnownParticipant:
     """One question for all of it: every statement costs a round trip to the server, and somebody is waiting."""
     values = {
         "source": incoming.source,
@@ -47,7 +44,7 @@ def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]
     }
     found = connection.execute(_standing(), values).all()
     row = found[0]
-    return Standing(
+    return KnownParticipant(
         turn=row.by_post if row.by_event is None else row.by_event,
         forgotten=bool(row.forgotten),
         number=row.number,
@@ -93,7 +90,7 @@ def _standing() -> Select[*tuple[Any, ...]]:
     ).select_from(known)
 
 
-def welcome(connection: Connection, incoming: Incoming, audience: str, known: Standing) -> list[int]:
+def upsert_participant(connection: Connection, incoming: Incoming, audience: str, known: KnownParticipant) -> list[int]:
     """Store what is new about person and conversation, and make it one of the person's threads.
 
     Returns the numbers of everybody who may find the message: all who wrote in the conversation.
@@ -123,3 +120,44 @@ def add_person(connection: Connection, who: Person) -> int:
 
 def number_of(connection: Connection, person_id: str) -> int | None:
     return connection.execute(select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()
+
+
+# --------------------------------------------------------------------------------------------------
+# What people chose, by name.
+
+
+class SqlPreferences:
+    """The port Preferences on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, owner: str) -> dict[str, str]:
+        return await self._database.read(chosen, owner)
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        await self._database.write(choose, owner, name, value)
+
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        return await self._database.write(swap, owner, name, before, after)
+
+
+def chosen(connection: Connection, owner: str) -> dict[str, str]:
+    kept = select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
+    return {row.name: row.value for row in connection.execute(kept.order_by(preference.c.name))}
+
+
+def choose(connection: Connection, owner: str, name: str, value: str | None) -> None:
+    this = and_(preference.c.owner == owner, preference.c.name == name)
+    if value is None:
+        connection.execute(delete(preference).where(this))
+    elif connection.execute(update(preference).where(this).values(value=value)).rowcount == 0:
+        connection.execute(insert(preference).values(owner=owner, name=name, value=value))
+
+
+def swap(connection: Connection, owner: str, name: str, before: str | None, after: str) -> bool:
+    in_order(connection, f"{owner} {name}")
+    as_before = chosen(connection, owner).get(name) == before
+    if as_before:
+        choose(connection, owner, name, after)
+    return as_before

@@ -1,8 +1,5 @@
 """What is known of people, in rows.
 
-Above: `store.engine` bundles it; `store.knowledge`, `store.forgetting`. Below: `store.databases.database`,
-facts, tables; `agent.memory.profile`.
-
 Rules
   A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what
   was forgotten meanwhile never comes back, and of two who learn at once one begins anew.
@@ -12,14 +9,32 @@ Rules
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Boolean, Connection, and_, bindparam, delete, insert, or_, select, true, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
-from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
+from agent.admission_terms import Authority
+from agent.memory.audience import label
+from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from agent.memory.writing import NewFact
+from agent.records import Author, Claim
+from store import job_queue
 from store.databases.database import Database, in_order, new_id
-from store.memory import facts
+from store.memory import fact_store
 from store.tables import message, person, profile, profile_entry, profile_source
 
 
@@ -110,7 +125,7 @@ def save(
     taught = [one.id for one in learned]
     connection.execute(update(message).where(message.c.id.in_(taught)).values(to_learn=False))
     for new in stated:
-        facts.write(connection, new)
+        fact_store.write(connection, new)
     return True
 
 
@@ -225,3 +240,44 @@ def _name_sources(connection: Connection, entry_id: int, entry: ProfileEntry) ->
     named = [{"entry": entry_id, "message": source} for source in entry.sources]
     if named:
         connection.execute(insert(profile_source), named)
+
+
+# --------------------------------------------------------------------------------------------------
+# What is to be learned from: marked, and given a job, in the transaction that ends a turn, so that nothing is lost.
+#
+# Rule: a partition (person and audience) has one job. A newer message puts it off again, so that waiting ones are
+# learned from together; but a partition in which enough has gathered waits no longer.
+
+
+ENOUGH: Final = 20
+"""So many messages make one model call worth it, even while the person goes on writing."""
+
+
+def queue_for_learning(connection: Connection, claim: Claim, at: datetime, now: datetime) -> None:
+    """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
+    partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
+    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    schedule_learning(connection, partition, asked, at, now, claim.incoming.authority)
+
+
+def exempt_from_learning(connection: Connection, claim: Claim) -> None:
+    """Let what the claimed turn answered never be learned from."""
+    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    connection.execute(update(message).where(asked).values(passed_over=True))
+
+
+def schedule_learning(
+    connection: Connection,
+    partition: Partition,
+    which: ColumnElement[bool],
+    at: datetime,
+    now: datetime,
+    authority: Authority = Authority.EMPLOYEE,
+) -> None:
+    """The same for any messages of a partition, of somebody with this authority."""
+    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    connection.execute(update(message).where(theirs, which).values(to_learn=True))
+    waiting = select(func.count()).select_from(message).where(theirs, message.c.to_learn)
+    run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
+    values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
+    job_queue.schedule(connection, LEARNING, partition.key, values)

@@ -1,8 +1,5 @@
 """How the tables came to be, one revision at a time (Alembic). Forward at every start that finds an older database.
 
-Above: `store.upgrade`. Below: `versions/`. HEAD lets a start that finds nothing to do leave Alembic unimported; a test
-compares it with the newest revision.
-
 A new revision:
     alembic -c store/migrations/alembic.ini -x url=sqlite:///dev.db upgrade head
     alembic -c store/migrations/alembic.ini -x url=sqlite:///dev.db revision --autogenerate --rev-id 0002 -m "…"

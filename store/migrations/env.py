@@ -1,4 +1,4 @@
-"""Alembic's entry: runs revisions on the connection of `store.upgrade`, or on `-x url=…` for a developer.
+"""Alembic's entry: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
 
 The whole upgrade is one transaction, on SQLite too: a crash leaves the old version, not half of the new one.
 """
@@ -8,9 +8,8 @@ from typing import Literal
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
-from store.columns import StorableText, UtcDateTime
 from store.search import index
-from store.tables import metadata
+from store.tables import StorableText, UtcDateTime, metadata
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:

@@ -1,7 +1,5 @@
 """The full-text index on SQLite: a table of FTS5.
 
-Above: `store.search.index`, which says what each function is for. Below: `store.search.sought`, SQLAlchemy.
-
 Rules
   The row id of an entry is the person's number and the message's id, so a person's entries are one range and a
   search reads nobody else's.
@@ -14,9 +12,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, column, delete, select, table, text
 
-from store.columns import StorableText
 from store.search.ranking import MOST, Match
-from store.search.sought import PARAMETERS, Sought
+from store.search.text import PARAMETERS, SearchQuery
+from store.tables import StorableText
 
 SHIFT: Final = 32
 MESSAGE_BITS: Final = (1 << SHIFT) - 1
@@ -96,7 +94,7 @@ def has_entries(connection: Connection, number: int) -> bool:
     return bool(connection.execute(_HAS_ANY, {"first": first, "last": last}).scalar_one())
 
 
-def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
+def matches(connection: Connection, sought: SearchQuery) -> list[list[Match]]:
     first, last = entries_of(sought.number)
     bound = {
         **sought.bound,

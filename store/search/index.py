@@ -1,8 +1,5 @@
 """The full-text index: one entry for each message and each person who may find it, on either engine.
 
-Above: ledger and people (add), erase (removes), search, proof and chosen (ask). Below: `store.search.fts5`,
-`store.search.tsvector`, `store.search.text`, `store.tables`.
-
 Rules
   Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries and nobody
   else's.
@@ -18,8 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, select
 from store.databases.database import is_postgresql
 from store.search import fts5, tsvector
 from store.search.ranking import Match
-from store.search.sought import Sought
-from store.search.text import index_words
+from store.search.text import SearchQuery, index_words
 from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
@@ -36,7 +32,7 @@ class _Engine(Protocol):
 
     def has_entries(self, connection: Connection, number: int) -> bool: ...
 
-    def matches(self, connection: Connection, sought: Sought) -> list[list[Match]]: ...
+    def matches(self, connection: Connection, sought: SearchQuery) -> list[list[Match]]: ...
 
     def having(self, connection: Connection, words: list[str], number: int) -> list[int]: ...
 
@@ -91,7 +87,7 @@ def remove_all(connection: Connection, number: int) -> None:
     _engine(connection).remove_all(connection, number)
 
 
-def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
+def matches(connection: Connection, sought: SearchQuery) -> list[list[Match]]:
     """For each keyword the person's messages with it that the query may see; of a common one the newest."""
     return _engine(connection).matches(connection, sought)
 

@@ -1,7 +1,5 @@
 """Which found messages come first. Pure.
 
-Above: `store.search.search`; the two engines of `store.search.index` find the matches. Below: `agent.memory.periods`.
-
 Rules (measured in conversations between people, and between people and a bot)
   A rare keyword weighs more than a common one; rarity is counted among the messages that this search may see, so
   nobody else's words move the order. A word counts once per message, however often it stands there, and less in a long
@@ -27,7 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from agent.memory.periods import Period
+from agent.memory.periods import TimeSpan
 
 MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
@@ -64,7 +62,7 @@ class Range(NamedTuple):
     last: int = 0
 
 
-class Line(NamedTuple):
+class FoundLine(NamedTuple):
     """Where a message stands: `before` and `after` are the next two in its thread, nearest first."""
 
     conversation: str
@@ -88,7 +86,7 @@ class Hints:
     names: frozenset[int] = frozenset()
     people: frozenset[str] = frozenset()
     bot: bool = False
-    periods: tuple[Period, ...] = ()
+    periods: tuple[TimeSpan, ...] = ()
 
 
 def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
@@ -119,7 +117,7 @@ def _weight(found: Sequence[Match], among: Range) -> float:
 
 
 def ranked(
-    found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints(), nearness: Mapping[int, float] = NOTHING
+    found: Candidates, lines: Mapping[int, FoundLine], hints: Hints = Hints(), nearness: Mapping[int, float] = NOTHING
 ) -> list[tuple[int, float]]:
     """(message, score), best first: the candidates, what stands beside them, and what is near in meaning.
 
@@ -146,7 +144,7 @@ def _without(names: frozenset[int], strengths: Candidates) -> Candidates:
 
 
 def _spread(
-    strengths: Mapping[int, Mapping[int, float]], lines: Mapping[int, Line]
+    strengths: Mapping[int, Mapping[int, float]], lines: Mapping[int, FoundLine]
 ) -> defaultdict[int, dict[int, float]]:
     """For each message what each keyword is worth there, standing in it or near it."""
     around: defaultdict[int, dict[int, float]] = defaultdict(dict)
@@ -158,7 +156,7 @@ def _spread(
     return around
 
 
-def _reach(message: int, lines: Mapping[int, Line]) -> Iterable[tuple[int, float]]:
+def _reach(message: int, lines: Mapping[int, FoundLine]) -> Iterable[tuple[int, float]]:
     yield message, NEAR[0]
     line = lines[message]
     sides = (line.before, line.after) if line.by_person else (line.before[:1],)
@@ -180,7 +178,7 @@ def _mixed(words: Mapping[int, float], nearness: Mapping[int, float]) -> Mapping
     }
 
 
-def _company(scores: Mapping[int, float], lines: Mapping[int, Line]) -> dict[str, float]:
+def _company(scores: Mapping[int, float], lines: Mapping[int, FoundLine]) -> dict[str, float]:
     """For each thread what its best messages after the first are worth together."""
     threads: defaultdict[str, list[float]] = defaultdict(list)
     for message, score in scores.items():
@@ -188,14 +186,14 @@ def _company(scores: Mapping[int, float], lines: Mapping[int, Line]) -> dict[str
     return {thread: sum(heapq.nlargest(COMPANY + 1, held)[1:]) for thread, held in threads.items()}
 
 
-def _factor(line: Line, hints: Hints) -> float:
+def _factor(line: FoundLine, hints: Hints) -> float:
     factor = 1.0 if line.by_person or hints.bot else BOT_PRIOR
     if line.by_person and line.person in hints.people:
         factor *= NAMED
     return factor * max((_dated(line.time, period) for period in hints.periods), default=1.0)
 
 
-def _dated(time: datetime, period: Period) -> float:
+def _dated(time: datetime, period: TimeSpan) -> float:
     if period.since <= time < period.until:
         return DATED
     return SOON_DATED if period.until <= time < period.until + SOON else 1.0

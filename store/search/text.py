@@ -1,7 +1,5 @@
 """How text becomes index words, and how a question becomes keywords. Pure.
 
-Above: `store.search.index`, `store.search.search`, `store.forgetting`, the ledger. Below: nothing.
-
 Rules
   Case, width and compatibility forms do not matter (NFKC, case folding). Accents do not matter in Latin, Greek and
   Cyrillic; elsewhere a mark makes another letter (Japanese が is not か) and stays.
@@ -14,8 +12,15 @@ Rules
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam, or_
+
+from store.tables import StorableText, UtcDateTime, message
 
 MAX_KEYWORDS: Final = 32
 """A pasted page is a valid question; its first words say what it is about."""
@@ -156,3 +161,172 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
             end = run.end()
         if end < len(word):
             yield word[end:], False
+
+
+# --------------------------------------------------------------------------------------------------
+# English endings cut off: Porter's algorithm of 1980, as the full-text index of SQLite has it. Pure.
+#
+# A word is [C](VC){m}[V], with C a run of consonants and V a run of vowels; `m` is its measure. Each step replaces the
+# longest of its endings that fits, if what stands before it is long enough, and never nothing. (y is a vowel after a
+# consonant.)
+
+
+SHORTEST: Final = 3
+LONGEST: Final = 64
+"""What is shorter or longer stays as it is (SQLite's bounds)."""
+
+_STEP_2: Final = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "logi": "log", "bli": "ble",
+    "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate",
+    "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive",
+    "biliti": "ble",
+}  # fmt: skip
+_STEP_3: Final = {
+    "icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": "",
+}  # fmt: skip
+_STEP_4: Final[dict[str, str]] = dict.fromkeys(
+    (
+        "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
+        "iti", "ous", "ive", "ize",
+    ),
+    "",
+)  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """The stem of a lower-case English word; a word with other than ASCII characters is its own."""
+    if not (word.isascii() and SHORTEST <= len(word) <= LONGEST):
+        return word
+    word = _past(_plural(word))
+    if word.endswith("y") and _has_vowel(word[:-1]):
+        word = f"{word[:-1]}i"
+    word = _replaced(word, _STEP_2, lambda rest, _: _measure(rest) > 0)
+    word = _replaced(word, _STEP_3, lambda rest, _: _measure(rest) > 0)
+    word = _replaced(word, _STEP_4, _falls_in_step_4)
+    return _final(word)
+
+
+def _plural(word: str) -> str:
+    if _ends(word, "sses") or _ends(word, "ies"):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _past(word: str) -> str:
+    if _ends(word, "eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for ending in ("ed", "ing"):
+        rest = word.removesuffix(ending)
+        if rest != word and _has_vowel(rest):
+            return _mended(rest)
+    return word
+
+
+def _mended(rest: str) -> str:
+    """hop(p), fil(e), siz(e): what a word looks like without -ed and -ing."""
+    if rest.endswith(("at", "bl", "iz")):
+        return f"{rest}e"
+    if rest[-2:-1] == rest[-1:] and not _is_vowel(rest, len(rest) - 1) and rest[-1] not in "lsz":
+        return rest[:-1]
+    return f"{rest}e" if _measure(rest) == 1 and _is_short(rest) else rest
+
+
+def _final(word: str) -> str:
+    if word.endswith("e"):
+        rest = word[:-1]
+        measure = _measure(rest)
+        if measure > 1 or (measure == 1 and not _is_short(rest)):
+            word = rest
+    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+
+
+def _falls_in_step_4(rest: str, ending: str) -> bool:
+    return _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t")))
+
+
+def _replaced(word: str, endings: Mapping[str, str], may: Callable[[str, str], bool]) -> str:
+    ending = max((one for one in endings if _ends(word, one)), key=len, default="")
+    rest = word.removesuffix(ending)
+    return rest + endings[ending] if ending and may(rest, ending) else word
+
+
+def _ends(word: str, ending: str) -> bool:
+    return len(word) > len(ending) and word.endswith(ending)
+
+
+def _measure(word: str) -> int:
+    kinds = [_is_vowel(word, at) for at in range(len(word))]
+    return sum(before and not after for before, after in pairwise(kinds))
+
+
+def _has_vowel(word: str) -> bool:
+    return any(_is_vowel(word, at) for at in range(len(word)))
+
+
+def _is_vowel(word: str, at: int) -> bool:
+    if word[at] == "y":
+        return at > 0 and not _is_vowel(word, at - 1)
+    return word[at] in "aeiou"
+
+
+def _is_short(word: str) -> bool:
+    """Does it end in consonant, vowel, consonant, the last not w, x or y?"""
+    kinds = [_is_vowel(word, at) for at in range(len(word))]
+    return kinds[-3:] == [False, True, False] and word[-1] not in "wxy"
+
+
+# --------------------------------------------------------------------------------------------------
+# What a search looks for, in the form in which both engines are asked.
+
+
+EVER: Final = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
+"""A day away from what a datetime can hold, so that no time zone leads beyond it."""
+
+PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
+    bindparam("audiences", type_=StorableText, expanding=True),
+    bindparam("exclude", type_=StorableText),
+    bindparam("visible", type_=Integer),
+    bindparam("since", type_=UtcDateTime),
+    bindparam("until", type_=UtcDateTime),
+    bindparam("any_author", type_=Boolean),
+    bindparam("author", type_=StorableText),
+    bindparam("anybody", type_=Boolean),
+    bindparam("people", type_=StorableText, expanding=True),
+)
+"""By which both engines say which messages a search may find; `Sought.bound` gives the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """`words`: for each keyword its forms, any of which counts. `number` is the person's; `people` None: anybody's."""
+
+    words: tuple[tuple[str, ...], ...]
+    number: int
+    audiences: tuple[str, ...]
+    exclude: str
+    since: datetime = EVER[0]
+    until: datetime = EVER[1]
+    author: str = ""
+    people: tuple[str, ...] | None = None
+    visible_from: int = 0
+    """Of the excluded conversation what stands before this message is looked for, too."""
+
+    @property
+    def is_elsewhere(self) -> ColumnElement[bool]:
+        """Of a message: it is none that the model sees already."""
+        return or_(message.c.conversation != self.exclude, message.c.id < self.visible_from)
+
+    @property
+    def bound(self) -> dict[str, Any]:
+        """The values of PARAMETERS."""
+        return {
+            "audiences": self.audiences,
+            "exclude": self.exclude,
+            "visible": self.visible_from,
+            "since": max(self.since, EVER[0]),
+            "until": min(self.until, EVER[1]),
+            "any_author": not self.author,
+            "author": self.author,
+            "anybody": self.people is None,
+            "people": self.people or (),
+        }

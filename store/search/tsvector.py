@@ -1,7 +1,5 @@
 """The full-text index on PostgreSQL: a table of stored tsvectors under one GIN index.
 
-Above: `store.search.index`, which says what each function is for. Below: `store.search.sought`, stem, SQLAlchemy.
-
 Rules
   Each word carries the number of the person who may find it ("42:boat"), so that the index itself holds a list of the
   messages of each person for each word, and a search reads nobody else's. That needs no extension (btree_gin is not
@@ -17,10 +15,9 @@ from typing import Any, Final
 
 from sqlalchemy import ARRAY, Connection, Integer, Select, Text, bindparam, column, delete, table, text, tuple_
 
-from store.columns import StorableText
 from store.search.ranking import MOST, Match
-from store.search.sought import PARAMETERS, Sought
-from store.search.stem import stem
+from store.search.text import PARAMETERS, SearchQuery, stem
+from store.tables import StorableText
 
 WORD_CHARS: Final = 255
 """At most four bytes each, so a word with its number stays below 2 KiB."""
@@ -112,7 +109,7 @@ def has_entries(connection: Connection, number: int) -> bool:
     return connection.execute(_HAS_ANY, {"reader": number}).scalar_one()
 
 
-def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
+def matches(connection: Connection, sought: SearchQuery) -> list[list[Match]]:
     queries = [any_of(words, sought.number) for words in sought.words]
     found = connection.execute(MATCHES, {**sought.bound, "words": queries, "most": MOST}).all()
     return [json.loads(some) for (some,) in found]

@@ -1,40 +1,197 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
-Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, claiming, terms,
-amending, belated, joining, elsewhere, people, index, rows, tables.
-
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
   Within a conversation turns run one at a time, in the order of their ids, which is the order in which the questions
-  were asked as long as they wait (`store.turns.belated`). Across conversations `store.turns.queue` decides. Each
+  were asked as long as they wait (`store.turns.ledger`). Across conversations `store.turns.claims` decides. Each
   claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose turn was
   forgotten, gets LeaseLost and has changed nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, assert_never, cast
 
-from sqlalchemy import Connection, Table, Update, and_, bindparam, case, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
 
-from agent.admission import Terms
+from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import Place, label, may_flow_from
+from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting
-from agent.state import SituationSummary
-from store import json_columns, rows, spending, summaries
+from agent.state import SituationSummary, Workspace
+from store import model_calls, rows, summaries
 from store.databases.database import Database, in_order, new_id
-from store.forgetting.erased import ErasedIds
-from store.memory import facts, learning, people, working
+from store.forgetting.selection import ErasedIds
+from store.memory import fact_store, people, profiles, working_set
 from store.search import index
 from store.search.text import index_words
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn
-from store.turns import amending, belated, elsewhere, joining, replies, workspaces
-from store.turns.claiming import claim
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
+from store.turns import amendments, claims, replies
+from store.turns.claims import claim_turn
 from store.turns.narrowing import Kinds, narrow
-from store.turns.terms import check
+
+# --------------------------------------------------------------------------------------------------
+# Whether a message may be taken in now: counted inside the transaction that would store it.
+#
+# Rules
+#   What is overheard, and what came before this was counted, has no time of its own (`taken`) and does not count. On
+#   PostgreSQL the writers of one person, and those in one channel, follow one another while they are counted, so that
+#   two replicas cannot both let the last one in. The backlog is counted without: a few too many do no harm.
+
+
+def check_terms(connection: Connection, incoming: Incoming, terms: Terms) -> None:
+    """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
+    if terms.closed:
+        raise TermsNotMet(Closed())
+    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: nobody waits for one who waits for them
+        if any(rate.whose is whose for rate in terms.rates):
+            in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
+    counts = [_oldest_that_counts(rate, incoming, terms.now) for rate in terms.rates]
+    row = connection.execute(select(_waiting(terms.backlog or 0), *counts)).one()
+    waiting, oldest = row[0], cast("Sequence[datetime | None]", row[1:])
+    for rate, taken in zip(terms.rates, oldest, strict=True):
+        if taken is not None:
+            raise TermsNotMet(RateReached(rate, taken + rate.within))
+    if terms.backlog is not None and waiting >= terms.backlog:
+        raise TermsNotMet(BacklogFull(waiting))
+
+
+def _oldest_that_counts(rate: Rate, incoming: Incoming, now: datetime) -> ScalarSelect[datetime]:
+    """When the message was taken in that stands in the way of one more; NULL if there is none."""
+    latest = select(turn.c.taken).where(_of(rate, incoming), turn.c.taken > now - rate.within)
+    nth = latest.order_by(turn.c.taken.desc()).offset(rate.most - 1).limit(1)
+    return nth.scalar_subquery()
+
+
+def _of(rate: Rate, incoming: Incoming) -> ColumnElement[bool]:
+    match rate.whose:
+        case Whose.PERSON:
+            return turn.c.person == incoming.person.id
+        case Whose.CHANNEL:
+            return turn.c.channel == incoming.channel
+        case Whose.EVERYONE:
+            return true()
+        case _:
+            assert_never(rate.whose)
+
+
+def _waiting(most: int) -> ScalarSelect[int]:
+    """How many turns wait, counted no further than `most`."""
+    some = select(turn.c.id).where(turn.c.state == WAITING).limit(most).subquery()
+    return select(func.count()).select_from(some).scalar_subquery()
+
+
+# --------------------------------------------------------------------------------------------------
+# Questions that are taken in late, after others that were asked later: they stand before those that still wait.
+#
+# What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
+# history. People read, and expect answers, in the order of the platform's own times.
+#
+# Rules
+#   The turns of a conversation run in the order of their ids, and history is read in that order. So the ids stay, and
+#   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
+#   Whoever was claimed once, or has joined a running turn, keeps their place.
+
+
+_QUESTION: Final = ("source", "event_id", "channel", "message_id", "person", "taken", "stopping", "payload")
+"""What a turn that nobody has claimed yet holds of its question."""
+
+
+def reorder_late_question(connection: Connection, conversation: str, late: int, asked_at: datetime) -> int:
+    """Put the question of the turn `late`, which was just taken in, where it belongs: the turn where it stands now."""
+    waiting = _behind(connection, conversation, late, asked_at)
+    if not waiting:
+        return late
+    new = connection.execute(_questions().where(turn.c.id == late)).mappings().one()
+    places = [*(row["id"] for row in waiting), late]
+    for taken in places:  # no two turns may stand for the same event, not even meanwhile
+        _put(connection, taken, {"event_id": f"moved {taken}", "message_id": f"moved {taken}"})
+    for taken, row in zip(places, [new, *waiting], strict=True):
+        _put(connection, taken, {name: row[name] for name in _QUESTION})
+        connection.execute(update(message).where(message.c.id == row["question"]).values(turn=taken))
+    return places[0]
+
+
+def _behind(connection: Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[RowMapping]:
+    """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
+    waits = and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, turn.c.epoch == 0)
+    later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
+    found = connection.execute(later).mappings().all()
+    joined = _joined(connection, conversation) if found else ()
+    return [row for row in found if row["id"] not in joined]
+
+
+def _joined(connection: Connection, conversation: str) -> frozenset[int]:
+    """The turns whose questions the running turn has read."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return frozenset(
+        joined
+        for progress in connection.execute(running).scalars()
+        for joined in rows.progress_joined(progress).values()
+    )
+
+
+def _questions() -> Select[*tuple[Any, ...]]:
+    columns = (turn.c.id, message.c.id.label("question"), *(turn.c[name] for name in _QUESTION))
+    return select(*columns).join_from(
+        turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    )
+
+
+def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
+    connection.execute(update(turn).where(turn.c.id == number).values(**values))
+
+
+# --------------------------------------------------------------------------------------------------
+# The workspace of a task that runs, in a row of its own (seed 001).
+#
+# Rule: the row is what the model wrote last, checked against the schema when it was read, so that an operator sees
+# what a running task is about; the turn goes on from its progress, which holds the same.
+
+
+def keep_workspace(connection: Connection, claim: Claim, progress: str) -> None:
+    """Keep the newest workspace of this progress, if it has one."""
+    newest = _newest(progress)
+    if newest is None:
+        return
+    values = asdict(newest)
+    if not connection.execute(update(workspace).where(workspace.c.task_id == claim.turn).values(values)).rowcount:
+        new = insert(workspace).values(task_id=claim.turn, person=claim.incoming.person.id, **values)
+        connection.execute(new)
+
+
+def drop_workspace(connection: Connection, turn: int) -> None:
+    """The task is over, or begins anew."""
+    connection.execute(delete(workspace).where(workspace.c.task_id == turn))
+
+
+def _newest(progress: str) -> Workspace | None:
+    try:
+        steps = decode(progress).steps
+    except ValueError:
+        return None
+    return next((step.workspace for step in reversed(steps) if step.workspace is not None), None)
+
 
 FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
@@ -74,7 +231,7 @@ class SqlLedger:
         return await self._database.write(narrow, channel, place, now)
 
     async def claim(self, claiming: Claiming) -> Claim | None:
-        return await self._database.write(claim, claiming)
+        return await self._database.write(claim_turn, claiming)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self._database.write(renew, claim, now, lease)
@@ -85,7 +242,7 @@ class SqlLedger:
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
     async def put_down(self, claim: Claim, text: str) -> None:
-        await self._database.write(put_down, claim, text)
+        await self._database.write(set_text_of_claimed, claim, text)
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         return await self._database.write(finish, claim, closing, now)
@@ -94,35 +251,35 @@ class SqlLedger:
         await self._database.write(release, claim)
 
     async def stop(self, conversation: str) -> list[int]:
-        return await self._database.write(amending.stop, conversation)
+        return await self._database.write(amendments.stop, conversation)
 
     async def stopping(self, owner: str) -> frozenset[int]:
-        return await self._database.read(amending.stopping, owner)
+        return await self._database.read(amendments.stopping, owner)
 
     async def withdrawn(self, owner: str) -> frozenset[int]:
-        return await self._database.read(amending.withdrawn, owner)
+        return await self._database.read(amendments.withdrawn, owner)
 
     async def waiting(self, claim: Claim) -> list[Waiting]:
-        return await self._database.read(joining.waiting, claim)
+        return await self._database.read(amendments.waiting_to_join, claim)
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        return await self._database.write(amending.amend, channel, message_id, text)
+        return await self._database.write(amendments.amend, channel, message_id, text)
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
-        return await self._database.write(amending.withdraw, channel, message_id, now)
+        return await self._database.write(amendments.withdraw, channel, message_id, now)
 
     async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self._database.is_shared
-        return await self._database.write(elsewhere.adopt, person, family, source, now, lease, alone=alone)
+        return await self._database.write(claims.take_over_turns, person, family, source, now, lease, alone=alone)
 
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
-        return await self._database.read(elsewhere.ended, turns)
+        return await self._database.read(claims.ended_turns, turns)
 
     async def pages(self, turn: int) -> tuple[str, ...] | None:
-        return await self._database.read(elsewhere.pages, turn)
+        return await self._database.read(claims.pages_of_ended, turn)
 
     async def load(self) -> Load:
-        return await self._database.read(elsewhere.load)
+        return await self._database.read(claims.current_load)
 
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
@@ -153,11 +310,11 @@ def accept(
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     if terms is not None:
-        check(connection, incoming, terms)
+        check_terms(connection, incoming, terms)
     audience = _audience(incoming)
     if narrowing:
         narrow(connection, incoming.channel, incoming.place, incoming.time)
-    readers = people.welcome(connection, incoming, audience, known)
+    readers = people.upsert_participant(connection, incoming, audience, known)
     turn_id = new_id(connection, _NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now))
     _store(
         connection,
@@ -174,8 +331,8 @@ def accept(
         permalink=incoming.permalink,
     )
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
-        turn_id = belated.place(connection, incoming.conversation, turn_id, incoming.time)
-    return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim(connection, claiming))
+        turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
+    return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
@@ -187,24 +344,24 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
 
     One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
     """
-    if progress is not None and not _all_stand(connection, message, joining.quoted(connection, progress)):
-        spending.keep(connection, claim, json_columns.calls(progress), claim.incoming.time)
+    if progress is not None and not _all_stand(connection, message, amendments.quoted_messages(connection, progress)):
+        model_calls.keep(connection, claim, rows.progress_calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
-        workspaces.drop(connection, claim.turn)
-        facts.begin_anew(connection, claim.message)
-        working.begin_anew(connection, claim.message)
+        drop_workspace(connection, claim.turn)
+        fact_store.begin_anew(connection, claim.message)
+        working_set.discard_kept_by(connection, claim.message)
         return False
     given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # With nothing to save it still answers whether the claim holds.
     _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
     if progress is not None:
-        workspaces.keep(connection, claim, progress)
+        keep_workspace(connection, claim, progress)
     return True
 
 
-def put_down(connection: Connection, claim: Claim, text: str) -> None:
+def set_text_of_claimed(connection: Connection, claim: Claim, text: str) -> None:
     _write(connection, claim, {"epoch": claim.epoch})
-    amending.put_down(connection, claim, text)
+    amendments.set_text(connection, claim, text)
 
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> bool:
@@ -215,10 +372,10 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 
 
 def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
-    spending.keep(connection, claim, closing.calls, now)
+    model_calls.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
-    workspaces.drop(connection, claim.turn)
+    drop_workspace(connection, claim.turn)
     replies.show(connection, claim, closing.pages)
     audience = label(asked.place.audience)
     if closing.reply:
@@ -235,15 +392,15 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
             channel=asked.channel,
             message_id=closing.pages[0] if closing.pages else None,
         )
-        joining.end(connection, claim.turn, closing, now)
+        amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
-        learning.pass_over(connection, claim)
+        profiles.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
-        learning.gather(connection, claim, closing.learn_at, now)
+        profiles.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
     if closing.context_facts:
-        facts.use(connection, closing.context_facts, now)
+        fact_store.use(connection, closing.context_facts, now)
     if closing.actions:
         connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
     if closing.summary is not None:

@@ -1,8 +1,5 @@
 """A channel that fewer can read than before: what it holds for the whole team becomes its own, and stays so.
 
-Above: `store.turns.ledger`, which finds it when a message comes in, or is told of it. Below: `store.memory`, jobs,
-rows, spending, tables.
-
 Rules
   Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
   What a message means to a search stays: its entries name no audience. Nothing becomes wider, ever.
@@ -21,7 +18,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from agent.memory.audience import AudienceKind, GroupAudience, Place, TeamAudience, label
 from agent.memory.profile import LEARNING, Partition
 from agent.records import Incoming
-from store import jobs, json_columns, rows, spending
+from store import job_queue, model_calls, rows
 from store.memory import profiles
 from store.tables import (
     RUNNING,
@@ -107,7 +104,7 @@ def _set_back(connection: Connection, channel: str, wide: Collection[str], place
     open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(asked)
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         this = turn.c.id == id_
-        spending.settle(connection, this, now)
+        model_calls.settle(connection, this, now)
         anew = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": ""}
         told = _within(payload, place.within_team)
         connection.execute(update(turn).where(this, turn.c.state == state).values(payload=told, **anew))
@@ -115,8 +112,8 @@ def _set_back(connection: Connection, channel: str, wide: Collection[str], place
 
 
 def _within(payload: str, team: str | None) -> str:
-    kept = json_columns.read(payload)
-    return json_columns.json_text({**kept, "within_team": team}) if isinstance(kept, dict) else payload
+    kept = rows.read_json(payload)
+    return rows.json_text({**kept, "within_team": team}) if isinstance(kept, dict) else payload
 
 
 def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> list[tuple[str, str]]:
@@ -132,7 +129,7 @@ def _learn_there(connection: Connection, before: Partition, after: Partition, no
     found = connection.execute(theirs.limit(1)).first()
     payload, run_at = ("", now) if found is None else (found.payload, found.run_at)
     values = {"payload": payload, "run_at": run_at, "person": after.person, "conversation": ""}
-    jobs.schedule(connection, LEARNING, after.key, values)
+    job_queue.schedule(connection, LEARNING, after.key, values)
 
 
 def _move_facts(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:

@@ -1,8 +1,5 @@
 """The replies that stand in platforms: found by a page or by their turn, and what people think of them.
 
-Above: `store.engine` bundles it; the ledger shows and `store.forgetting` takes away. Below: `store.databases.database`,
-tables.
-
 Rule: a reply is known as long as its question is and its own words are; its pages go with them.
 """
 
@@ -13,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
-from agent.records import Answered, Author, Claim, Verdict
+from agent.records import Answered, Author, Claim, ReplyVerdict
 from store.databases.database import Database, in_order
 from store.tables import RUNNING, WAITING, message, page, turn, verdict
 
@@ -51,10 +48,10 @@ class SqlReplies:
     async def of(self, turn: int) -> Answered | None:
         return await self._database.read(of, turn)
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         return await self._database.write(judge, turn, person, verdict, now)
 
-    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
         return await self._database.read(verdicts, since)
 
 
@@ -91,7 +88,7 @@ def of(connection: Connection, number: int) -> Answered | None:
     return None if asked is None else Answered(*asked, pages=pages)
 
 
-def judge(connection: Connection, number: int, person: str, thought: Verdict | None, now: datetime) -> bool:
+def judge(connection: Connection, number: int, person: str, thought: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
     if of(connection, number) is None:
         return False
@@ -103,9 +100,9 @@ def judge(connection: Connection, number: int, person: str, thought: Verdict | N
     return True
 
 
-def verdicts(connection: Connection, since: datetime) -> dict[Verdict, int]:
+def verdicts(connection: Connection, since: datetime) -> dict[ReplyVerdict, int]:
     counted = select(verdict.c.verdict, func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
-    return {Verdict(row[0]): row[1] for row in connection.execute(counted)}
+    return {ReplyVerdict(row[0]): row[1] for row in connection.execute(counted)}
 
 
 def _pages() -> Select[str]:

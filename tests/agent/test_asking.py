@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.asking import MAX_CHARS, as_data, ask
+from agent.completion import MAX_CHARS, as_data, complete
 from agent.errors import ProviderRefused, StreamBroken
 from agent.messages import Message, ModelCall, Role, Usage
 from agent.ports import ModelChanged, ReasoningArrived
@@ -21,14 +21,14 @@ class Calls(list[ModelCall]):
 async def test_the_answer_is_all_of_its_text_and_is_counted_for_the_model_that_gave_it() -> None:
     calls, usage = Calls(), Usage(10, output=3)
     model = ScriptedProvider([["I am ", ReasoningArrived("hm"), ModelChanged("other", "down"), "me."]], usage=usage)
-    assert await ask(model, QUESTION, calls.add) == "I am me."
+    assert await complete(model, QUESTION, calls.add) == "I am me."
     assert calls == [ModelCall("other", usage)]
 
 
 async def test_an_answer_that_breaks_off_is_counted_by_estimate() -> None:
     calls = Calls()
     with pytest.raises(StreamBroken):
-        await ask(ScriptedProvider([["half an answer", StreamBroken("gone")]]), QUESTION, calls.add)
+        await complete(ScriptedProvider([["half an answer", StreamBroken("gone")]]), QUESTION, calls.add)
     [call] = calls
     assert call.usage.estimated
     assert call.usage.output == 4
@@ -37,13 +37,13 @@ async def test_an_answer_that_breaks_off_is_counted_by_estimate() -> None:
 async def test_a_model_that_never_began_took_nothing() -> None:
     calls = Calls()
     with pytest.raises(ProviderRefused):
-        await ask(ScriptedProvider([[ProviderRefused("no")]]), QUESTION, calls.add)
+        await complete(ScriptedProvider([[ProviderRefused("no")]]), QUESTION, calls.add)
     assert calls == []
 
 
 async def test_an_endless_answer_is_cut_off() -> None:
     model = ScriptedProvider([["x" * 1_000] * 1_000])
-    assert len(await ask(model, QUESTION, Calls().add)) <= MAX_CHARS + 1_000
+    assert len(await complete(model, QUESTION, Calls().add)) <= MAX_CHARS + 1_000
     assert model.open_streams == 0
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.answer import MAX_CHARS
-from agent.calling import TOOL_BROKE
 from agent.errors import (
     LeaseLost,
     ProviderError,
@@ -30,9 +28,9 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
-from agent.loop import Loop, Save
+from agent.loop import MAX_CHARS, TOOL_BROKE, Loop, Save
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import Depth, JsonObject, Message, ModelCall, Native, ResultStatus, Role, Usage
+from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, ResultStatus, Role, Usage
 from agent.ports import (
     CallOptions,
     Capabilities,
@@ -323,7 +321,7 @@ async def test_a_tool_that_cancels_itself_is_a_failed_result() -> None:
     assert done.ended.text == "Sorry."
 
 
-NATIVE = Native("vendor", ({"type": "call", "id": "call_1"},))
+NATIVE = NativeContent("vendor", ({"type": "call", "id": "call_1"},))
 STOPS_BY_TOOL = Capabilities(halt=Halt.TOOL)
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
-from agent.prices import NANO, PRICES, Rates, cost, price_of
 from agent.providers.catalog import ENDPOINTS
+from agent.spending import NANO, PRICES, Rates, cost, price_of
 
 MILLION = 1_000_000
 COUNTS = st.integers(0, 2_000_000)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Outcome
-from agent.messages import Json, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
-from agent.progress import MAX_RECORDED_CHARS, Progress, Step, action_records, decode, encode
+from agent.messages import Json, ModelCall, NativeContent, ResultStatus, ToolCall, ToolResult, Usage
+from agent.progress import MAX_RECORDED_CHARS, Progress, RoundStep, action_records, decode, encode
 from agent.records import Waiting
 from agent.state import Workspace
 
@@ -28,9 +28,9 @@ results = st.none() | st.builds(ToolResult, texts, st.sampled_from(ResultStatus)
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> Step:
+def steps(draw: st.DrawFn) -> RoundStep:
     pairs = draw(st.lists(st.tuples(calls, results), max_size=3))
-    return Step(
+    return RoundStep(
         time=draw(st.none() | st.datetimes(timezones=st.just(UTC))),
         text=draw(texts),
         thought=draw(texts),
@@ -40,7 +40,7 @@ def steps(draw: st.DrawFn) -> Step:
         problem=draw(texts),
         reminded=draw(st.booleans()),
         bad=draw(st.booleans()),
-        native=draw(st.none() | st.builds(Native, texts, st.lists(objects, max_size=2).map(tuple))),
+        native=draw(st.none() | st.builds(NativeContent, texts, st.lists(objects, max_size=2).map(tuple))),
         joined=tuple(draw(st.lists(st.builds(Waiting, counts, counts, texts), max_size=2))),
     )
 
@@ -85,7 +85,7 @@ def test_an_action_record_holds_at_most_a_thousand_characters_of_each_result(pro
 def test_iterations_of_action_records_count_from_one() -> None:
     noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
     long = ToolResult("read", ResultStatus.SUCCESS, "x" * 5_000)
-    step = Step(time=noon, calls=(ToolCall("read", {}),), results=(long,))
-    (first, second) = action_records(Progress((step, Step(time=noon, text="Done."))))
+    step = RoundStep(time=noon, calls=(ToolCall("read", {}),), results=(long,))
+    (first, second) = action_records(Progress((step, RoundStep(time=noon, text="Done."))))
     assert (first.iteration, second.iteration) == (1, 2)
     assert len(first.results[0].content) == MAX_RECORDED_CHARS

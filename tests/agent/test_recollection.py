@@ -1,8 +1,8 @@
 """Past threads as a whole: whose, which, and never this one."""
 
 from agent.memory.audience import GroupAudience, Place, label
-from agent.recollection import recollect
 from agent.records import RecallQuery
+from agent.tools.recall import recollect
 from tests.contracts.steps import answered
 from tests.fakes.incoming import dm, said
 from tests.fakes.store import FakeStore

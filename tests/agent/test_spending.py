@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
-from agent.prices import NOTHING, cost
-from agent.spending import Account, Period, Spent, Total, account
+from agent.spending import NOTHING, SpendingAccount, SpendingPeriod, Spent, Total, account, cost
 
 NOW = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
 LUNA = ModelCall("openai:gpt-6-luna", Usage(input_uncached=1_000, output=100, reasoning=10, bytes_up=4_000))
@@ -27,16 +26,18 @@ def test_the_sum_of_two_sums_is_the_sum_of_all(some: list[ModelCall], others: li
 
 
 def test_a_month_begins_with_its_first_and_ends_today() -> None:
-    assert Period.month_of(NOW) == Period(date(2026, 11, 1), date(2026, 11, 21))
+    assert SpendingPeriod.month_of(NOW) == SpendingPeriod(date(2026, 11, 1), date(2026, 11, 21))
 
 
 def test_days_count_back_from_today_which_is_one_of_them() -> None:
-    assert Period.days_until(NOW, 1) == Period(NOW.date(), NOW.date())
-    assert Period.days_until(NOW, 30) == Period(date(2026, 10, 23), NOW.date())
+    assert SpendingPeriod.days_until(NOW, 1) == SpendingPeriod(NOW.date(), NOW.date())
+    assert SpendingPeriod.days_until(NOW, 30) == SpendingPeriod(date(2026, 10, 23), NOW.date())
 
 
 def test_an_account_tells_today_from_the_month_that_holds_it() -> None:
     earlier, today = Spent.on([LOCAL]), Spent.on([LUNA])
-    assert account([Total("2026-11-02", earlier), Total("2026-11-21", today)], NOW) == Account(today, earlier + today)
-    assert account([Total("2026-11-02", earlier)], NOW) == Account(Spent(), earlier)
-    assert account([], NOW) == Account(Spent(), Spent())
+    assert account([Total("2026-11-02", earlier), Total("2026-11-21", today)], NOW) == SpendingAccount(
+        today, earlier + today
+    )
+    assert account([Total("2026-11-02", earlier)], NOW) == SpendingAccount(Spent(), earlier)
+    assert account([], NOW) == SpendingAccount(Spent(), Spent())

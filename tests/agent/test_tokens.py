@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tokens import estimate_tokens, fit_newest
+from agent.messages import estimate_tokens, fit_newest
 
 
 def test_four_ascii_characters_are_a_token_and_the_rest_counts_as_one() -> None:

@@ -4,19 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.effects import (
-    CallAnswered,
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    TurnInput,
-)
 from agent.events import (
     CallsArrived,
     CallsRejected,
@@ -28,10 +15,9 @@ from agent.events import (
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
-from agent.progress import Progress, Step, decode, encode
+from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
 from agent.state import Workspace
-from agent.transcript import REMINDER
 from agent.turn import (
     BROKEN_CALLS,
     CRASHED_CALL,
@@ -39,8 +25,20 @@ from agent.turn import (
     NO_ANSWER,
     NOT_RUN,
     REFUSED_CALL,
+    REMINDER,
     REPEATED_CALL,
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
     Turn,
+    TurnInput,
     TurnLimits,
 )
 
@@ -228,7 +226,7 @@ def test_other_arguments_and_a_call_of_which_a_crash_left_nothing_are_no_repetit
         assert isinstance(effects[-1], RunTools)
         assert REPEATED_CALL not in appended(turn.receive(answered(f"{number}.1")))[-1]
     unknown = ToolResult("write", ResultStatus.UNKNOWN, CRASHED_CALL)
-    after = new_turn(Progress((Step(NOON, calls=(WRITE,), results=(unknown,)),) * 3))
+    after = new_turn(Progress((RoundStep(NOON, calls=(WRITE,), results=(unknown,)),) * 3))
     after.start()
     assert isinstance(feed(after, CallsArrived((WRITE,)))[-1], RunTools)
 

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.effects import (
+from agent.events import CallsArrived, Outcome, TextArrived
+from agent.messages import Message, ResultStatus, ToolCall, ToolResult
+from agent.ports import StopReason
+from agent.progress import Progress, decode, encode, sources
+from agent.protocol.grammar import LAST_ROUND
+from agent.records import Waiting
+from agent.turn import (
+    JUST_ARRIVED,
     CallAnswered,
     CallModel,
     Effect,
@@ -13,16 +20,10 @@ from agent.effects import (
     ResponseCompleted,
     RunTools,
     SaveProgress,
+    Turn,
     TurnInput,
+    TurnLimits,
 )
-from agent.events import CallsArrived, Outcome, TextArrived
-from agent.messages import Message, ResultStatus, ToolCall, ToolResult
-from agent.ports import StopReason
-from agent.progress import Progress, decode, encode, sources
-from agent.protocol.grammar import LAST_ROUND
-from agent.records import Waiting
-from agent.transcript import JUST_ARRIVED
-from agent.turn import Turn, TurnLimits
 
 LOOK = CallsArrived((ToolCall("look", {}),))
 FRESH = Progress()

@@ -27,8 +27,8 @@ TREE = {
     "store/rows.py": "from agent import turn\nfrom agent.turn import Turn\n\nclass Row: pass\n\nclass Step: pass\n",
     "store/migrations/first.py": "class Row: pass\n" * 1_000,
     "bot/slack.py": "\n" * 61,
-    "bot/platforms/slack/settings.py": "if TYPE_CHECKING:\n    from agent.turn import Turn\nx = 1\n",
-    "bot/platforms/discord/settings.py": "def later():\n    import store.rows\n",
+    "bot/platforms/slack/options.py": "if TYPE_CHECKING:\n    from agent.turn import Turn\nx = 1\n",
+    "bot/platforms/discord/options.py": "def later():\n    import store.rows\n",
     "bot/platforms/slack/turn.py": "from ...slack import nothing\n",
 }
 
@@ -63,7 +63,7 @@ def test_what_stands_behind_the_figures_is_named(tree: Path) -> None:
         "turn.py": ["agent/turn.py", "bot/platforms/slack/turn.py"]
     }
     assert code.one_importer() == {"bot.slack": "bot.platforms.slack.turn"}
-    assert code.importers()["agent.turn"] == {"store.rows", "bot.platforms.slack.settings"}
+    assert code.importers()["agent.turn"] == {"store.rows", "bot.platforms.slack.options"}
 
 
 PROGRAM = {

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.prices import NANO, Money
-from bot.amounts import counted, money
+from agent.spending import NANO, Money
+from bot.wording import counted, money
 
 
 @pytest.mark.parametrize(

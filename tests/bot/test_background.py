@@ -9,12 +9,12 @@ import pytest
 from agent.memory.audience import may_flow_from
 from agent.records import RecallQuery, Unembedded
 from bot.background import Background, Meanings, background
-from bot.memory.meanings import KIND as EMBEDDING
-from bot.models.chosen import ModelSettings
+from bot.memory.semantic_recall import KIND as EMBEDDING
+from bot.models.choice import ModelSettings
 from bot.models.switch import ModelSwitch
 from store.databases.database import Database
 from store.engine import Store, open_store
-from store.memory.embeddings import SqlEmbeddings
+from store.search.vectors import SqlEmbeddings
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import dm, said

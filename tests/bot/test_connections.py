@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.surface import PageUnsent
+from bot.reply_surface import PageUnsent
 from tests.fakes.clock import FakeClock
 from tests.fakes.hosts import connections_of
 from tests.fakes.incoming import said

@@ -4,9 +4,8 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
-from agent.prices import Money
-from agent.records import Claiming, Closing, Load, Verdict
-from agent.spending import Spent, Total
+from agent.records import Claiming, Closing, Load, ReplyVerdict
+from agent.spending import Money, Spent, Total
 from bot.health import Health, report
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
@@ -19,7 +18,7 @@ def test_the_report_says_what_is_done_what_it_took_and_what_people_think() -> No
         Load(running=2, waiting=1_000),
         [Total("ann", spent, "Ann *A*"), Total("bob", Spent(calls=1), "Bob")],
         [Total("openai:m-1", spent)],
-        {Verdict.GOOD: 7, Verdict.BAD: 1},
+        {ReplyVerdict.GOOD: 7, ReplyVerdict.BAD: 1},
         ["**Model**: openai:m-1"],
         timedelta(days=1, hours=2),
     )
@@ -50,7 +49,7 @@ async def test_it_is_read_from_the_store() -> None:
     assert claim is not None
     calls = (ModelCall("openai:gpt-6-luna", Usage(1_000, output=100)),)
     await store.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",), calls=calls), clock.now())
-    await store.replies.judge(claim.turn, "ann", Verdict.GOOD, clock.now())
+    await store.replies.judge(claim.turn, "ann", ReplyVerdict.GOOD, clock.now())
     text = await Health(store, store.replies, store.spending, clock, clock.now(), lambda: ["here"]).text()
     assert "1 good, 0 bad" in text
     assert "1 model call" in text

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError, Refused, SettingsError, StoreUnavailable
 from agent.memory.audience import GroupAudience, Place
@@ -20,12 +20,10 @@ from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
 from bot.hosting import serve_all
-from bot.surface import Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.reply_surface import Surface
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.hosts import connections_of, host_on
@@ -47,7 +45,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
-        mind = Mind(
+        mind = AgentConfig(
             always(self.model),
             lambda _: Persona("A bot.", ""),
             Registry([]),
@@ -56,7 +54,7 @@ class Service:
             lambda: "w0rd",
         )
         connections = connections_of(self.store, self.clock)
-        thinking = Thinking(mind, self.store, self.store, self.clock)
+        thinking = TurnRunner(mind, self.store, self.store, self.clock)
         limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for
         turns = Turns(self.store, thinking, surface_for, LocalBell(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)

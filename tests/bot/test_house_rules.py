@@ -2,12 +2,11 @@
 
 from datetime import timedelta
 
-from agent.admission import Rate, Whose
-from agent.authority import Authority
-from agent.prices import NANO, Money
+from agent.admission_terms import Authority, Rate, Whose
+from agent.spending import NANO, Money
+from bot.access.acl import AccessEntry, AccessKind
 from bot.access.budgets import UNLIMITED, Budget
-from bot.access.lists import Entry, Kind
-from bot.house_rules import access_rules, budgets, gate_rules
+from bot.app.from_settings import access_rules, budgets, gate_rules
 from bot.settings import load_settings
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -41,8 +40,8 @@ def test_each_setting_is_the_rule_of_its_name() -> None:
         }
     )
     access = access_rules(settings)
-    assert (access.allow, access.deny) == ({Entry(Kind.TEAM, "T1")}, {Entry(Kind.PERSON, "U1")})
-    assert (access.open_to, access.models) == ({Authority.GUEST}, {"m:x": {Entry(Kind.ROLE, "R1")}})
+    assert (access.allow, access.deny) == ({AccessEntry(AccessKind.TEAM, "T1")}, {AccessEntry(AccessKind.PERSON, "U1")})
+    assert (access.open_to, access.models) == ({Authority.GUEST}, {"m:x": {AccessEntry(AccessKind.ROLE, "R1")}})
     assert access.is_operator("slack:T1:U9")
     assert [rate.whose for rate in gate_rules(settings).surges.rates] == [Whose.PERSON, Whose.CHANNEL]
     assert (budgets(settings).channel, budgets(settings).everyone) == (Budget(tokens=7), UNLIMITED)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import ProviderUnavailable, StoreUnavailable
 from agent.records import Job
-from bot.jobs import JobLimits, JobWorker
+from bot.job_worker import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.jobs import FakeJobs
 from tests.patience import PATIENCE_S

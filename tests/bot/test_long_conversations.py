@@ -7,15 +7,14 @@ import pytest
 from sqlalchemy import Connection, insert, update
 
 from agent.context import ContextBudget, Persona
+from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming
 from agent.state import SituationSummary
-from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
-from bot.turns.mind import Mind
-from bot.turns.thinking import Thinking
+from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows
 from store.engine import Store, open_store
 from store.tables import conversation, message, turn
@@ -60,7 +59,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
-    mind = Mind(
+    mind = AgentConfig(
         always(model),
         lambda _: Persona("A bot.", "Answer."),
         Registry([]),
@@ -68,7 +67,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
         ContextBudget(),
         lambda: "w0rd",
     )
-    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
+    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
         await store.ledger.finish(first, await thinking.think(first, live, lambda: False), START)
     await store.database.write(fill, messages, words)

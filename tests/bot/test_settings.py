@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from agent.prices import NANO
-from bot.casts import LogLevel
-from bot.models.chosen import ModelSettings
-from bot.secret import Secret
+from agent.spending import NANO
+from bot.models.choice import ModelSettings
+from bot.setting_parsers import LogLevel, Secret
 from bot.settings import From, Settings, load_settings, moved_addresses, needed, setting_names
 
 HIDDEN = "hunter2hunter2"

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
-from agent.spending import Account, By, Period, Spent, Total
+from agent.spending import By, SpendingAccount, SpendingPeriod, Spent, Total
 from bot.spending_text import LIST_PRICES, account_text, cost_text, report_json, report_text
 
 TERRA = Spent.on([ModelCall("openai:gpt-6.1-terra", Usage(1_000, 8_000, 200, 300, 40, bytes_up=90_000))])
 LOCAL = Spent.on([ModelCall("ollama:llama3.2", Usage(input_uncached=20, output=1, estimated=True))])
-NOVEMBER = Period(date(2026, 11, 1), date(2026, 11, 21))
+NOVEMBER = SpendingPeriod(date(2026, 11, 1), date(2026, 11, 21))
 
 
 def test_a_person_sees_today_and_this_month_with_every_count_apart() -> None:
-    assert account_text(Account(TERRA, TERRA + TERRA)).splitlines() == [
+    assert account_text(SpendingAccount(TERRA, TERRA + TERRA)).splitlines() == [
         "This is what your questions took.",
         "",
         "**Today**: $0.0034, 1 model call",
@@ -34,21 +34,21 @@ def test_a_person_sees_today_and_this_month_with_every_count_apart() -> None:
 
 
 def test_estimates_are_marked_and_the_mark_is_explained() -> None:
-    text = account_text(Account(Spent(), LOCAL))
+    text = account_text(SpendingAccount(Spent(), LOCAL))
     assert "**Today**: nothing" in text
     assert "**This month**: no price, 1 model call" in text
     assert "~20 new tokens" in text
     assert "~ in part estimated" in text
-    assert "~" not in account_text(Account(TERRA, TERRA))
+    assert "~" not in account_text(SpendingAccount(TERRA, TERRA))
 
 
 def test_what_was_not_used_is_not_listed() -> None:
-    text = account_text(Account(Spent(), LOCAL))
+    text = account_text(SpendingAccount(Spent(), LOCAL))
     assert "- Input: ~20 new tokens\n- Output: ~1 token\n" in text
 
 
 def test_who_asked_nothing_reads_one_sentence() -> None:
-    assert account_text(Account(Spent(), Spent())) == "You have asked nothing this month."
+    assert account_text(SpendingAccount(Spent(), Spent())) == "You have asked nothing this month."
 
 
 def test_a_sum_says_when_some_or_all_of_it_has_no_price() -> None:

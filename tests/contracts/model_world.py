@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias
 
 from agent.messages import Usage
 from agent.ports import Provider
-from agent.providers.replay import Patience
+from agent.providers.replay import ModelTimeouts
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
-PATIENT = Patience(first_token_s=PATIENCE_S, between_tokens_s=PATIENCE_S, tail_s=10.0)
+PATIENT = ModelTimeouts(first_token_s=PATIENCE_S, between_tokens_s=PATIENCE_S, tail_s=10.0)
 """A busy machine is no silence."""
 
 

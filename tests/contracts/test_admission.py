@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.admission import BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.events import Outcome
 from agent.records import Claiming, Closing, Incoming
 from tests.contracts.steps import AnyStore, claimed

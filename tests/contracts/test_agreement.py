@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, label
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Claim, Claiming, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store

@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.messages import Depth, Image
 from agent.records import Attachment, Claiming, Closing
 from tests.contracts.steps import AnyStore, answered, claimed, texts_found

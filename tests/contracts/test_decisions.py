@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agent.events import Outcome
-from agent.memory.forgetting import PAUSED, EntriesPlan, Everything, OneThread
+from agent.memory.forgetting_plans import PAUSED, EntriesPlan, Everything, OneThread
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, claimed

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.events import Outcome
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Claiming, Closing, Incoming
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import LEASE, START, said

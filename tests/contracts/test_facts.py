@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory.facts import ConstraintType, Fact, Scope, chain, current
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from tests.contracts.steps import AnyStore, answered, proved
 from tests.fakes.facts import remember

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.records import Claim, Claiming, Closing
 from tests.contracts.steps import AnyStore, claimed

@@ -5,7 +5,7 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Claiming, Closing
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, found, proved, summary_of, texts_found

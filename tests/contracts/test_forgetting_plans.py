@@ -7,10 +7,10 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, GroupAudience, Place
-from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone
-from agent.memory.periods import Period
+from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Expired, Gone
+from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, POSTED, Closing, Shown, ShownPage
+from agent.records import DELETE_REPLY, POSTED, Closing, ShownPage, ShownReply
 from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
@@ -27,7 +27,7 @@ async def test_what_was_said_in_a_period_falls_with_its_answers_and_nothing_else
     first, second = said("my boat"), said("my train")
     await answered(store, first, "a boat")
     await answered(store, second, "a train")
-    plan = During("ann", Period(second.time, second.time + timedelta(hours=1)))
+    plan = During("ann", TimeSpan(second.time, second.time + timedelta(hours=1)))
     assert (await store.forgetting.preview(plan)).lines == ("my train",)
     assert proved(await store.forgetting.forget(plan, START))
     assert await said_in(store, "thread") == ["my boat", "a boat"]
@@ -38,13 +38,13 @@ async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_
     await answered(store, said("my train", conversation="b"), "not Apollo's boat")
     await answered(store, said("Apollo's boat", person="ben", conversation="c"), "noted")
     await remember(store.facts, "ann", "Apollo has a boat", "person:ann", START)
-    preview = await store.forgetting.preview(About("ann", "apollo boat"))
+    preview = await store.forgetting.preview(AboutTopic("ann", "apollo boat"))
     assert (preview.counts["messages"], preview.counts["facts"]) == (3, 1)
     assert set(preview.lines) == {"the Apollo boats", "Apollo has a boat"}
-    assert proved(await store.forgetting.forget(About("ann", "apollo boat"), START))
+    assert proved(await store.forgetting.forget(AboutTopic("ann", "apollo boat"), START))
     assert [await said_in(store, each) for each in "abc"] == [[], ["my train"], ["Apollo's boat", "noted"]]
     assert await store.facts.readable("ann", DM) == []
-    assert (await store.forgetting.preview(About("ann", "apollo boat"))).is_empty
+    assert (await store.forgetting.preview(AboutTopic("ann", "apollo boat"))).is_empty
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
     for text in ("the boats of the Café", "My Boat's new", "東京タワー", "the trains"):
         await store.ledger.overhear(said(text))
     await store.ledger.overhear(said("the boats of the Café in 東京", person="ben"))
-    assert (await store.forgetting.preview(About("ann", words))).counts["messages"] == found
+    assert (await store.forgetting.preview(AboutTopic("ann", words))).counts["messages"] == found
 
 
 async def test_a_preview_has_another_name_once_there_is_more(store: AnyStore) -> None:
     await answered(store, said("Apollo"), "noted")
-    before = await store.forgetting.preview(About("ann", "Apollo"))
-    assert before == await store.forgetting.preview(About("ann", "Apollo"))
+    before = await store.forgetting.preview(AboutTopic("ann", "Apollo"))
+    assert before == await store.forgetting.preview(AboutTopic("ann", "Apollo"))
     await answered(store, said("Apollo again"), "noted")
-    assert (await store.forgetting.preview(About("ann", "Apollo"))).name != before.name
+    assert (await store.forgetting.preview(AboutTopic("ann", "Apollo"))).name != before.name
 
 
 async def test_a_message_deleted_in_the_platform_falls_with_what_came_of_it_and_never_comes_back(
@@ -176,6 +176,6 @@ async def test_the_threads_that_were_named_after_what_falls_are_told(store: AnyS
     await shown("my canoe", "his")
     await answered(store, said("my kayak", conversation="nowhere"), "noted")
     found = await store.forgetting.titles(Everything("ann"))
-    assert [(one.page, one.what) for one in found] == [("mine", Shown.TITLE)]
-    assert await store.forgetting.titles(About("ann", "train")) == []
+    assert [(one.page, one.what) for one in found] == [("mine", ShownReply.TITLE)]
+    assert await store.forgetting.titles(AboutTopic("ann", "train")) == []
     assert [ShownPage.decode(one.encode()) for one in found] == found

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import LeaseLost
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Job
 from tests.contracts.steps import AnyStore, answered
 from tests.fakes.incoming import LEASE, START, said

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.messages import Image
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.records import Attachment, Claim, Claiming, Closing, Quoted, Waiting
 from tests.contracts.steps import AnyStore, claimed, proved
 from tests.fakes.incoming import LEASE, START, said
@@ -85,7 +85,7 @@ async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(s
     later = said("the blue one")
     await store.ledger.accept(later)
     joined = tuple(await store.ledger.waiting(claim))
-    await store.ledger.save(claim, progress=encode(Progress((Step(joined=joined),))))
+    await store.ledger.save(claim, progress=encode(Progress((RoundStep(joined=joined),))))
     assert not await store.ledger.amend(later.channel, later.message_id, "the red one")
     assert not await store.ledger.withdraw(later.channel, later.message_id, START)
     assert await words(store, claim) == ["the blue one"]
@@ -97,7 +97,7 @@ async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_
     await store.ledger.accept(later)
     joined = tuple(await store.ledger.waiting(claim))
     assert await store.ledger.withdraw(later.channel, later.message_id, START)
-    await store.ledger.save(claim, progress=encode(Progress((Step(joined=joined),))))
+    await store.ledger.save(claim, progress=encode(Progress((RoundStep(joined=joined),))))
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my bicycle?", "In the shed."]

@@ -2,7 +2,7 @@
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting import OneReply
+from agent.memory.forgetting_plans import OneReply
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions

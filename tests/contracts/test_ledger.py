@@ -8,7 +8,7 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.records import Accepted, Author, Claiming, Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, summary_of
@@ -80,7 +80,7 @@ async def test_what_has_joined_a_running_turn_keeps_its_place(store: AnyStore) -
     running = await claimed(store)
     joined = await store.ledger.accept(joins)
     (waiting,) = await store.ledger.waiting(running)
-    await store.ledger.save(running, progress=encode(Progress((Step(joined=(waiting,)),))))
+    await store.ledger.save(running, progress=encode(Progress((RoundStep(joined=(waiting,)),))))
     assert (await store.ledger.accept(late)).turn > joined.turn
 
 

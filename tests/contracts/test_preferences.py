@@ -1,6 +1,6 @@
 """The contract of the port Preferences: the last choice stands, each owner's by itself, and forgetting takes it."""
 
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from tests.contracts.steps import AnyStore, answered
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, UserProfile, learned, partition_of
 from agent.memory.synthesizer import synthesised
 from agent.messages import ModelCall, Usage
 from agent.records import Closing, Incoming
-from agent.spending import By, Period, Spent
+from agent.spending import By, SpendingPeriod, Spent
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, claimed, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
@@ -219,7 +219,7 @@ async def test_calls_that_learn_are_charged_to_the_person(store: AnyStore) -> No
     calls = [ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4)), ModelCall("ollama:llama3.2", Usage(5))]
     await store.spending.charge("ann", LEARNING, calls, START)
     await store.spending.charge("ann", LEARNING, [], START)
-    period = Period.days_until(START, 1)
+    period = SpendingPeriod.days_until(START, 1)
     assert [total.spent for total in await store.spending.totals(period, By.PERSON)] == [Spent.on(calls)]
     await store.forgetting.forget(Everything("ann"), START)
     assert [total.spent for total in await store.spending.totals(period, By.DAY)] == [Spent.on(calls)]

@@ -10,10 +10,10 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import NoticeArrived, Outcome
+from agent.loop import open_session
 from agent.messages import Image, Message, Role
-from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, ResponseEnded, Session, TokensArrived
-from agent.providers.replay import Patience
-from agent.session import open_session
+from agent.ports import CallOptions, ModelSession, ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
+from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
 from tests.contracts.worlds import WORLDS
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
@@ -31,7 +31,7 @@ def opened(request: pytest.FixtureRequest) -> Callable[..., Opened]:
     """`async with opened(turn, …) as world`: a service that does these things, one for each request."""
 
     @asynccontextmanager
-    async def opened(*turns: Turn, patience: Patience = PATIENT) -> AsyncGenerator[World, None]:
+    async def opened(*turns: Turn, patience: ModelTimeouts = PATIENT) -> AsyncGenerator[World, None]:
         async with asyncio.timeout(PATIENCE_S), WORLDS[request.param](patience=patience) as world:
             world.plan(*turns)
             yield world
@@ -393,7 +393,7 @@ async def test_a_turn_that_is_cancelled_leaves_the_service(opened: Callable[...,
     assert ran.ended.text == "Hi there"
 
 
-async def _listen(session: Session, arrived: asyncio.Event) -> None:
+async def _listen(session: ModelSession, arrived: asyncio.Event) -> None:
     await session.send(CONTEXT)
     async for event in session.receive():
         if isinstance(event, TokensArrived):

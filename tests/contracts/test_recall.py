@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.memory.audience import GroupAudience, Place, may_flow_from
-from agent.memory.periods import Period
+from agent.memory.periods import TimeSpan
 from agent.messages import JsonObject
 from agent.ports import ToolContext
 from agent.records import Author, Incoming, Person, RecallQuery
@@ -23,14 +23,14 @@ async def searched(store: AnyStore, text: str, place: Place = CLUB, **narrowed: 
     return [hit.message.text for hit in await store.memories.search(query)]
 
 
-async def two_people(store: AnyStore) -> Period:
+async def two_people(store: AnyStore) -> TimeSpan:
     """Ann and Ben speak of boats in one thread, and the bot answers; later they do so again. The first time."""
     first = [said("Here lies a boat", conversation="one", place=CLUB)]
     first.append(said("The boat is sold", person="ben", conversation="one", place=CLUB))
     for message in first:
         await answered(store, message, f"A boat, {message.person.name}.")
     await answered(store, said("Sails on the boat", conversation="two", place=CLUB), "Fine.")
-    return Period(first[0].time, first[1].time + timedelta(milliseconds=900))
+    return TimeSpan(first[0].time, first[1].time + timedelta(milliseconds=900))
 
 
 async def test_a_period_leaves_out_what_was_said_at_other_times(store: AnyStore) -> None:

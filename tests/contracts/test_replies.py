@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.memory.audience import label
-from agent.memory.forgetting import Everything, OneReply
-from agent.records import Answered, Claim, Closing, Incoming, Load, Verdict
+from agent.memory.forgetting_plans import Everything, OneReply
+from agent.records import Answered, Claim, Closing, Incoming, Load, ReplyVerdict
 from tests.contracts.steps import AnyStore, claimed, texts_found
 from tests.fakes.incoming import START, said
 
@@ -68,23 +68,23 @@ async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: AnyStore) -
 
 async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: AnyStore) -> None:
     claim = await shown(store, said("where is my boat?"), *PAGES)
-    assert await store.replies.judge(claim.turn, "ann", Verdict.BAD, START)
-    assert await store.replies.judge(claim.turn, "bob", Verdict.GOOD, START)
-    assert await store.replies.judge(claim.turn, "ann", Verdict.GOOD, LATER)
-    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 2}
-    assert dict(await store.replies.verdicts(LATER)) == {Verdict.GOOD: 1}
+    assert await store.replies.judge(claim.turn, "ann", ReplyVerdict.BAD, START)
+    assert await store.replies.judge(claim.turn, "bob", ReplyVerdict.GOOD, START)
+    assert await store.replies.judge(claim.turn, "ann", ReplyVerdict.GOOD, LATER)
+    assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 2}
+    assert dict(await store.replies.verdicts(LATER)) == {ReplyVerdict.GOOD: 1}
     assert await store.replies.judge(claim.turn, "ann", None, LATER)
-    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 1}
+    assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
 async def test_what_is_no_reply_is_not_judged(store: AnyStore) -> None:
-    assert not await store.replies.judge(7, "ann", Verdict.GOOD, START)
+    assert not await store.replies.judge(7, "ann", ReplyVerdict.GOOD, START)
     assert not await store.replies.verdicts(START)
 
 
 async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> None:
     claim = await shown(store, said("where is my boat?"), *PAGES)
-    await store.replies.judge(claim.turn, "ann", Verdict.BAD, START)
+    await store.replies.judge(claim.turn, "ann", ReplyVerdict.BAD, START)
     await store.forgetting.forget(OneReply(claim.turn), LATER, replies=True)
     assert await store.replies.of(claim.turn) is None
     assert not await store.replies.verdicts(START)
@@ -97,8 +97,8 @@ async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> N
 
 async def test_forgetting_everything_takes_replies_and_verdicts_along(store: AnyStore) -> None:
     mine, theirs = await shown(store, said("mine?"), "1"), await shown(store, said("theirs?", person="bob"), "2")
-    await store.replies.judge(mine.turn, "bob", Verdict.GOOD, START)
-    await store.replies.judge(theirs.turn, "ann", Verdict.GOOD, START)
+    await store.replies.judge(mine.turn, "bob", ReplyVerdict.GOOD, START)
+    await store.replies.judge(theirs.turn, "ann", ReplyVerdict.GOOD, START)
     await store.forgetting.forget(Everything("ann"), LATER)
     assert await store.replies.of(mine.turn) is None
     assert await store.replies.of(theirs.turn) is not None

@@ -6,11 +6,11 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
-from agent.memory.forgetting import Everything, ForgettingPlan
+from agent.memory.forgetting_plans import Everything, ForgettingPlan
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
-from agent.spending import By, Period, Spent, Total
+from agent.spending import By, SpendingPeriod, Spent, Total
 from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
@@ -18,9 +18,9 @@ from tests.fakes.plans import one_thread
 TERRA = ModelCall("openai:gpt-6.1-terra", Usage(100, 2_000, 300, 40, 5, bytes_up=9_000))
 LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 0, bytes_up=3_000_000_000))
 LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, bytes_up=50, estimated=True))
-LONG_AGO = Period(date(2020, 1, 1), date(2020, 12, 31))
+LONG_AGO = SpendingPeriod(date(2020, 1, 1), date(2020, 12, 31))
 CALL = ToolCall("recall", {"query": "boat"})
-TODAY = Period.days_until(START, 1)
+TODAY = SpendingPeriod.days_until(START, 1)
 
 
 async def spent(
@@ -31,7 +31,7 @@ async def spent(
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "so much", calls=calls), now)
 
 
-async def sums(store: AnyStore, by: By, period: Period = TODAY, person: str | None = None) -> dict[str, Spent]:
+async def sums(store: AnyStore, by: By, period: SpendingPeriod = TODAY, person: str | None = None) -> dict[str, Spent]:
     totals = await store.spending.totals(period, by, person=person)
     assert [total.key for total in totals] == sorted(total.key for total in totals)
     return {total.key: total.spent for total in totals}
@@ -79,9 +79,9 @@ async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(
         await spent(store, LUNA, now=time)
     days = [time.date().isoformat() for time in times]
     one = Spent.on([LUNA])
-    assert await sums(store, By.DAY, Period.days_until(times[2], 9)) == dict.fromkeys(days, one)
-    assert await sums(store, By.DAY, Period.days_until(times[2], 2)) == dict.fromkeys(days[1:], one)
-    assert await sums(store, By.DAY, Period(times[0].date(), times[1].date())) == dict.fromkeys(days[:2], one)
+    assert await sums(store, By.DAY, SpendingPeriod.days_until(times[2], 9)) == dict.fromkeys(days, one)
+    assert await sums(store, By.DAY, SpendingPeriod.days_until(times[2], 2)) == dict.fromkeys(days[1:], one)
+    assert await sums(store, By.DAY, SpendingPeriod(times[0].date(), times[1].date())) == dict.fromkeys(days[:2], one)
     assert await sums(store, By.DAY, LONG_AGO) == {}
 
 
@@ -97,7 +97,7 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
     await store.ledger.accept(said("my boat is called Turquoise Lobster"))
     await store.ledger.accept(said("what is the boat called?", person="ben", conversation="elsewhere"))
     ann, ben = await claimed(store), await claimed(store)
-    quoting = Step(text="It is called Turquoise Lobster, my boat is called Turquoise Lobster")
+    quoting = RoundStep(text="It is called Turquoise Lobster, my boat is called Turquoise Lobster")
     await store.ledger.save(ann, progress=encode(Progress(calls=(TERRA,))))
     await store.ledger.save(ben, progress=encode(Progress(steps=(quoting,), calls=(LUNA,))))
     await store.forgetting.forget(Everything("ann"), START)
@@ -112,10 +112,10 @@ async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(st
     await store.forgetting.forget(Everything("ann"), START)
     asked = said("which colour?", person="ben", conversation="elsewhere")
     await store.ledger.accept(asked)
-    quoting = Step(calls=(CALL,), results=(ToolResult("recall", ResultStatus.SUCCESS, "blue", (gone,)),))
+    quoting = RoundStep(calls=(CALL,), results=(ToolResult("recall", ResultStatus.SUCCESS, "blue", (gone,)),))
     with pytest.raises(LeaseLost):
         await store.ledger.save(await claimed(store), progress=encode(Progress(steps=(quoting,), calls=(TERRA,))))
-    assert await sums(store, By.PERSON, Period.days_until(asked.time, 1)) == {"ben": Spent.on([TERRA])}
+    assert await sums(store, By.PERSON, SpendingPeriod.days_until(asked.time, 1)) == {"ben": Spent.on([TERRA])}
 
 
 async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> None:

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.layers import WorkingItem
-from store.memory.working import MOST
+from store.memory.working_set import MOST
 from tests.contracts.steps import AnyStore, answered, proved
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread

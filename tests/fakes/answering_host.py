@@ -11,7 +11,7 @@ from agent.ports import Clock, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.hosting import BotHost
-from bot.turns.slots import TurnsLimits
+from bot.turns.worker import TurnsLimits
 from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import AT_ONCE, turns_host
 

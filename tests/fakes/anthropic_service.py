@@ -11,8 +11,8 @@ from typing import cast
 from agent.messages import Usage
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import ANTHROPIC
-from agent.providers.opening import open_messages
-from agent.providers.replay import Patience
+from agent.providers.factory import open_messages
+from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.http_world import HttpWorld, http_world
 from tests.fakes.model_server import Reply, Request
@@ -103,7 +103,7 @@ def _thought(reasoning: str) -> list[object]:
 
 
 @asynccontextmanager
-async def anthropic_world(patience: Patience = PATIENT) -> AsyncGenerator[HttpWorld, None]:
+async def anthropic_world(patience: ModelTimeouts = PATIENT) -> AsyncGenerator[HttpWorld, None]:
     async with http_world(
         MessagesWire(), lambda url, line: open_messages(ANTHROPIC.at(url), MODEL, "sk-1", line), patience
     ) as world:

@@ -11,8 +11,8 @@ from typing import cast
 from agent.messages import Usage
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, replaying
-from agent.providers.replay import Patience, ReplayProvider
+from agent.providers.factory import ProviderWorld, replaying
+from agent.providers.replay import ModelTimeouts, ReplayProvider
 from agent.providers.wire_chat import ChatDialect
 from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.http_world import HttpWorld, http_world
@@ -73,11 +73,11 @@ class ChatWire:
 
 @asynccontextmanager
 async def chat_world(
-    *, stop: bool = True, images: bool = False, patience: Patience = PATIENT
+    *, stop: bool = True, images: bool = False, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[HttpWorld, None]:
     """A model with or without stop sequences, and with or without eyes."""
 
-    def opened(url: str, line: Line) -> ReplayProvider:
+    def opened(url: str, line: ProviderWorld) -> ReplayProvider:
         return replaying(OPENAI.at(url), "m-1", ChatDialect("m-1", stop=stop, images=images), "sk-1", line)
 
     async with http_world(ChatWire(stop=stop), opened, patience) as world:

@@ -9,10 +9,10 @@ from agent.events import Outcome
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
 from agent.records import Author, Receipt, StoredMessage, Thread
-from agent.spending import Account, Spent
+from agent.spending import SpendingAccount, Spent
 from bot.host import ForgetAnswer, MemoryAnswer, ShownEntry
-from bot.platforms.terminal.chatbot import Left
-from bot.surface import Look, PageKey, Surface
+from bot.platforms.terminal.bot import Left
+from bot.reply_surface import PageContent, PageKey, Surface
 from bot.wording import receipt_text
 from tests.fakes.facts import fact
 
@@ -108,9 +108,9 @@ class FakeChatBot:
         receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
         return ForgetAnswer(receipt_text(receipt))
 
-    async def usage(self) -> Account:
+    async def usage(self) -> SpendingAccount:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
-        return Account(Spent.on(calls), Spent.on(calls))
+        return SpendingAccount(Spent.on(calls), Spent.on(calls))
 
     async def policy(self, words: str) -> str:
         return f"The policies: {words or 'none'}."
@@ -142,17 +142,17 @@ class FakeChatBot:
     async def _reply(self, surface: Surface, text: str) -> None:
         self._turns += 1
         await surface.status("Searching past threads…")
-        page = await surface.post(PageKey(self._turns, 0), Look(text[:5]))
+        page = await surface.post(PageKey(self._turns, 0), PageContent(text[:5]))
         await surface.status("")
-        await surface.edit(page, Look(text[:9]))
-        await surface.edit(page, Look(text, final=True))
+        await surface.edit(page, PageContent(text[:9]))
+        await surface.edit(page, PageContent(text, final=True))
 
     async def _wait(self, surface: Surface) -> None:
-        page = await surface.post(PageKey(0, 0), Look("Well, then"))
+        page = await surface.post(PageKey(0, 0), PageContent("Well, then"))
         self.waiting.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.stopped.append("wait")
-            await surface.edit(page, Look("Well, then\n\n*Stopped.*", final=True))
+            await surface.edit(page, PageContent("Well, then\n\n*Stopped.*", final=True))
             raise

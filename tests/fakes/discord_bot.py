@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from bot.host import Host
+from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve
-from bot.platforms.discord.settings import DiscordSettings
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT, Payload

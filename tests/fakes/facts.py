@@ -8,8 +8,7 @@ from itertools import count
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import CORRECTION, Fact, age
-from agent.memory.removal import fallen, removed
-from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.memory.writing import NewFact, WriteRefused, Written, fallen, removed
 from agent.ports import Facts
 
 

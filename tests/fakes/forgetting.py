@@ -1,6 +1,6 @@
 """What a forgetting plan reaches in the store in memory.
 
-Above: `tests.fakes.store`. Below: `agent.memory.forgetting`, the words of `store.search`.
+Above: `tests.fakes.store`. Below: `agent.memory.forgetting_plans`, the words of `store.search`.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,8 +10,8 @@ from typing import assert_never
 
 from agent.memory.audience import AudienceKind
 from agent.memory.facts import Fact
-from agent.memory.forgetting import (
-    About,
+from agent.memory.forgetting_plans import (
+    AboutTopic,
     Deleted,
     During,
     Everything,
@@ -23,8 +23,7 @@ from agent.memory.forgetting import (
 )
 from agent.memory.profile import ProfileEntry
 from agent.records import Author, StoredMessage
-from store.search.stem import stem
-from store.search.text import index_words, keywords
+from store.search.text import index_words, keywords, stem
 
 Told = Collection[tuple[int, str, StoredMessage]]
 """Messages with their turns and channels."""
@@ -85,7 +84,7 @@ def _reaches(plan: ForgettingPlan, turn: int, channel: str, message: StoredMessa
             return falls(plan, message.person, message.conversation)
         case During(person, period):
             return message.person == person and asked and period.since <= message.time < period.until
-        case About(person, words):
+        case AboutTopic(person, words):
             return message.person == person and _speaks_of(words, message.text)
         case Deleted(where, ids):
             return asked and channel == where and message.message_id in ids
@@ -106,7 +105,7 @@ def _knows(plan: ForgettingPlan, known: _Known) -> bool:
             return known.person == plan.person
         case During(who, period):
             return known.person == who and known.sourceless and period.since <= known.time < period.until
-        case About(who, words):
+        case AboutTopic(who, words):
             return known.person == who and _speaks_of(words, known.words)
         case Gone(audiences=audiences):
             return known.audience in audiences

@@ -11,8 +11,8 @@ from typing import cast
 
 from agent.messages import Usage
 from agent.providers.catalog import GEMINI, Endpoint
-from agent.providers.opening import open_gemini
-from agent.providers.replay import Patience
+from agent.providers.factory import open_gemini
+from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.http_world import HttpWorld, http_world
 from tests.fakes.model_server import Reply, Request
@@ -83,7 +83,7 @@ def gemini_at(url: str) -> Endpoint:
 
 
 @asynccontextmanager
-async def gemini_world(patience: Patience = PATIENT) -> AsyncGenerator[HttpWorld, None]:
+async def gemini_world(patience: ModelTimeouts = PATIENT) -> AsyncGenerator[HttpWorld, None]:
     async with http_world(
         GeminiWire(), lambda url, line: open_gemini(gemini_at(url), MODEL, "key-1", line), patience
     ) as world:

@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
-from agent.memory.forgetting import Gone
+from agent.memory.forgetting_plans import Gone
 from agent.ports import Membership
-from agent.records import Answered, Incoming, LastSeen, Receipt, ShownPage, Verdict
-from agent.spending import Account, Spent
+from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
+from agent.spending import SpendingAccount, Spent
 from bot import wording
-from bot.access import lists
-from bot.access.lists import AccessRules, Who
+from bot.access import acl
+from bot.access.acl import AccessRules, Requester
 from bot.attachments.reading import Fetch
-from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
-from bot.surface import Surface
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Suggestion, Viewer
+from bot.reply_surface import Surface
 
 
 @dataclass
@@ -32,7 +32,7 @@ class FakeHost:
 
     remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
-    account: Account = field(default_factory=lambda: Account(Spent(), Spent()))
+    account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
     fail_next: CogencyError | None = None
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
@@ -49,7 +49,7 @@ class FakeHost:
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
-    asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
+    asked_for_policy: list[tuple[PolicyAsker, str]] = field(default_factory=list[tuple[PolicyAsker, str]])
     asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
@@ -63,7 +63,7 @@ class FakeHost:
     noted: asyncio.Event = field(default_factory=asyncio.Event)
     replies: list[Answered] = field(default_factory=list[Answered])
     """Those that have ended."""
-    verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict[tuple[int, str], Verdict])
+    verdicts: dict[tuple[int, str], ReplyVerdict] = field(default_factory=dict[tuple[int, str], ReplyVerdict])
     deleted_replies: list[int] = field(default_factory=list[int])
     taken_back: list[int] = field(default_factory=list[int])
     current: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
@@ -76,7 +76,7 @@ class FakeHost:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
-    asked_for_models: list[Who] = field(default_factory=list[Who])
+    asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
@@ -174,7 +174,7 @@ class FakeHost:
         self.arrived.set()
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
-        self.asked_for_models.append(Who(person, channel, roles, team))
+        self.asked_for_models.append(Requester(person, channel, roles, team))
         return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)
 
     async def choose_model(
@@ -194,12 +194,12 @@ class FakeHost:
         self.asked_for_budget.append((person, channel, words))
         return "You have used nothing today."
 
-    async def policy(self, asker: Asker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> str:
         self._fail()
         self.asked_for_policy.append((asker, words))
         return self.policies
 
-    async def usage(self, person: str) -> Account:
+    async def usage(self, person: str) -> SpendingAccount:
         self._fail()
         self.asked_for_usage.append(person)
         return self.account
@@ -215,7 +215,7 @@ class FakeHost:
     async def reply_of(self, turn: int) -> Answered | None:
         return next((one for one in self.replies if one.turn == turn), None)
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
         self._fail()
         if await self.reply_of(turn) is None:
             return False
@@ -279,15 +279,15 @@ class FakeHost:
     async def undone(self, source: str, what: str) -> None:
         self.done.discard((source, what))
 
-    def closed_to(self, who: Who, authority: Authority) -> str | None:
-        return lists.closed_to(self.access, who, authority)
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        return acl.closed_to(self.access, who, authority)
 
-    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
         if (why := self.closed_to(who, authority)) is not None:
             raise Refused(why)
 
     async def admit_posting(self, incoming: Incoming) -> None:
-        self.admit_order(Who.wrote(incoming), incoming.authority)
+        self.admit_order(Requester.wrote(incoming), incoming.authority)
 
     def operates(self, person: str) -> bool:
         return person in self.operators

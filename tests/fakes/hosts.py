@@ -6,21 +6,16 @@ Above: hosts of the tests. Below: `bot.hosting` and its desks.
 from typing import Protocol
 
 from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
-from bot.access.allowances import Allowances
-from bot.access.budget_desk import BudgetDesk
-from bot.access.budgets import Budgets
-from bot.access.gate import Gate, GateRules
+from bot.access.admission import AdmissionControl, AdmissionRules
+from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
-from bot.connections import Connections
 from bot.health import Health
-from bot.hosting import BotHost, Desks
-from bot.memory.answers import ReplyDesk
-from bot.memory.desk import MemoryDesk
-from bot.memory.forgetting import ForgetDesk
+from bot.hosting import BotHost, Desks, PlatformConnections
+from bot.memory.desk import MemoryDesk, ReplyFeedback
+from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policy import PolicyDesk
-from bot.models.chosen import ModelChoice, ModelSettings
-from bot.models.desk import ModelDesk
-from bot.models.switch import ModelSwitch
+from bot.models.choice import ModelChoice, ModelSettings
+from bot.models.switch import ModelDesk, ModelSwitch
 from bot.turns.worker import Turns
 
 
@@ -47,20 +42,20 @@ class Stored(Protocol):
     def replies(self) -> Replies: ...
 
 
-def connections_of(store: Stored, clock: Clock) -> Connections:
+def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     """Without any platform yet."""
-    return Connections(Readers(store.conversations.groups, clock))
+    return PlatformConnections(Readers(store.conversations.groups, clock))
 
 
 def host_on(
     store: Stored,
     turns: Turns,
-    connections: Connections,
+    connections: PlatformConnections,
     clock: Clock,
-    rules: GateRules = GateRules(),  # noqa: B008 -- frozen
+    rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
 ) -> BotHost:
     audiences = connections.readers.audiences
-    allowances = Allowances(Budgets(), store.spending, store.preferences, clock)
+    allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
     desks = Desks(
         models=ModelDesk(rehearsal, store.preferences, rules.access),
@@ -85,10 +80,10 @@ def host_on(
         ),
         budgets=BudgetDesk(rules.access, allowances, clock),
         policies=PolicyDesk(store.facts, clock, audiences),
-        replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
+        replies=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
     )
-    gate = Gate(rules, allowances, clock)
+    gate = AdmissionControl(rules, allowances, clock)
     return BotHost(
         connections,
         gate,

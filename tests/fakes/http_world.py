@@ -12,8 +12,8 @@ from typing import Protocol, assert_never, cast
 
 from agent.messages import Usage
 from agent.ports import Provider
-from agent.providers.opening import Line
-from agent.providers.replay import Patience
+from agent.providers.factory import ProviderWorld
+from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, CUT, ModelServer, Reply, Request, Wait, event, framed, head, whole
@@ -64,7 +64,7 @@ class HttpWorld:
 
 @asynccontextmanager
 async def http_world(
-    wire: Wire, opened: Callable[[str, Line], OpenedProvider], patience: Patience = PATIENT
+    wire: Wire, opened: Callable[[str, ProviderWorld], OpenedProvider], patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[HttpWorld, None]:
     """A service that speaks `wire`, and the provider that `opened` makes for its address."""
     clock, asked, planned = FakeClock(), list[Asked](), list[Turn]()
@@ -76,7 +76,7 @@ async def http_world(
         return _reply(wire, planned.pop(0))
 
     async with ModelServer(answer) as server:
-        provider = opened(server.url, Line(clock, lambda: 0.0, patience))
+        provider = opened(server.url, ProviderWorld(clock, lambda: 0.0, patience))
         try:
             yield HttpWorld(provider, clock, asked, server.left, server, planned)
         finally:

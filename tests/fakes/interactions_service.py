@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from agent.messages import Usage
-from agent.providers.interactions_session import InteractionsProvider
-from agent.providers.opening import Line, open_interactions
-from agent.providers.replay import Patience
+from agent.providers.factory import ProviderWorld, open_interactions
+from agent.providers.replay import ModelTimeouts
+from agent.providers.wire_interactions import InteractionsProvider
 from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.gemini_service import MODEL, NAMES, gemini_at
 from tests.fakes.http_world import HttpWorld, http_world
@@ -117,12 +117,12 @@ def _thought(reasoning: str) -> list[object]:
 
 @asynccontextmanager
 async def interactions_service(
-    wire: InteractionsWire, patience: Patience = PATIENT
+    wire: InteractionsWire, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[tuple[HttpWorld, InteractionsProvider], None]:
     """The world, with its provider as what it is."""
     opened: list[InteractionsProvider] = []
 
-    def provider_at(url: str, line: Line) -> InteractionsProvider:
+    def provider_at(url: str, line: ProviderWorld) -> InteractionsProvider:
         opened.append(open_interactions(gemini_at(url), MODEL, "key-1", line))
         return opened[0]
 
@@ -131,6 +131,6 @@ async def interactions_service(
 
 
 @asynccontextmanager
-async def interactions_world(patience: Patience = PATIENT) -> AsyncGenerator[HttpWorld, None]:
+async def interactions_world(patience: ModelTimeouts = PATIENT) -> AsyncGenerator[HttpWorld, None]:
     async with interactions_service(InteractionsWire(), patience) as (world, _):
         yield world

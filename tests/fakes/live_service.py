@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 
 from agent.messages import Usage
 from agent.providers.catalog import LIVE
-from agent.providers.opening import Line, open_live
-from agent.providers.replay import Patience
+from agent.providers.factory import ProviderWorld, open_live
+from agent.providers.replay import ModelTimeouts
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
@@ -34,13 +34,13 @@ SOUND = b64encode(b"\0\0" * 8).decode()
 _CODES = {404: (1008, "models/m is not found for API version v1beta"), 429: (1011, "You exceeded your current quota.")}
 
 
-def live_world(model: str = SPEAKER, patience: Patience = PATIENT) -> AbstractAsyncContextManager[SocketWorld]:
+def live_world(model: str = SPEAKER, patience: ModelTimeouts = PATIENT) -> AbstractAsyncContextManager[SocketWorld]:
     spoken = model == SPEAKER
     return socket_world(partial(LiveVisit, kept={}, spoken=spoken), partial(opened, model=model, patience=patience))
 
 
-def opened(url: str, clock: FakeClock, model: str = SPEAKER, patience: Patience = PATIENT) -> SocketProvider:
-    return open_live(LIVE.at(url), model, "AIza-1", Line(clock, lambda: 0.0, patience))
+def opened(url: str, clock: FakeClock, model: str = SPEAKER, patience: ModelTimeouts = PATIENT) -> SocketProvider:
+    return open_live(LIVE.at(url), model, "AIza-1", ProviderWorld(clock, lambda: 0.0, patience))
 
 
 async def say_go_away(service: SocketService) -> None:

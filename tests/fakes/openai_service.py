@@ -18,10 +18,10 @@ from aiohttp import WSMsgType, web
 
 from agent.ports import Provider
 from agent.providers.catalog import OPENAI, Endpoint
-from agent.providers.opening import Line, open_responses, replaying
-from agent.providers.reading import as_list, as_object, as_text
-from agent.providers.replay import Patience
-from agent.providers.warm_sockets import SocketLimits
+from agent.providers.factory import ProviderWorld, open_responses, replaying
+from agent.providers.replay import ModelTimeouts
+from agent.providers.socket_session import SocketLimits
+from agent.providers.wire import as_list, as_object, as_text
 from agent.providers.wire_responses import ResponsesDialect
 from tests.contracts.model_world import PATIENT, Asked, Turn, Waits
 from tests.fakes.clock import FakeClock
@@ -257,11 +257,11 @@ async def serving() -> AsyncGenerator[OpenAiService, None]:
 
 @asynccontextmanager
 async def _world(
-    opened: Callable[[Endpoint, Line], OpenedProvider], patience: Patience = PATIENT
+    opened: Callable[[Endpoint, ProviderWorld], OpenedProvider], patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[OpenAiWorld, None]:
     clock = FakeClock()
     async with serving() as service:
-        provider = opened(OPENAI.at(service.url), Line(clock, lambda: 0.0, patience))
+        provider = opened(OPENAI.at(service.url), ProviderWorld(clock, lambda: 0.0, patience))
         try:
             yield OpenAiWorld(provider, clock, service.asked, service.left, service, provider.aclose)
         finally:
@@ -270,7 +270,7 @@ async def _world(
 
 @asynccontextmanager
 async def responses_world(
-    *, limits: SocketLimits | None = None, patience: Patience = PATIENT
+    *, limits: SocketLimits | None = None, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[OpenAiWorld, None]:
     """Over WebSocket, with HTTP behind it."""
     settings = limits or SocketLimits()
@@ -281,7 +281,7 @@ async def responses_world(
 
 
 @asynccontextmanager
-async def responses_http_world(patience: Patience = PATIENT) -> AsyncGenerator[OpenAiWorld, None]:
+async def responses_http_world(patience: ModelTimeouts = PATIENT) -> AsyncGenerator[OpenAiWorld, None]:
     async with _world(
         lambda endpoint, line: replaying(endpoint, MODEL, ResponsesDialect(MODEL), "sk-1", line), patience
     ) as world:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from sqlmodel import SQLModel
 
-from store.databases.driver import connect
+from store.databases.postgresql import connect
 from store.engine import open_store
 from tests.patience import PATIENCE_S
 

@@ -1,11 +1,11 @@
-"""The rules of `store.turns.queue` and `store.turns.terms` over plain lists of turns."""
+"""The rules of `store.turns.claims` and `store.turns.ledger` over plain lists of turns."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from agent.admission import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.records import Incoming
 
 NEVER = datetime.min.replace(tzinfo=UTC)

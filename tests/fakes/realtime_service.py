@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 from agent.messages import Usage
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import REALTIME
-from agent.providers.opening import Line, open_realtime
-from agent.providers.replay import Patience
+from agent.providers.factory import ProviderWorld, open_realtime
+from agent.providers.replay import ModelTimeouts
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
@@ -38,13 +38,13 @@ PIECE = 7
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 529: "server_is_overloaded"}
 
 
-def realtime_world(deaf: bool = False, patience: Patience = PATIENT) -> AbstractAsyncContextManager[SocketWorld]:
+def realtime_world(deaf: bool = False, patience: ModelTimeouts = PATIENT) -> AbstractAsyncContextManager[SocketWorld]:
     """`deaf`: the service ignores that it is told to stop, and goes on and on."""
     return socket_world(partial(RealtimeVisit, deaf=deaf), partial(opened, patience=patience))
 
 
-def opened(url: str, clock: FakeClock, patience: Patience = PATIENT) -> SocketProvider:
-    return open_realtime(REALTIME.at(f"{url}/v1"), MODEL, "sk-1", Line(clock, lambda: 0.0, patience))
+def opened(url: str, clock: FakeClock, patience: ModelTimeouts = PATIENT) -> SocketProvider:
+    return open_realtime(REALTIME.at(f"{url}/v1"), MODEL, "sk-1", ProviderWorld(clock, lambda: 0.0, patience))
 
 
 async def expire(service: SocketService) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 
 from agent.records import Author, Hit, RecallQuery, StoredMessage
-from store.search.forms import forms
-from store.search.stem import stem
-from store.search.text import index_words, keywords
+from store.search.search import word_forms
+from store.search.text import index_words, keywords, stem
 
 
 def search(readable: Iterable[StoredMessage], query: RecallQuery) -> list[Hit]:
     """`readable`: the person's threads, as far as the query's audiences go."""
-    wanted = [{stem(form) for form in forms(word)} for word in keywords(query.text)]
+    wanted = [{stem(form) for form in word_forms(word)} for word in keywords(query.text)]
     fitting = [message for message in readable if index_words(message.text) and _fits(message, query)]
     scored = [(sum(bool(group & _stems(message.text)) for group in wanted), message) for message in fitting]
     found = [(score, message) for score, message in scored if score]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent.records import Answered, Author, Verdict
+from agent.records import Answered, Author, ReplyVerdict
 
 if TYPE_CHECKING:
     from tests.fakes.store import FakeStore
@@ -63,7 +63,7 @@ class FakeReplies:
             found.closing.pages,
         )
 
-    async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         if await self.of(turn) is None:
             return False
         self.store.judged.pop((turn, person), None)
@@ -71,5 +71,5 @@ class FakeReplies:
             self.store.judged[turn, person] = (verdict, now)
         return True
 
-    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
         return Counter(verdict for verdict, time in self.store.judged.values() if time >= since)

@@ -19,7 +19,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
-from bot.platforms.slack.delivery.underway import ASKED
+from bot.platforms.slack.sockets import ASKED
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts

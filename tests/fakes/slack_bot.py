@@ -12,9 +12,9 @@ from typing import Any, assert_never
 
 from agent.ports import Clock
 from bot.host import Host
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.run import serve
-from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 

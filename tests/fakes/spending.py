@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from agent.messages import ModelCall
 from agent.records import Incoming
-from agent.spending import By, Period, Spent, Total
+from agent.spending import By, SpendingPeriod, Spent, Total
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FakeSpending:
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
         self.kept += [KeptCall(None, person, "", now.date(), call, kind) for call in calls]
 
-    async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
+    async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         found: dict[str, Spent] = {}
         for kept in self.kept:
             if period.first <= kept.day <= period.last and person in {None, kept.person}:

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from agent.admission import Terms
+from agent.admission_terms import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience, audience_of, label, may_flow_from
 from agent.memory.facts import Fact
-from agent.memory.forgetting import (
+from agent.memory.forgetting_plans import (
     ERASE_ENTRIES,
     PAUSED,
     Deleted,
@@ -43,16 +43,16 @@ from agent.records import (
     Load,
     RecallQuery,
     Receipt,
-    Shown,
+    ReplyVerdict,
     ShownPage,
+    ShownReply,
     StoredMessage,
     Thread,
-    Verdict,
     Waiting,
 )
 from agent.state import LastActions, SituationSummary
-from store import json_columns
-from store.memory.learning import ENOUGH
+from store import rows
+from store.memory.profiles import ENOUGH
 from store.search.text import holds, quotes
 from tests.fakes import forgetting, narrowing, queue, recall
 from tests.fakes.facts import FakeFacts
@@ -102,8 +102,8 @@ class FakeStore:
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
     facts: FakeFacts = field(default_factory=FakeFacts)
     working_set: FakeWorkingSet = field(default_factory=FakeWorkingSet)
-    judged: dict[tuple[int, str], tuple[Verdict, datetime]] = field(
-        default_factory=dict[tuple[int, str], tuple[Verdict, datetime]]
+    judged: dict[tuple[int, str], tuple[ReplyVerdict, datetime]] = field(
+        default_factory=dict[tuple[int, str], tuple[ReplyVerdict, datetime]]
     )
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
@@ -197,7 +197,7 @@ class FakeStore:
         own, wide, threads = label(place.audience), {m.audience for m in moving}, {m.conversation for m in moving}
         for turn in self.turns:
             if turn.id in there and label(turn.incoming.place.audience) in wide:
-                self.spent.record(turn.id, turn.incoming, json_columns.calls(turn.progress), now)
+                self.spent.record(turn.id, turn.incoming, rows.progress_calls(turn.progress), now)
                 turn.incoming = replace(turn.incoming, place=place)
                 turn.progress = ""
                 if turn.state == "running":
@@ -244,8 +244,8 @@ class FakeStore:
             failure, self.fail_next = self.fail_next, None
             raise failure
         turn = self._held(claim)
-        if json_columns.sources(progress or "") & self.erased_messages:
-            self.spent.record(turn.id, turn.incoming, json_columns.calls(progress or ""), turn.incoming.time)
+        if rows.progress_sources(progress or "") & self.erased_messages:
+            self.spent.record(turn.id, turn.incoming, rows.progress_calls(progress or ""), turn.incoming.time)
             _restart(turn)
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
         if progress is not None:
@@ -260,7 +260,7 @@ class FakeStore:
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         turn = self._held(claim)
-        self.spent.record(turn.id, turn.incoming, closing.calls or json_columns.calls(turn.progress), now)
+        self.spent.record(turn.id, turn.incoming, closing.calls or rows.progress_calls(turn.progress), now)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
         stands = not self.erased_messages & set(closing.context_messages) and self._has_the_same_readers(turn.incoming)
         if closing.summary is not None and stands:
@@ -501,7 +501,7 @@ class FakeStore:
             if turn.closing is not None and turn.closing.pages:
                 first.setdefault(turn.incoming.conversation, turn)
         begun = [turn.incoming for turn in first.values() if turn.id in asked]
-        return [ShownPage(one.source, one.channel, one.conversation, Shown.TITLE) for one in begun]
+        return [ShownPage(one.source, one.channel, one.conversation, ShownReply.TITLE) for one in begun]
 
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:  # noqa: ARG002 -- all at once
         return (await self.forget(plan, now)).erased
@@ -551,7 +551,7 @@ class FakeStore:
         facts = self.facts.forget(forgetting.facts(plan, self.facts.kept), sources)
         await self._drop_derived(gone, {t.id for t in turns}, now, [one.value for one in facts])
         for turn in turns:
-            self.spent.record(turn.id, turn.incoming, json_columns.calls(turn.progress), now)
+            self.spent.record(turn.id, turn.incoming, rows.progress_calls(turn.progress), now)
         self.spent.detach({turn.id for turn in turns})
         counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
         self._drop_verdicts(plan, gone, turns)
@@ -628,7 +628,7 @@ class FakeStore:
             elif turn.state != "done" and turn.id not in turns and turn.message not in sources:
                 begun = turn.progress
                 if _erase_from(turn, sources, texts):
-                    self.spent.record(turn.id, turn.incoming, json_columns.calls(begun), now)
+                    self.spent.record(turn.id, turn.incoming, rows.progress_calls(begun), now)
 
     async def _delete_pages(self, gone: list[StoredMessage], now: datetime) -> int:
         answered = {turn for turn, m in self.messages if m in gone and m.author is Author.BOT}
@@ -689,7 +689,7 @@ class FakeStore:
 
     def _has_joined(self, turn: FakeTurn) -> bool:
         running = (one for one in self.turns if one.state == "running")
-        return any(turn.message in json_columns.sources(one.progress) for one in running)
+        return any(turn.message in rows.progress_sources(one.progress) for one in running)
 
     def _quotes(self, turn_id: int, reply: StoredMessage, said: list[StoredMessage]) -> bool:
         """Does the reply quote one of these messages, which recall gave its turn from another conversation?"""
@@ -716,7 +716,10 @@ class FakeStore:
         """Where the question of this turn, which was just taken in, stands among those that wait."""
         here = [turn for turn in self.turns if turn.incoming.conversation == late.incoming.conversation]
         joined = {
-            number for turn in here if turn.state == "running" for number in json_columns.joined(turn.progress).values()
+            number
+            for turn in here
+            if turn.state == "running"
+            for number in rows.progress_joined(turn.progress).values()
         }
         places = queue.belated(here, joined)
         held = [(turn.incoming, turn.message, turn.taken, turn.stopping) for turn in places]
@@ -773,7 +776,7 @@ def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> bool:
     def erased(held: str) -> bool:
         return any(holds(held, text) for text in texts)
 
-    anew = json_columns.sources(turn.progress) & sources or any(map(erased, json_columns.strings(turn.progress)))
+    anew = rows.progress_sources(turn.progress) & sources or any(map(erased, rows.strings_in(turn.progress)))
     if anew:
         _restart(turn)
     staying = tuple(quoted for quoted in turn.incoming.quoted if not erased(quoted.text))

@@ -1,6 +1,6 @@
 """A place that remembers every frame it was shown, and can be slow, limited, locked or emptied.
 
-Above: tests of replies and turns. Below: `bot.surface`, the fake clock.
+Above: tests of replies and turns. Below: `bot.reply_surface`, the fake clock.
 """
 
 from collections import deque
@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.ports import Clock
-from bot.surface import (
+from bot.reply_surface import (
     Limits,
-    Look,
-    Offer,
     OutFile,
+    PageContent,
     PageFull,
     PageGone,
     PageKey,
     PageLocked,
     PageRef,
-    Step,
+    ReplyAction,
+    ShownStep,
     SurfaceError,
 )
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
-BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(Offer))
+BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))
 """Where every button can stand."""
 
 
@@ -37,8 +37,8 @@ class SeenFrame:
     text: str
     final: bool
     posted: bool
-    steps: tuple[Step, ...] = ()
-    offers: frozenset[Offer] = frozenset()
+    steps: tuple[ShownStep, ...] = ()
+    offers: frozenset[ReplyAction] = frozenset()
 
 
 class FakeSurface:
@@ -61,7 +61,7 @@ class FakeSurface:
         self.asides: list[str] = []
         self.attached: dict[str, dict[str, bytes]] = {}
         self.fail_attach: SurfaceError | None = None
-        self.offers: dict[str, frozenset[Offer]] = {}
+        self.offers: dict[str, frozenset[ReplyAction]] = {}
         self.fail_next: deque[SurfaceError] = deque()
         self.fail_lost: deque[SurfaceError] = deque()
         self.locked: set[str] = set()
@@ -75,13 +75,13 @@ class FakeSurface:
         self.sought.append(key)
         return PageRef(self.keys[key]) if key in self.keys else None
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         began = await self._call(f"post {key}", look)
         page = self.keys.setdefault(key, f"page-{key}")
         self._show(began, page, look, posted=True)
         return PageRef(page)
 
-    async def edit(self, page: PageRef, look: Look) -> None:
+    async def edit(self, page: PageRef, look: PageContent) -> None:
         began = await self._call(f"edit {page.id}", look)
         if page.id not in self.wall:
             raise PageGone("the message is gone")
@@ -94,7 +94,7 @@ class FakeSurface:
         self._show(began, page.id, look, posted=False)
 
     async def delete(self, page: PageRef) -> None:
-        await self._call(f"delete {page.id}", Look("-"))
+        await self._call(f"delete {page.id}", PageContent("-"))
         if self.wall.pop(page.id, None) is None:
             raise PageGone("the message is gone")
 
@@ -122,7 +122,7 @@ class FakeSurface:
         """What a reader sees now, page after page."""
         return list(self.wall.values())
 
-    async def _call(self, name: str, look: Look) -> float:
+    async def _call(self, name: str, look: PageContent) -> float:
         self.calls.append(name)
         assert look.text.strip() or look.steps, "no platform takes an empty message"
         assert len(look.text) <= self.limits.page_chars, "the message is too long"
@@ -141,7 +141,7 @@ class FakeSurface:
             raise self.fail_next.popleft()
         return began
 
-    def _show(self, began: float, page: str, look: Look, *, posted: bool) -> None:
+    def _show(self, began: float, page: str, look: PageContent, *, posted: bool) -> None:
         self.wall[page] = look.text
         self.offers[page] = look.offers
         frame = SeenFrame(began, self._clock.monotonic(), page, look.text, look.final, posted, look.steps, look.offers)

@@ -12,15 +12,11 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.memory.learning import Learner, LearningModel
-from bot.memory.notice import FirstNotice
-from bot.memory.pauses import Pauses
-from bot.turns.floor import Floor
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.memory.learning import Learner, LearningModel, LearningPauses
+from bot.memory.notices import FirstNotice
+from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from store.engine import Store
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
@@ -41,10 +37,16 @@ class ToldTurns:
         store = self.store
         model = self.model = ScriptedProvider(lambda _: "Yes.")
         learner = Learner(
-            store.profiles, store.facts, store.jobs, store.spending, lambda: LearningModel(model), self.clock, Floor()
+            store.profiles,
+            store.facts,
+            store.jobs,
+            store.spending,
+            lambda: LearningModel(model),
+            self.clock,
+            ForegroundPriority(),
         )
-        self.pauses = Pauses(store.preferences, store.profiles, self.clock)
-        mind = Mind(
+        self.pauses = LearningPauses(store.preferences, store.profiles, self.clock)
+        mind = AgentConfig(
             fresh_word=lambda: "w0rd",
             provider=always(model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -55,7 +57,7 @@ class ToldTurns:
             may_learn=self.pauses.may_learn,
             first_notice=FirstNotice(store.preferences, lambda: True).line,
         )
-        thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
+        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, self.owner, limits)
 

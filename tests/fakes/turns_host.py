@@ -6,7 +6,7 @@ Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`
 from collections.abc import Sequence
 from itertools import count
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
@@ -15,16 +15,14 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
-from bot.access.gate import GateRules
-from bot.access.lists import AccessRules
-from bot.attachments.reading import FETCH_S, Reader
+from bot.access.acl import AccessRules
+from bot.access.admission import AdmissionRules
+from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
-from bot.memory.withheld import Withheld
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.memory.notices import WithheldNotice
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
@@ -50,7 +48,7 @@ def turns_host(
     `tools` come besides those that every bot has.
     """
     connections = connections_of(store, clock)
-    mind = Mind(
+    mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
@@ -58,11 +56,11 @@ def turns_host(
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
-        aside=Withheld(store, connections.readers, clock).aside,
-        attached=Reader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
+        aside=WithheldNotice(store, connections.readers, clock).aside,
+        attached=AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
     )
-    thinking = Thinking(mind, store, store, clock)
+    thinking = TurnRunner(mind, store, store, clock)
     owner = f"process {next(_owners)}"
     turns = Turns(store, thinking, connections.surface_for, LocalBell(), clock, owner, limits)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
-    return host_on(store, turns, connections, clock, GateRules(access))
+    return host_on(store, turns, connections, clock, AdmissionRules(access))

@@ -10,9 +10,8 @@ from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.messages import Message, Role
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.catalog import ANTHROPIC, LIVE, OPENAI, REALTIME
-from agent.providers.interactions_session import InteractionsProvider
-from agent.providers.opening import (
-    Line,
+from agent.providers.factory import (
+    ProviderWorld,
     open_chat,
     open_gemini,
     open_interactions,
@@ -22,9 +21,10 @@ from agent.providers.opening import (
     open_responses,
     replaying,
 )
-from agent.providers.replay import Patience, ReplayProvider
+from agent.providers.replay import ModelTimeouts, ReplayProvider
 from agent.providers.responses_session import ResponsesProvider
 from agent.providers.socket_session import SocketProvider
+from agent.providers.wire_interactions import InteractionsProvider
 from agent.providers.wire_responses import ResponsesDialect
 from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock
@@ -83,7 +83,7 @@ class Double:
     """One protocol of one vendor. `limit` is how it says "later"; `meters`: the double tells what an answer took."""
 
     name: str
-    open: Callable[[str, Line], Opened]
+    open: Callable[[str, ProviderWorld], Opened]
     refusals: tuple[Refusal, ...]
     limit: str = "rate_limit_error"
     meters: bool = True
@@ -94,7 +94,9 @@ class Double:
     ) -> AsyncGenerator[Opened, None]:
         """The vendor's model, answering by these fixtures, for PATIENCE_S at most."""
         aimock.load(*fixtures)
-        line = Line(clock or FakeClock(), lambda: 0.0, Patience(first_token_s=10.0, between_tokens_s=10.0))
+        line = ProviderWorld(
+            clock or FakeClock(), lambda: 0.0, ModelTimeouts(first_token_s=10.0, between_tokens_s=10.0)
+        )
         provider = self.open(aimock.url, line)
         async with asyncio.timeout(PATIENCE_S):
             try:
@@ -104,7 +106,7 @@ class Double:
                     await provider.aclose()
 
 
-def _responses_over_http(url: str, line: Line) -> ReplayProvider:
+def _responses_over_http(url: str, line: ProviderWorld) -> ReplayProvider:
     return replaying(OPENAI.at(url), "gpt-6.1-terra", ResponsesDialect("gpt-6.1-terra"), "sk-1", line)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
-from store.memory.working import MOST
+from store.memory.working_set import MOST
 
 
 @dataclass

@@ -17,13 +17,10 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.hosting import BotHost
-from bot.memory.kept import Kept
-from bot.memory.withheld import Withheld
-from bot.surface import Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
+from bot.memory.notices import KeptNotice, WithheldNotice
+from bot.reply_surface import Surface
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
@@ -45,14 +42,14 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def turns_on(store: Store, mind: Mind, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
-    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
+def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
+    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits = TurnsLimits(sweep_s=0.05)
     return Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
 
 
-def mind_of(store: Store, model: Provider) -> Mind:
-    return Mind(
+def mind_of(store: Store, model: Provider) -> AgentConfig:
+    return AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
@@ -85,8 +82,8 @@ async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGene
     """The same on a store that is open."""
     connections = connections_of(store, clock)
     readers = connections.readers
-    aside = Withheld(store.memories, readers, clock).aside
-    kept = Kept(store.facts, store.profiles, store.forgetting, clock).line
+    aside = WithheldNotice(store.memories, readers, clock).aside
+    kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock).line
     mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside, kept=kept)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():

@@ -14,30 +14,27 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from agent.admission import Terms
+from agent.admission_terms import Terms
 from agent.context import ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import Place
-from agent.messages import JsonObject, Message, Native, Usage
+from agent.messages import JsonObject, Message, NativeContent, Usage
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ResponseEnded, StopReason, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Load, Waiting
 from agent.tools.registry import Registry
-from agent.transcript import JUST_ARRIVED
-from agent.turn import TurnLimits
+from agent.turn import JUST_ARRIVED, TurnLimits
 from bot.app import CLOCK
-from bot.surface import Limits, Look, OutFile, PageKey, PageRef
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
+from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
 from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
-NATIVE = Native("dying", ({"said": FIRST},))
+NATIVE = NativeContent("dying", ({"said": FIRST},))
 """The first round in its vendor's own form, which has to come back as it was."""
 JOINED = "Another message arrived {} times."
 
@@ -197,12 +194,12 @@ class DyingSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         page = PageRef(f"page {key}")
         await self.edit(page, look)
         return page
 
-    async def edit(self, page: PageRef, look: Look) -> None:
+    async def edit(self, page: PageRef, look: PageContent) -> None:
         self.steps.here("before a frame is shown")
         append(self.shown, [page.id, look.text, look.final])
         self.steps.here("a frame is shown")
@@ -249,7 +246,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
-    mind = Mind(
+    mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -262,7 +259,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     ledger = DyingLedger(store.ledger, steps)
     turns = Turns(
         ledger,
-        Thinking(mind, ledger, store.knowledge, CLOCK),
+        TurnRunner(mind, ledger, store.knowledge, CLOCK),
         lambda _: surface,
         store.bell,
         CLOCK,

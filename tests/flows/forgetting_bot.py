@@ -1,6 +1,6 @@
 """The whole bot with the jobs that forgetting leaves behind, and a look into what it has kept.
 
-Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.jobs` with its handlers, a clock that can leap.
+Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.job_worker` with its handlers, a clock that can leap.
 """
 
 import re
@@ -14,9 +14,8 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import DELETE_REPLY
 from bot.hosting import BotHost
-from bot.jobs import JobLimits, JobWorker
-from bot.memory.replies import ReplyDeletion
-from bot.memory.retiring import Retiring
+from bot.job_worker import JobLimits, JobWorker
+from bot.memory.retention import ReplyDeletion, Retention
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import database_in, opened, serving_host
 
@@ -54,7 +53,7 @@ def found_by(model: ScriptedProvider, since: int) -> str:
 async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[BotHost, None]:
     """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
     async with opened(database_in(folder)) as store, serving_host(store, model, clock) as host:
-        erasing = Retiring(store.forgetting, store.jobs, clock, {}).handlers
+        erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
         deleting = {DELETE_REPLY: ReplyDeletion(clock, host.connections.deletions).delete}
         async with (
             JobWorker(store.jobs, erasing, clock, "eraser", OFTEN).serving(),

@@ -12,13 +12,11 @@ from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.hosting import serve_all
+from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.platforms.slack.run import serve
-from bot.platforms.slack.settings import SlackSettings, SocketMode
-from bot.secret import Secret
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
+from bot.setting_parsers import Secret
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock
@@ -40,7 +38,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     clock = FastClock(started)
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
-    mind = Mind(
+    mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -49,7 +47,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         budget=ContextBudget(),
     )
     connections = connections_of(store, clock)
-    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
+    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits, owner = TurnsLimits(sweep_s=0.05), started.isoformat()
     turns = Turns(store.ledger, thinking, connections.surface_for, store.bell, clock, owner, limits)
     host = host_on(store, turns, connections, clock)

@@ -8,11 +8,11 @@ from typing import cast
 
 from agent.events import Outcome
 from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, open_chat
-from agent.providers.replay import Patience
-from agent.providers.retry import RetryPolicy
+from agent.providers.factory import ProviderWorld, open_chat
+from agent.providers.faults import RetryPolicy
+from agent.providers.replay import ModelTimeouts
 from bot.app import CLOCK
-from bot.surface import Limits
+from bot.reply_surface import Limits
 from tests.fakes.aimock import AiMock
 from tests.fakes.incoming import said
 from tests.fakes.surface import FakeSurface
@@ -47,8 +47,8 @@ class Talk:
 async def talking(aimock: AiMock, folder: Path, *fixtures: dict[str, object]) -> AsyncGenerator[Talk, None]:
     aimock.load(*fixtures)
     surface = FakeSurface(CLOCK, Limits(page_chars=2_000, edit_interval_s=0.01))
-    patience = Patience(first_token_s=10, between_tokens_s=10)
-    line = Line(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
+    patience = ModelTimeouts(first_token_s=10, between_tokens_s=10)
+    line = ProviderWorld(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
     model = open_chat(OPENAI.at(aimock.url), "m-1", "sk-1", line)
     try:
         async with asyncio.timeout(PATIENCE_S), live_bot(folder, model, lambda _: surface) as bot:

@@ -23,18 +23,15 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.profile import LEARNING
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from agent.recollection import recollect
 from agent.records import Claiming, Incoming, Person
-from agent.tools.recall import RecallTool
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access.readers import MAX_AGE_S, Readers
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
-from bot.turns.floor import Floor
-from bot.turns.mind import Mind
-from bot.turns.thinking import Thinking
+from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
@@ -92,9 +89,9 @@ class Town:
             store.spending,
             lambda: LearningModel(self.learning),
             self.clock,
-            Floor(),
+            ForegroundPriority(),
         )
-        mind = Mind(
+        mind = AgentConfig(
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", ""),
@@ -105,7 +102,7 @@ class Town:
             groups_of=self.readers.groups_of,
             recollect=partial(recollect, store.memories, store.conversations),
         )
-        self.thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
+        self.thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
 
     def answer(self, messages: Sequence[Message]) -> str:
         seen = " ".join(sorted(secrets(messages)))

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.providers.scripted import Answer, Answering, Part, Pause, ScriptedProvider
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from bot.secret import Secret
+from agent.providers.scripted import Answer, Answering, Part, ScriptedProvider, ScriptPause
+from bot.platforms.discord.options import DiscordSettings, ReplyMode
+from bot.setting_parsers import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, pings, serving
@@ -42,7 +42,7 @@ def slowly(text: str, seconds: float, pieces: int = 40) -> list[Part]:
     size = -(-len(text) // pieces)
     parts: list[Part] = []
     for start in range(0, len(text), size):
-        parts += [text[start : start + size], Pause(seconds / pieces)]
+        parts += [text[start : start + size], ScriptPause(seconds / pieces)]
     return parts
 
 
@@ -196,7 +196,7 @@ async def test_a_reply_that_a_dead_process_began_is_finished_in_the_same_message
 
 
 async def test_typing_shows_until_the_first_text() -> None:
-    async with talking([[Pause(0.3), "Blue."]]) as (fake, _):
+    async with talking([[ScriptPause(0.3), "Blue."]]) as (fake, _):
         await fake.write(ANN, "which colour?")
         await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
         sent = [call.path.rsplit("/", 1)[-1] for call in fake.calls if call.path.startswith(f"/channels/{DM_OF[ANN]}")]

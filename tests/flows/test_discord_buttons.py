@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.records import Answered, Verdict
-from bot.platforms.discord.commands.forgetting import REPLY_FORGOTTEN
-from bot.platforms.discord.replies.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED, ONLY_THIS_PAGE
+from agent.records import Answered, ReplyVerdict
+from bot.platforms.discord.forgetting import REPLY_FORGOTTEN
+from bot.platforms.discord.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED, ONLY_THIS_PAGE
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -114,8 +114,8 @@ async def test_where_the_bot_may_not_write_by_itself_it_answers_again_behind_its
 # Judging
 
 
-@pytest.mark.parametrize(("button", "verdict"), [("👍", Verdict.GOOD), ("👎", Verdict.BAD)])
-async def test_each_reader_says_what_they_think_and_is_thanked_alone(button: str, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("button", "verdict"), [("👍", ReplyVerdict.GOOD), ("👎", ReplyVerdict.BAD)])
+async def test_each_reader_says_what_they_think_and_is_thanked_alone(button: str, verdict: ReplyVerdict) -> None:
     async with talking(["One."]) as (fake, host):
         await fake.say(ANN, f"{ME} which number?")
         reply = await ended(fake, host, "One.")
@@ -133,7 +133,7 @@ async def test_a_verdict_can_be_changed_and_counts_once() -> None:
         for button in ("👍", "👍", "👎"):
             pressed = await fake.press(ANN, reply, button)
             await fake.until(lambda pressed=pressed: seen(fake.world.messages.get(pressed.original, EMPTY)) == NOTED)
-        assert verdicts(host, host.store.turns[0].id) == {f"discord:{ANN}": Verdict.BAD}
+        assert verdicts(host, host.store.turns[0].id) == {f"discord:{ANN}": ReplyVerdict.BAD}
 
 
 # Deleting
@@ -239,9 +239,9 @@ async def test_thumbs_of_anybody_are_verdicts_and_can_be_taken_back() -> None:
     async with recording(reply(7, "300")) as (fake, host):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")
         await fake.react(BO, "👍🏽", shown)
-        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): Verdict.GOOD})
+        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): ReplyVerdict.GOOD})
         await fake.react(BO, "👎", shown)
-        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): Verdict.BAD})
+        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): ReplyVerdict.BAD})
         await fake.react(BO, "👎", shown, take_back=True)
         await noticed(lambda: not host.verdicts)
 
@@ -253,7 +253,7 @@ async def test_what_is_taken_back_after_another_verdict_changes_nothing() -> Non
             await fake.react(BO, emoji, shown, take_back=take_back)
         await fake.react(ANN, "👍", shown)
         await noticed(lambda: len(host.verdicts) == 2)
-        assert host.verdicts[7, f"discord:{BO}"] is Verdict.BAD
+        assert host.verdicts[7, f"discord:{BO}"] is ReplyVerdict.BAD
 
 
 async def test_a_reply_of_which_somebody_deletes_a_page_is_forgotten_with_its_other_pages() -> None:
@@ -303,7 +303,7 @@ async def test_other_reactions_and_those_of_the_bot_mean_nothing() -> None:
         await fake.react(BO, "👍", other)
         await fake.react(ANN, "👎", shown)
         await noticed(lambda: host.verdicts)
-        assert host.verdicts == {(7, f"discord:{ANN}"): Verdict.BAD}
+        assert host.verdicts == {(7, f"discord:{ANN}"): ReplyVerdict.BAD}
 
 
 EMPTY: Payload = {"content": "", "components": []}
@@ -336,5 +336,5 @@ def row(turn: int) -> list[Payload]:
     return [{"type": 1, "components": made}]
 
 
-def verdicts(host: AnsweringHost, turn: int) -> dict[str, Verdict]:
+def verdicts(host: AnsweringHost, turn: int) -> dict[str, ReplyVerdict]:
     return {person: verdict for (of, person), (verdict, _) in host.store.judged.items() if of == turn}

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from agent.memory.audience import PersonAudience, label
-from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
-from bot.platforms.discord.reading.inbound import private_conversation
+from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
+from bot.platforms.discord.inbound import private_conversation
 from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
@@ -51,7 +51,7 @@ def _shown(fake: FakeDiscord, message: str) -> bool:
 
 
 async def test_ask_is_deferred_and_then_answered_for_all_to_see() -> None:
-    async with talking([[Pause(0.2), "Blue."]]) as (fake, host):
+    async with talking([[ScriptPause(0.2), "Blue."]]) as (fake, host):
         interaction = await fake.command(ANN, "ask", question="which colour?")
         await fake.until(lambda: interaction.original)
         assert fake.world.messages[interaction.original]["flags"] & LOADING

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.providers.scripted import Part, Pause, ScriptedProvider
+from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from bot.hosting import BotHost
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.options import ReplyMode
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, VOICE, Payload
@@ -216,7 +216,7 @@ async def test_where_it_may_not_use_threads_it_answers_in_the_channel(missing: i
 
 
 async def test_a_thread_that_is_archived_while_an_answer_grows_is_brought_back_by_the_next_page(tmp_path: Path) -> None:
-    async with talking(tmp_path, ["Blue ", Pause(0.6), "boat, ", Pause(0.6), "red sail."]) as talk:
+    async with talking(tmp_path, ["Blue ", ScriptPause(0.6), "boat, ", ScriptPause(0.6), "red sail."]) as talk:
         asked = await talk.fake.say(ANN, f"{ME} hello")
         await talk.fake.until(lambda: talk.fake.world.shown(asked["id"]))
         state = talk.fake.world.channels[asked["id"]]["thread_metadata"]

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import CogencyError, SettingsError
 from agent.providers.scripted import ScriptedProvider
-from bot.access.lists import AccessRules, entries
+from bot.access.acl import AccessRules, parse_entries
 from bot.host import PlatformUnavailable
+from bot.platforms.discord.buttons import row
 from bot.platforms.discord.intake import NOT_YET_KNOWN
-from bot.platforms.discord.replies.buttons import row
+from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.run import serve
-from bot.platforms.discord.settings import Ranks
-from bot.surface import Offer
+from bot.reply_surface import ReplyAction
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -236,11 +236,11 @@ async def test_a_first_post_whose_answer_is_lost_is_found_again_by_its_nonce() -
 
 async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> None:
     async with recording() as (fake, host):
-        host.access = AccessRules(deny=entries(f"person:{BO}"), open_to=frozenset(Authority))
+        host.access = AccessRules(deny=parse_entries(f"person:{BO}"), open_to=frozenset(Authority))
         await fake.command(BO, "stop")
         await fake.until(lambda: any("may not answer you" in seen(message) for message in by_the_bot(fake)))
         assert host.stopped == []
-        below = row({Offer.STOP}, "discord:20", 1)
+        below = row({ReplyAction.STOP}, "discord:20", 1)
         growing = fake.world.message(GENERAL, BOT, "It is …", components=below)
         pressed = await fake.press(BO, growing, "Stop")
         await fake.until(lambda: pressed.followed)

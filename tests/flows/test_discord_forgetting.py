@@ -12,7 +12,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
-from bot.memory.retiring import SWEEP_AFTER
+from bot.memory.retention import SWEEP_AFTER
 from bot.wording import forget_declined
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Quoted
-from bot.platforms.discord.reading import surroundings
+from bot.platforms.discord import surroundings
 from bot.wording import KEPT_WAITING, UNAVAILABLE, use_command
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

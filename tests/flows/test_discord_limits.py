@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.messages import Message
-from agent.providers.scripted import Part, Pause, ScriptedProvider
+from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from bot.secret import Secret
+from bot.platforms.discord.options import DiscordSettings, ReplyMode
+from bot.setting_parsers import Secret
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import by_the_bot, most_in, serving
@@ -73,7 +73,7 @@ def answering(asked: list[Asked]) -> ScriptedProvider:
         size = -(-len(text) // PIECES)
         said: list[Part] = []
         for start in range(0, len(text), size):
-            said += [text[start : start + size], Pause(one.seconds / PIECES)]
+            said += [text[start : start + size], ScriptPause(one.seconds / PIECES)]
         return said
 
     return ScriptedProvider(answer)

@@ -12,12 +12,11 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Answered, Incoming
-from bot.platforms.discord.commands.control import BEGUN
-from bot.platforms.discord.commands.desk import CHANGED
-from bot.platforms.discord.commands.forgetting import FORGOTTEN, REPLY_FORGOTTEN, TIMES, WORDS
-from bot.platforms.discord.commands.interactions import STORE_FIRST_S
-from bot.platforms.discord.commands.menus import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
-from bot.platforms.discord.replies.surface import TOO_LONG
+from bot.platforms.discord.asking import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
+from bot.platforms.discord.commands import BEGUN, CHANGED
+from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN, TIMES, WORDS
+from bot.platforms.discord.interactions import STORE_FIRST_S
+from bot.platforms.discord.surface import TOO_LONG
 from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of

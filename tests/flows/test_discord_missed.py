@@ -13,8 +13,8 @@ from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.host import Forgetter
-from bot.platforms.discord.members.place import SOURCE
-from bot.turns.missed import Bounds
+from bot.platforms.discord.places import SOURCE
+from bot.turns.watermark import Bounds
 from bot.wording import KEPT_WAITING
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, label
-from bot.access.lists import AccessRules, Who, entries
-from bot.platforms.discord.reading.inbound import budget_ids
-from bot.platforms.discord.settings import Ranks
+from bot.access.acl import AccessRules, Requester, parse_entries
+from bot.platforms.discord.inbound import budget_ids
+from bot.platforms.discord.options import Ranks
 from bot.wording import NOTHING_RUNNING, use_command
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -58,8 +58,8 @@ async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channe
 
 async def test_who_may_not_ask_stops_and_orders_nothing_and_is_told_so_once() -> None:
     async with recording() as (fake, host):
-        host.access = AccessRules(deny=entries(f"person:{BO}"))
-        why = host.closed_to(Who(f"discord:{BO}"), Authority.EMPLOYEE)
+        host.access = AccessRules(deny=parse_entries(f"person:{BO}"))
+        why = host.closed_to(Requester(f"discord:{BO}"), Authority.EMPLOYEE)
         asked = await fake.say(ANN, f"{ME} hello")
         await noticed(lambda: host.taken)
         thread = fake.world.start_thread(GENERAL, asked["id"], "hello")["id"]

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from agent.providers.scripted import Part, Pause, ScriptedProvider
-from bot.platforms.discord.replies.pressing import NOTED
+from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
+from bot.platforms.discord.pressing import NOTED
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -17,7 +17,9 @@ PAGE = 2_000
 
 
 def slowly(text: str, seconds: float) -> list[Part]:
-    return [part for start in range(0, len(text), 100) for part in (text[start : start + 100], Pause(seconds / 30))]
+    return [
+        part for start in range(0, len(text), 100) for part in (text[start : start + 100], ScriptPause(seconds / 30))
+    ]
 
 
 def of_thread(said: list[Payload], thread: str) -> list[Payload]:

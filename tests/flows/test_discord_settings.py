@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent.errors import StoreUnavailable
-from agent.memory.forgetting import PAUSED
-from bot.memory.pauses import PAUSE
-from bot.platforms.discord.commands.preferences import PRIVATE, REPLIES, YES
-from bot.platforms.discord.settings import Ranks
+from agent.memory.forgetting_plans import PAUSED
+from bot.memory.learning import PAUSE
+from bot.platforms.discord.options import Ranks
+from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
 from bot.wording import NOT_YOURS, UNAVAILABLE
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

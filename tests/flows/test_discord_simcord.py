@@ -11,18 +11,18 @@ from typing import Any
 import simcord
 
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Verdict
+from agent.records import ReplyVerdict
+from bot.platforms.discord.asking import ASK, FORGET
 from bot.platforms.discord.client import DiscordClient
-from bot.platforms.discord.commands.forgetting import FORGOTTEN
-from bot.platforms.discord.commands.menus import ASK, FORGET
-from bot.platforms.discord.members.place import SOURCE
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.replies.pressing import NOTED
-from bot.platforms.discord.replies.surface import DiscordSurface
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.forgetting import FORGOTTEN
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.places import SOURCE
+from bot.platforms.discord.pressing import NOTED
 from bot.platforms.discord.run import clear
-from bot.platforms.discord.settings import DiscordSettings
-from bot.secret import Secret
-from bot.turns.missed import Listening
+from bot.platforms.discord.surface import DiscordSurface
+from bot.setting_parsers import Secret
+from bot.turns.watermark import Watermark
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 from tests.patience import PATIENCE_S
@@ -71,7 +71,7 @@ async def town() -> AsyncGenerator[Town, None]:
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
     host.delete_on(SOURCE, partial(clear, connection))
-    listening = Listening(host, SOURCE, clock)
+    listening = Watermark(host, SOURCE, clock)
     bot = DiscordClient(
         host, DiscordSettings(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening
     )
@@ -156,7 +156,7 @@ async def test_thumbs_and_waste_baskets_are_taken_as_words() -> None:
         await there.answered()
         (reply,) = [message async for message in there.bot.get_channel(there.channel.id).history()]
         await there.alice.react(reply, "👎")
-        assert [verdict for verdict, _ in there.host.store.judged.values()] == [Verdict.BAD]
+        assert [verdict for verdict, _ in there.host.store.judged.values()] == [ReplyVerdict.BAD]
         await there.alice.unreact(reply, "👎")
         assert there.host.store.judged == {}
         await there.alice.react(reply, "🗑️")

@@ -11,10 +11,10 @@ import pytest
 from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments import notes
+from bot.attachments import kinds
 from bot.attachments.reading import CANNOT_LISTEN
 from bot.reply.files import LONG_LINES
-from bot.surface import FILES, OutFile, PageKey
+from bot.reply_surface import FILES, OutFile, PageKey
 from tests.fakes import pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
@@ -112,10 +112,10 @@ async def test_a_question_that_is_asked_again_brings_its_files_along() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "content_type", "reason"),
     [
-        ("boat.zip", b"PK\x03\x04", "application/zip", notes.WRONG_KIND),
-        ("false.png", b"text", "image/png", notes.NOT_A_PICTURE),
+        ("boat.zip", b"PK\x03\x04", "application/zip", kinds.WRONG_KIND),
+        ("false.png", b"text", "image/png", kinds.NOT_A_PICTURE),
         ("bomb.pdf", pdfs.bomb(90), "application/pdf", ""),
-        ("gone.txt", b"", "text/plain", notes.UNREACHABLE),
+        ("gone.txt", b"", "text/plain", kinds.UNREACHABLE),
     ],
 )
 async def test_what_is_not_read_is_one_line_with_the_reason(
@@ -134,7 +134,7 @@ async def test_what_is_not_read_is_one_line_with_the_reason(
 async def test_what_is_announced_as_too_large_is_not_even_fetched() -> None:
     async with town() as there:
         await there.write("look", there.file("huge.pdf", b"%PDF-", "application/pdf", size=20_000_001))
-        assert notes.too_large("a PDF", 20_000_000) in there.came_along
+        assert kinds.too_large("a PDF", 20_000_000) in there.came_along
 
 
 async def test_files_of_a_forwarded_and_of_a_replied_to_message_come_along() -> None:

@@ -10,12 +10,12 @@ import pytest
 from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments import notes
+from bot.attachments import kinds
 from bot.attachments.reading import CANNOT_LISTEN
 from bot.hosting import BotHost
-from bot.platforms.slack.replies.uploads import HERE
+from bot.platforms.slack.attachments import HERE
 from bot.reply.files import LONG_LINES
-from bot.surface import FILES, OutFile, PageKey
+from bot.reply_surface import FILES, OutFile, PageKey
 from tests.fakes import pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -106,14 +106,14 @@ async def test_text_code_pdf_and_pictures_reach_the_model_by_the_bots_token() ->
 @pytest.mark.parametrize(
     ("name", "content", "media_type", "reason"),
     [
-        ("boat.zip", b"PK\x03\x04", "application/zip", notes.WRONG_KIND),
-        ("plan.docx", b"PK\x03\x04", "application/vnd.openxmlformats-officedocument", notes.OFFICE),
-        ("false.txt", b"MZ\x90\0\x03", "text/plain", notes.NO_TEXT),
-        ("locked.pdf", pdfs.locked(), "application/pdf", notes.LOCKED),
-        ("scan.pdf", pdfs.pdf(""), "application/pdf", notes.SCANNED),
+        ("boat.zip", b"PK\x03\x04", "application/zip", kinds.WRONG_KIND),
+        ("plan.docx", b"PK\x03\x04", "application/vnd.openxmlformats-officedocument", kinds.OFFICE),
+        ("false.txt", b"MZ\x90\0\x03", "text/plain", kinds.NO_TEXT),
+        ("locked.pdf", pdfs.locked(), "application/pdf", kinds.LOCKED),
+        ("scan.pdf", pdfs.pdf(""), "application/pdf", kinds.SCANNED),
         ("deep.pdf", pdfs.nested(200), "application/pdf", ""),
-        ("huge.png", b"x" * 5_000_001, "image/png", notes.too_large("a picture", 5_000_000)),
-        ("talk.mp3", b"ID3", "audio/mpeg", notes.UNHEARD),
+        ("huge.png", b"x" * 5_000_001, "image/png", kinds.too_large("a picture", 5_000_000)),
+        ("talk.mp3", b"ID3", "audio/mpeg", kinds.UNHEARD),
     ],
 )
 async def test_what_is_not_read_is_one_line_with_the_reason(
@@ -140,11 +140,11 @@ async def test_the_bots_token_goes_to_slack_only_and_a_wrong_one_gets_nothing() 
         here = str(told["url_private_download"]).partition("://")[2]
         for url in ("http://localhost:9/files/a.txt", f"https://{here}", f"//{here}", "https://x．y／.slack.com/a.txt"):
             await there.ask(f"{ME} look", {**told, "url_private_download": url})
-            assert notes.UNREACHABLE in there.came_along
+            assert kinds.UNREACHABLE in there.came_along
         assert not there.slack.file_tokens
         there.slack.files.clear()
         await there.ask(f"{ME} look", there.slack.state.shared["Fa.txt"])
-        assert notes.UNREACHABLE in there.came_along
+        assert kinds.UNREACHABLE in there.came_along
 
 
 @pytest.mark.parametrize("marks", [{}, {"is_external": True, "external_type": "gdrive"}, {"mode": "external"}])
@@ -171,7 +171,7 @@ async def test_no_file_makes_the_bot_call_the_web_api_with_its_own_token(way: st
             await there.slack.until(lambda: there.slack.state.views)
             await there.slack.submit(there.ann, there.slack.state.views[0], "what is it about?")
         await there.slack.until(lambda: there.asked)
-        assert notes.UNREACHABLE in there.came_along
+        assert kinds.UNREACHABLE in there.came_along
         assert "merger" not in there.came_along
         assert not there.slack.file_tokens
         assert secret not in [call.args.get("channel") for call in there.slack.state.calls]
@@ -183,7 +183,7 @@ async def test_a_file_of_another_workspace_is_asked_for_by_its_id_and_a_deleted_
         far = {"id": "Ffar.txt", "name": "far.txt", "mimetype": "text/plain", "file_access": "check_file_info"}
         await there.ask(f"{ME} look", far, {"id": "F0", "mode": "tombstone"})
         assert "from afar" in there.came_along
-        assert notes.UNREACHABLE in there.came_along
+        assert kinds.UNREACHABLE in there.came_along
 
 
 async def test_a_file_that_does_not_come_is_not_waited_for_for_ever() -> None:
@@ -192,7 +192,7 @@ async def test_a_file_that_does_not_come_is_not_waited_for_for_ever() -> None:
         slow, quick = there.slack.upload("slow.txt", b"never"), there.slack.upload("quick.txt", b"at once")
         (answer,) = await there.ask(f"{ME} look", slow, quick)
         assert answer.text == "Seen."
-        assert notes.LATE in there.came_along
+        assert kinds.LATE in there.came_along
         assert "at once" in there.came_along
 
 

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 from agent.memory.audience import label
-from agent.memory.forgetting import OneThread
+from agent.memory.forgetting_plans import OneThread
 from agent.memory.writing import NewFact
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.surface import Limits
+from bot.reply_surface import Limits
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import START, dm, said

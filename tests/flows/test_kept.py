@@ -9,7 +9,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
 from bot.host import Viewer
 from bot.hosting import BotHost
-from bot.memory.kept import NOT_YOURS, NOTHING_KEPT
+from bot.memory.notices import NOT_YOURS, NOTHING_KEPT
 from bot.wording import UNDONE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from agent.ports import Clock
 from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, open_chat
-from agent.providers.replay import Patience
-from agent.providers.retry import RetryPolicy
+from agent.providers.factory import ProviderWorld, open_chat
+from agent.providers.faults import RetryPolicy
+from agent.providers.replay import ModelTimeouts
 from bot.app import CLOCK
 from bot.hosting import BotHost
-from bot.platforms.slack.replies.surface import LIMITS
+from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, edits_of
@@ -43,8 +43,8 @@ async def remembering(aimock: AiMock, folder: Path, clock: Clock) -> AsyncGenera
         {"match": {"userMessage": "<results>"}, "response": {"content": ANSWER}, **slowly},
         {"match": {"userMessage": "Remember my boat"}, "response": {"content": REMEMBER}},
     )
-    patience = Patience(first_token_s=10, between_tokens_s=10)
-    line = Line(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
+    patience = ModelTimeouts(first_token_s=10, between_tokens_s=10)
+    line = ProviderWorld(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
     model = open_chat(OPENAI.at(aimock.url), "m-1", "sk-1", line)
     try:
         async with live_host(folder, model, clock) as host:

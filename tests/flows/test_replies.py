@@ -7,8 +7,8 @@ import pytest
 
 from agent.events import Outcome
 from agent.ports import ProviderEvent
-from agent.providers.scripted import Pause, ScriptedProvider
-from bot.surface import Limits
+from agent.providers.scripted import ScriptedProvider, ScriptPause
+from bot.reply_surface import Limits
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -32,9 +32,9 @@ CALL = '<execute>[{"name": "recall", "args": {"query": "boat"}}]\n</execute>'
 SUMMARY = '<summary>{"goal": "a long answer"}</summary>'
 
 
-def streamed(text: str) -> list[str | ProviderEvent | Pause]:
+def streamed(text: str) -> list[str | ProviderEvent | ScriptPause]:
     pieces = [text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS)]
-    return [part for piece in pieces for part in (piece, Pause(1 / PIECES_PER_SECOND))]
+    return [part for piece in pieces for part in (piece, ScriptPause(1 / PIECES_PER_SECOND))]
 
 
 async def answered(folder: Path, text: str) -> tuple[FakeSurface, str]:

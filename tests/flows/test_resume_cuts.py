@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent.events import NoticeArrived, Outcome
-from agent.providers.replay import Patience
+from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.one_turn import Echo, Ran, echo_call, run_turn
 from tests.fakes.openai_service import responses_world
@@ -21,7 +21,7 @@ TURNS = (
     Says(("Both ", "heard."), reasoning="Done."),
 )
 ANSWER = "I ask.\n\nBoth heard."
-PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
+PATIENT = ModelTimeouts(first_token_s=10.0, between_tokens_s=10.0)
 
 
 async def ran(cut_after: int | None) -> tuple[Ran, Echo, Sequence[Asked], int]:

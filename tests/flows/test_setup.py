@@ -13,8 +13,8 @@ import pytest
 
 from bot.app import CLOCK
 from bot.exits import Exit
-from bot.platforms.discord.setup import invite
-from bot.platforms.slack.setup.features import EVERYTHING, scopes
+from bot.platforms.discord import invite
+from bot.platforms.slack.features import EVERYTHING, scopes
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
@@ -111,7 +111,7 @@ async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_name
     assert (code, complained) == (Exit.OK, "")
     assert said == invite.text(BOT)
     code, said, _ = await cogency(tmp_path, "discord", "invite", "--application", "123", "--features", "threads")
-    assert (code, said) == (Exit.OK, f"For a server: {invite.server_link('123', [invite.Feature.THREADS])}\n")
+    assert (code, said) == (Exit.OK, f"For a server: {invite.server_link('123', [invite.DiscordFeature.THREADS])}\n")
     code, _, complained = await cogency(tmp_path, "discord", "invite")
     assert code == Exit.SETTINGS
     assert complained == "cogency: DISCORD_TOKEN is missing: set it, or name the application with --application.\n"

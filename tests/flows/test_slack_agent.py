@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from agent.messages import Message
-from agent.providers.scripted import Answer, Answering, Pause, Until
+from agent.providers.scripted import Answer, Answering, ScriptPause, Until
 from agent.records import Hit, RecallQuery
-from bot.platforms.slack.reading.looking import MESSAGE, NOTE
-from bot.platforms.slack.replies.activity import loading_messages
-from bot.platforms.slack.views.prompts import GENERAL
+from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE
+from bot.platforms.slack.sessions import loading_messages
 from bot.reply.draft import THINKING
 from bot.wording import STOPPED
 from tests.fakes.fast_clock import FastClock
@@ -127,7 +126,7 @@ async def test_each_thread_of_a_direct_message_is_a_conversation_with_its_own_hi
 
 
 async def test_a_thread_works_while_it_is_answered_and_is_named_by_its_first_question(at_work: AtWork) -> None:
-    async with at_work([[Pause(5), "Blue."], [Pause(5), "White."]]) as world, world.running():
+    async with at_work([[ScriptPause(5), "Blue."], [ScriptPause(5), "White."]]) as world, world.running():
         root = await world.slack.say(world.ann, world.dm, "which colour\nhas *the boat*?")
         await world.slack.until(lambda: (world.dm, root.ts) in world.slack.state.agents.sessions)
         assert session(world, root).status == "processing"
@@ -144,7 +143,7 @@ async def test_a_thread_works_while_it_is_answered_and_is_named_by_its_first_que
 
 
 async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_keeps_it(at_work: AtWork) -> None:
-    async with at_work([[Pause(5), "One."], [Pause(5), "Two."]]) as world, world.running():
+    async with at_work([[ScriptPause(5), "One."], [ScriptPause(5), "Two."]]) as world, world.running():
         named, nameless = (world.slack.state.write(world.bob, world.general, "hello") for _ in range(2))
         for root in (named, nameless):
             world.slack.state.agents.sessions[root.channel, root.ts] = FakeSession(world.slack.clock)
@@ -160,7 +159,7 @@ async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_ke
 
 
 async def test_people_see_what_the_agent_does_call_by_call_also_in_channels(at_work: AtWork) -> None:
-    async with searching(at_work, [[Pause(5), RECALL], "Nothing."]) as (world, store), world.running():
+    async with searching(at_work, [[ScriptPause(5), RECALL], "Nothing."]) as (world, store), world.running():
         root = await world.slack.say(world.ann, world.general, f"{ME} where is the boat?")
         await store.searching.wait()
         await world.slack.until(lambda: len(world.slack.state.statuses) == 2)
@@ -173,7 +172,7 @@ async def test_people_see_what_the_agent_does_call_by_call_also_in_channels(at_w
 
 
 async def test_a_line_that_lasts_is_shown_again_before_slack_takes_it_away(at_work: AtWork) -> None:
-    async with at_work([[Pause(290), "At last."]], FastClock(speed=400)) as world, world.running():
+    async with at_work([[ScriptPause(290), "At last."]], FastClock(speed=400)) as world, world.running():
         root = await world.slack.say(world.ann, world.dm, "hello?")
         await world.slack.until(lambda: len(world.slack.state.statuses) == 3)
         lines = {line for line, _ in session(world, root).lines}
@@ -201,7 +200,7 @@ async def test_a_line_goes_where_nothing_is_said_after_all(at_work: AtWork) -> N
 
 async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only(at_work: AtWork) -> None:
     def script(messages: Sequence[Message]) -> Answer:
-        return RECALL if "boat" in asked(messages) else [Pause(2), "Still here."]
+        return RECALL if "boat" in asked(messages) else [ScriptPause(2), "Still here."]
 
     async with at_work(script) as world:
         world.store = store = SearchingStore()
@@ -240,7 +239,7 @@ async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest
 async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_not_asked_for_at_once_again(
     at_work: AtWork, method: str, fault: Fault
 ) -> None:
-    async with at_work([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
+    async with at_work([[ScriptPause(1), "One."], [ScriptPause(1), "Two."]]) as world, world.running():
         world.slack.faults[method] += [fault] * 10
         await opened(world, world.ann, world.dm)
         root = world.slack.state.write(world.ann, world.dm, "hello?")
@@ -255,7 +254,7 @@ async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_no
 
 
 async def test_an_app_that_is_no_agent_answers_like_any_other(at_work: AtWork) -> None:
-    async with at_work([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
+    async with at_work([[ScriptPause(1), "One."], [ScriptPause(1), "Two."]]) as world, world.running():
         world.slack.state.agents.enabled = False
         await opened(world, world.ann, world.dm)
         for number in (1, 2):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.platforms.slack.replies.surface import LIMITS
+from bot.platforms.slack.surface import LIMITS
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
 from tests.fakes.slack import FakeSlack

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import StoreError
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.spending import Account
+from agent.spending import SpendingAccount
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack, Object
@@ -146,7 +146,7 @@ class SlowHost(FakeHost):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def usage(self, person: str) -> Account:
+    async def usage(self, person: str) -> SpendingAccount:
         self.asked.set()
         await self.told.wait()
         return await super().usage(person)

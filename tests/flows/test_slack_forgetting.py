@@ -12,7 +12,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
-from bot.memory.retiring import SWEEP_AFTER
+from bot.memory.retention import SWEEP_AFTER
 from bot.wording import forget_declined
 from tests.fakes.slack import LOOK_S, FakeSlack
 from tests.fakes.slack_agent import FakeSession

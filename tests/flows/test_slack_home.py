@@ -15,8 +15,8 @@ from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory import view
 from bot.memory.policy import HEADING
-from bot.platforms.slack.views import home, modals
-from bot.platforms.slack.views.home_blocks import LEARNING, NOT_LEARNING
+from bot.platforms.slack import home, modals
+from bot.platforms.slack.home import LEARNING, NOT_LEARNING
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.platforms.slack.reading import inbound
-from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack import inbound
+from bot.platforms.slack.inbound import SlackBot
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -86,7 +86,10 @@ async def test_what_was_said_while_a_whole_dm_was_one_conversation_is_found_from
         host = turns_host(store, model, slack.clock)
         async with serving(slack, host), host.turns.serving():
             await ask(slack, store, ann, anns, "my canoe is vermilion")
-            whole, first = inbound.whole_channel(Me(TEAM, BOT_USER, ""), anns), store.turns[0].incoming.conversation
+            whole, first = (
+                inbound.whole_channel(SlackBot(TEAM, BOT_USER, ""), anns),
+                store.turns[0].incoming.conversation,
+            )
             store.messages = [
                 (turn, replace(said, conversation=whole) if said.conversation == first else said)
                 for turn, said in store.messages

@@ -9,8 +9,8 @@ import pytest
 
 from agent.messages import Message
 from agent.ports import Clock
-from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
-from bot.platforms.slack.replies.surface import LIMITS
+from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
+from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
@@ -105,7 +105,7 @@ async def test_a_slash_command_shows_its_question_and_is_answered_below_it() -> 
 
 
 async def test_before_the_first_text_the_thread_shows_that_the_bot_is_thinking() -> None:
-    async with workspace([[Pause(5), "Hello."]]) as world, world.running():
+    async with workspace([[ScriptPause(5), "Hello."]]) as world, world.running():
         question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
         await world.slack.until(lambda: world.slack.state.statuses)
         assert not world.slack.state.answers(world.general)

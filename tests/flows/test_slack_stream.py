@@ -11,10 +11,10 @@ import pytest
 from agent.messages import JsonObject
 from agent.ports import Clock, Tool, ToolContext
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from bot.platforms.slack.replies.stream import AGE_S, END_BYTES, MOST_BYTES
-from bot.platforms.slack.replies.surface import STREAM_LIMITS
-from bot.platforms.slack.settings import Streaming
-from bot.turns.slots import TurnsLimits
+from bot.platforms.slack.options import Streaming
+from bot.platforms.slack.stream import AGE_S, END_BYTES, MOST_BYTES
+from bot.platforms.slack.surface import STREAM_LIMITS
+from bot.turns.worker import TurnsLimits
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock

@@ -3,9 +3,9 @@
 import re
 from datetime import UTC, datetime
 
-from agent.records import Verdict
+from agent.records import ReplyVerdict
+from bot.platforms.slack import modals
 from bot.platforms.slack.pressing import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
-from bot.platforms.slack.views import forms
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -29,8 +29,8 @@ async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_re
             await world.slack.click(world.bob, answer, "Good answer")
             await world.slack.until(lambda: world.slack.state.whispers)
     (thanks,) = world.slack.state.whispers
-    assert await world.store.replies.verdicts(EVER) == {Verdict.GOOD: 1}
-    assert (thanks.user, thanks.thread_ts, thanks.text) == (world.bob, answer.thread_ts, THANKS[Verdict.GOOD])
+    assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.GOOD: 1}
+    assert (thanks.user, thanks.thread_ts, thanks.text) == (world.bob, answer.thread_ts, THANKS[ReplyVerdict.GOOD])
 
 
 async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -> None:
@@ -87,7 +87,7 @@ async def test_a_reaction_is_feedback_and_a_wastebasket_of_the_asker_deletes() -
     async with workspace(["It is mauve."]) as world, world.running():
         answer = await asked(world)
         await world.slack.acked(await world.slack.react(world.bob, answer, "-1"))
-        assert await world.store.replies.verdicts(EVER) == {Verdict.BAD: 1}
+        assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.BAD: 1}
         await world.slack.acked(await world.slack.react(world.bob, answer, "wastebasket"))
         assert world.slack.state.answers(world.general) == [answer]
         await world.slack.react(world.ann, answer, "wastebasket")
@@ -119,7 +119,7 @@ async def test_people_and_channels_are_named_to_the_model() -> None:
 
 async def test_a_question_from_anywhere_is_answered_below_it() -> None:
     async with workspace(["It is blue."]) as world, world.running():
-        await world.slack.shortcut_anywhere(world.ann, forms.ANYWHERE_SHORTCUT)
+        await world.slack.shortcut_anywhere(world.ann, modals.ANYWHERE_SHORTCUT)
         await world.slack.until(lambda: world.slack.state.views)
         await world.slack.fill_in(
             world.ann,

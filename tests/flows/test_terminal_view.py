@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bot.memory.notice import KEEPS
+from bot.memory.notices import KEEPS
 from tests.flows.test_terminal import cogency
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from agent.records import Person
 from bot.app import CLOCK, open_terminal
-from bot.platforms.terminal.bot import TerminalBot
-from bot.platforms.terminal.chatbot import Left
+from bot.platforms.terminal.bot import Left, TerminalBot
+from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.settings import Settings, load_settings
-from bot.surface import Look, PageKey, PageRef, Surface
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.surface import FakeSurface
 from tests.fakes.terminal import FakeTerminal
@@ -29,7 +28,7 @@ class Noticed(FakeSurface):
         super().__init__(CLOCK)
         self._posted = posted
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         page = await super().post(key, look)
         self._posted.set()
         return page

@@ -14,10 +14,9 @@ from sqlalchemy import select
 from agent.errors import StoreError, StoreLocked
 from agent.records import RecallQuery
 from store.databases.sqlite import is_anybodys, sqlite_path, unwritable
-from store.engine import open_store
-from store.forgetting.erased import ErasedIds
+from store.engine import ERASED_KEY, open_store
+from store.forgetting.selection import ErasedIds
 from store.tables import meta
-from store.upgrade import ERASED_KEY
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.store.processes import line, output, running

@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import json_columns
+from store import rows
 
 
 @given(st.frozensets(st.integers(1, 10**12)))
 def test_ids_read_back(some: frozenset[int]) -> None:
-    assert json_columns.ids(json_columns.id_list(some)) == some
+    assert rows.read_ids(rows.write_ids(some)) == some
 
 
 def test_json_keeps_letters_as_they_are_so_that_a_search_of_the_bytes_finds_them() -> None:
-    assert json_columns.json_text({"a": "東京 é"}) == '{"a":"東京 é"}'
+    assert rows.json_text({"a": "東京 é"}) == '{"a":"東京 é"}'
 
 
 def test_every_text_in_a_value_is_found_and_no_name_of_a_field() -> None:
-    assert list(json_columns.strings('{"name": ["a", {"b": "c"}, 1, null]}')) == ["a", "c"]
+    assert list(rows.strings_in('{"name": ["a", {"b": "c"}, 1, null]}')) == ["a", "c"]
 
 
 def test_what_is_no_json_is_one_text() -> None:
-    assert list(json_columns.strings("{half")) == ["{half"]
+    assert list(rows.strings_in("{half")) == ["{half"]

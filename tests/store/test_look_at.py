@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from agent.errors import StoreError
-from store.engine import Look, look_at, open_store
+from store.engine import DatabaseState, look_at, open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
 
 
 async def test_a_file_that_is_not_there_has_no_version_and_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "bot.db"
-    assert await look_at(f"sqlite:///{path}") == Look(str(path), None)
+    assert await look_at(f"sqlite:///{path}") == DatabaseState(str(path), None)
     assert not path.parent.exists()
 
 
@@ -23,7 +23,7 @@ async def test_a_file_is_looked_at_while_a_bot_serves_from_it(tmp_path: Path) ->
         look = await look_at(url)
     finally:
         await store.close()
-    assert look == Look(store.database.where, HEAD, is_held=True)
+    assert look == DatabaseState(store.database.where, HEAD, is_held=True)
 
 
 async def test_an_empty_file_has_no_version(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from sqlmodel import SQLModel
 import store.migrations
 from agent.records import RecallQuery
 from store import tables
-from store.conversations import history
 from store.databases.database import Database
 from store.databases.postgresql import PostgresDatabase
 from store.databases.sqlite import open_sqlite
 from store.engine import open_store
-from store.memory.facts import readable
+from store.history import history
+from store.memory.fact_store import readable
 from store.migrations import HEAD
 from store.search import index
 from store.search.search import search

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
 from agent.state import ActionRecord, Workspace
 from store.engine import Store
@@ -30,7 +30,7 @@ async def test_what_a_running_task_is_about_is_seen(either: Store) -> None:
     await either.ledger.accept(said("where is my boat?"))
     claim = await claimed(either)
     notes = Workspace("find the boat", "it was said", "search", "")
-    await either.ledger.save(claim, progress=encode(Progress((Step(START, workspace=notes),))))
+    await either.ledger.save(claim, progress=encode(Progress((RoundStep(START, workspace=notes),))))
     assert [row[3:6] for row in await rows(either, RUNNING)] == [("find the boat", "it was said", "search")]
     await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "there"), START)
     assert await rows(either, RUNNING) == []

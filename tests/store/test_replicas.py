@@ -9,17 +9,17 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select, text
 
-from agent.admission import Rate, Terms, TermsNotMet, Whose
+from agent.admission_terms import Rate, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
-from store.forgetting.erased import ErasedIds
+from store.forgetting.selection import ErasedIds
 from store.tables import person
-from store.turns.claiming import claim as claim_next
+from store.turns.claims import claim_turn as claim_next
 from store.turns.ledger import accept, finish
 from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said

@@ -8,9 +8,8 @@ from sqlalchemy import Connection, RowMapping, select, text
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
-from agent.prices import cost
 from agent.records import Closing
-from agent.spending import By, Period, Spent
+from agent.spending import By, SpendingPeriod, Spent, cost
 from store.engine import Store, open_spending, open_store
 from store.tables import model_call
 from tests.contracts.steps import claimed
@@ -19,7 +18,7 @@ from tests.fakes.plans import one_thread
 
 LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 5, bytes_up=600))
 LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, estimated=True))
-TODAY = Period.days_until(START, 1)
+TODAY = SpendingPeriod.days_until(START, 1)
 
 
 def rows(connection: Connection) -> list[RowMapping]:

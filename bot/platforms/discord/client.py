@@ -1,39 +1,106 @@
 """The Discord client: receives events and hands them on.
 
-Above: `run` logs it in. Below: `intake` (what people write), `desk` (commands, buttons and windows), `closing` and
-`places` (what is closed or gone), `permissions`, `shards`, and `bot.host.Host`.
-
 No message is kept here: the library's cache of messages is off.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import discord
 
-from agent.memory.forgetting import Gone
+from agent.memory.audience import TeamAudience
+from agent.memory.forgetting_plans import Gone
+from bot.caches import LRUCache
 from bot.host import Host
-from bot.latest import Latest
-from bot.platforms.discord import closing
-from bot.platforms.discord.commands.control import help_text
-from bot.platforms.discord.commands.desk import CommandTree, Desk
-from bot.platforms.discord.intake import Intake
-from bot.platforms.discord.members import permissions, places
-from bot.platforms.discord.members.members import Members
-from bot.platforms.discord.members.membership import UNREADABLE
-from bot.platforms.discord.members.place import SOURCE, known_as
-from bot.platforms.discord.members.servers import Servers, refused_line
-from bot.platforms.discord.missed import Missed
-from bot.platforms.discord.reading.conversations import Conversations
-from bot.platforms.discord.reading.surroundings import Surroundings
-from bot.platforms.discord.replies import reactions
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.replies.rest import Rest
-from bot.platforms.discord.settings import DiscordSettings, OtherServers
-from bot.platforms.discord.shards import Shards
-from bot.turns.missed import Listening
+from bot.platforms.discord import checks, places, reactions
+from bot.platforms.discord.commands import CommandDesk, CommandTree, help_text
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.intake import DiscordIntake
+from bot.platforms.discord.members import Members, Servers, refused_line
+from bot.platforms.discord.missed import DiscordMissed
+from bot.platforms.discord.objects import channel_place
+from bot.platforms.discord.options import DiscordSettings, OtherServers
+from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.surroundings import Surroundings
+from bot.turns.watermark import Watermark
+
+# --------------------------------------------------------------------------------------------------
+# The connections to Discord's gateway, among which the bot's servers are divided: which is up, and which is behind.
+#
+# Rules. Everything has come in only when it has on every connection. One that was lost is caught up by itself: the
+# others have missed nothing.
+
+
+class Shards:
+    """`missed_on` makes the record of one connection, by its number; `count` says how many there are."""
+
+    def __init__(
+        self, missed_on: Callable[[int], DiscordMissed], listening: Watermark, count: Callable[[], int]
+    ) -> None:
+        self._missed_on = missed_on
+        self._listening = listening
+        self._count = count
+        self._of: dict[int, DiscordMissed] = {}
+
+    def of(self, shard: int) -> DiscordMissed:
+        if shard not in self._of:
+            self._of[shard] = self._missed_on(shard)
+        return self._of[shard]
+
+    def began(self, shard: int) -> None:
+        """A new session."""
+        self.of(shard).began()
+        self._sum_up()
+
+    async def ready(self, shard: int) -> None:
+        """It has told of its servers: what was said before it is read from their history."""
+        await self.of(shard).catch_up()
+        self._sum_up()
+        await self._listening.note()
+
+    async def resumed(self, shard: int) -> None:
+        self.of(shard).connected = True
+        self._sum_up()
+        await self._listening.note()
+
+    def lost(self, shard: int) -> None:
+        self.of(shard).connected = False
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        known = self._of.values()
+        self._listening.connected = len(known) >= self._count() and all(one.connected for one in known)
+        self._listening.behind = any(one.behind for one in known)
+
+
+# --------------------------------------------------------------------------------------------------
+# Channels of a server that fewer can read than before: what they held for the whole server stays in them.
+#
+# What was closed while the bot was away is found with the next message there.
+
+
+async def closed_by_channel(host: Host, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
+    """The channel itself has changed. Raises CogencyError."""
+    if isinstance(channel_place(before).audience, TeamAudience):
+        await _narrow(host, after)
+
+
+async def closed_by_role(host: Host, before: discord.Role, after: discord.Role) -> None:
+    """A role has changed; that of everybody may open or close every channel. Raises CogencyError."""
+    if after.is_default() and before.permissions != after.permissions:
+        for channel in after.guild.channels:
+            await _narrow(host, channel)
+
+
+async def _narrow(host: Host, channel: discord.abc.GuildChannel) -> None:
+    place = channel_place(channel)
+    if place.whole_channel and not isinstance(place.audience, TeamAudience):
+        await host.narrow(str(channel.id), place)
+
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +131,7 @@ class DiscordClient(discord.Client):
         host: Host,
         settings: DiscordSettings,
         connection: Connection,
-        listening: Listening,
+        listening: Watermark,
         *,
         message_content: bool = True,
         shard_count: int | None = None,
@@ -87,10 +154,10 @@ class DiscordClient(discord.Client):
         surroundings = Surroundings(self)
         self._servers = Servers(settings, self)
         members = Members(self._servers, connection.clock, settings.ranks)
-        conversations = Conversations(host, settings)
+        conversations = DiscordConversations(host, settings)
         self._turned_away: set[int] = set()
         self.tree = CommandTree(self)
-        self._intake = Intake(
+        self._intake = DiscordIntake(
             self,
             host,
             settings,
@@ -104,8 +171,8 @@ class DiscordClient(discord.Client):
         )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
-        self._said_last = Latest()
-        self._desk = Desk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
+        self._said_last = LRUCache()
+        self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
         self.tree.admits = self._desk.admits
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
@@ -158,7 +225,9 @@ class DiscordClient(discord.Client):
         await self._turn_away(self._servers.others(here))
         servers = self._shards.of(shard).servers()
         lacking = {
-            guild.name: missing for guild in servers if (missing := permissions.lacking(guild.me.guild_permissions))
+            guild.name: missing
+            for guild in servers
+            if (missing := checks.missing_permissions(guild.me.guild_permissions))
         }
         if lacking:
             told = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
@@ -166,9 +235,9 @@ class DiscordClient(discord.Client):
         await self._shards.ready(shard)
         self._tell_connected()
 
-    def _missed_on(self, shard: int) -> Missed:
+    def _missed_on(self, shard: int) -> DiscordMissed:
         intake = self._intake
-        return Missed(
+        return DiscordMissed(
             self, self._listening, intake.arrived_late, intake.amend, intake.in_order, self._servers.refuses, shard
         )
 
@@ -191,11 +260,13 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: reactions.added(self._host, self._room, self._said_last, payload))
+            await self._intake.follow(
+                lambda: reactions.reaction_added(self._host, self._room, self._said_last, payload)
+            )
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: reactions.taken_back(self._host, self._said_last, payload))
+            await self._intake.follow(lambda: reactions.reaction_removed(self._host, self._said_last, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user
@@ -210,16 +281,16 @@ class DiscordClient(discord.Client):
     # What is closed, or gone
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
-        await self._gone(channel.id, places.of_channels([channel.id]), at_once=True)
+        await self._gone(channel.id, places.places_of_channels([channel.id]), at_once=True)
 
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
-        await self._gone(payload.thread_id, places.of_thread(payload.thread_id), at_once=True)
+        await self._gone(payload.thread_id, places.places_of_thread(payload.thread_id), at_once=True)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         """The bot was taken out of a server, or the server is no more."""
         self._turned_away.discard(guild.id)
         channels = [channel.id for channel in guild.channels]
-        await self._gone(guild.id, places.of_channels(channels, guild.id), at_once=False)
+        await self._gone(guild.id, places.places_of_channels(channels, guild.id), at_once=False)
 
     async def _turn_away(self, others: Sequence[discord.Guild]) -> None:
         """These servers are not named; each is told of once."""
@@ -245,10 +316,10 @@ class DiscordClient(discord.Client):
         await self._intake.follow(lambda: self._host.back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
-        await self._intake.follow(lambda: closing.by_channel(self._host, before, after))
+        await self._intake.follow(lambda: closed_by_channel(self._host, before, after))
 
     async def on_guild_role_update(self, before: discord.Role, after: discord.Role) -> None:
-        await self._intake.follow(lambda: closing.by_role(self._host, before, after))
+        await self._intake.follow(lambda: closed_by_role(self._host, before, after))
 
     async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
         await self._intake.follow(lambda: self._host.gone(known_as(number), place, at_once=at_once))

@@ -1,8 +1,5 @@
 """What people write, edit and delete on Discord, on its way to the host.
 
-Above: `client` hands events over, `missed` what had been missed. Below: `conversations`, `inbound`, `members`,
-`orders`, `permissions`, `place`, `reactions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, `bot.host.Host`.
-
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it.
 """
@@ -19,31 +16,25 @@ import discord
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming
 from bot import wording
-from bot.access.lists import Who
-from bot.access.told import Told
+from bot.access.acl import Requester
+from bot.access.admission import NoticeThrottle
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord.commands import refusals
-from bot.platforms.discord.members import permissions
-from bot.platforms.discord.members.members import Members, MemberUnknown
-from bot.platforms.discord.members.membership import UNREADABLE
-from bot.platforms.discord.members.place import SOURCE
-from bot.platforms.discord.members.servers import Servers, refusal
-from bot.platforms.discord.reading import inbound, orders, reading
-from bot.platforms.discord.reading.conversations import Conversations, Said
-from bot.platforms.discord.reading.inbound import Me, Post
-from bot.platforms.discord.reading.surroundings import ChannelUnknown, Surroundings
-from bot.platforms.discord.replies import reactions
-from bot.platforms.discord.replies.address import decode
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from bot.repeats import repeats_of
-from bot.triggers import Trigger, is_stop, trigger
-from bot.turns.missed import Listening
+from bot.platforms.discord import checks, inbound, interactions, objects, reactions
+from bot.platforms.discord.address import decode_address
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
+from bot.platforms.discord.inbound import DiscordBot, DiscordPost
+from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
+from bot.platforms.discord.options import DiscordSettings, ReplyMode
+from bot.platforms.discord.places import SOURCE, UNREADABLE
+from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
+from bot.triggers import Trigger, is_stop, repeats_of, trigger
+from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-PASSING: Final = (StoreUnavailable, MemberUnknown, ChannelUnknown)
+PASSING: Final = (StoreUnavailable, DiscordMemberUnknown, ChannelUnknown)
 """What waits and is tried again: nothing of it is an answer to a question."""
 NOT_YET_KNOWN: Final = (
     "Discord does not answer me at the moment. Your message is not lost: I answer it as soon as I can."
@@ -56,18 +47,18 @@ class HelpText(Protocol):
     def __call__(self, *, direct: bool) -> str: ...
 
 
-class Intake:
+class DiscordIntake:
     def __init__(
         self,
         client: discord.Client,
         host: Host,
         settings: DiscordSettings,
         connection: Connection,
-        listening: Listening,
+        listening: Watermark,
         surroundings: Surroundings,
         members: Members,
         servers: Servers,
-        conversations: Conversations,
+        conversations: DiscordConversations,
         help_text: "HelpText",
     ) -> None:
         self._client = client
@@ -80,7 +71,7 @@ class Intake:
         self._servers = servers
         self._conversations = conversations
         self._help_text = help_text
-        self._told = Told(connection.clock)
+        self._told = NoticeThrottle(connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def in_order(self, channel: int) -> asyncio.Lock:
@@ -96,7 +87,7 @@ class Intake:
 
         async def tell_to_wait(why: CogencyError) -> None:
             waits = wording.KEPT_WAITING if isinstance(why, StoreUnavailable) else NOT_YET_KNOWN
-            me, post = self._me(message.guild), reading.post_of(message, self._connection.clock.now())
+            me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._told.just_now(str(message.author.id), waits):
                 await self._reply(message, waits)
@@ -105,7 +96,7 @@ class Intake:
             try:
                 await self._listening.insist(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
-                await refusals.tell(message.author, refused, self._connection)
+                await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as error:
                 log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
                 await self._reply(message, wording.failure(error))
@@ -125,8 +116,8 @@ class Intake:
     async def amend(self, message: discord.Message) -> None:
         """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
         await self._surroundings.find_channel(message)
-        post = reading.post_of(message, self._connection.clock.now())
-        if (changed := inbound.read(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
+        post = objects.post_of(message, self._connection.clock.now())
+        if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
             for asked in (changed.message_id, *repeats_of(changed.message_id)):
                 known = await self._host.amend(changed.channel, asked, changed.text)
                 if not known and asked != changed.message_id:
@@ -141,7 +132,7 @@ class Intake:
                 await self._host.withdraw(str(parent), gone)
 
             await self.follow(withdraw)
-            await self.follow(lambda: reactions.gone(self._host, self._connection, channel, messages))
+            await self.follow(lambda: reactions.messages_deleted(self._host, self._connection, channel, messages))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
         """Let something follow what happened on Discord, however often the database or Discord fails."""
@@ -157,7 +148,7 @@ class Intake:
         if server is not None and self._servers.refuses(server):
             return self._turn_away(message, server, me)
         await self._surroundings.find_channel(message)
-        post = reading.post_of(message, self._connection.clock.now())
+        post = objects.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
             post = replace(post, author=await self._members.known(post.author))
         said = await self._conversations.of_post(post, me)
@@ -170,7 +161,7 @@ class Intake:
             if not late and self._may_order(incoming, decided):
                 await self._once(message, lambda: self._stop(message, incoming, decided))
             return False
-        if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
+        if decided is Trigger.ANSWER and (command := inbound.command_meant(incoming, direct=post.where.direct)):
             if not late and self._may_order(incoming, decided):
                 is_help, direct = command == "help", post.where.direct
                 words = self._help_text(direct=direct) if is_help else wording.use_command(command, direct=direct)
@@ -185,20 +176,20 @@ class Intake:
                 pass
         return False
 
-    def _turn_away(self, message: discord.Message, server: int, me: Me) -> bool:
+    def _turn_away(self, message: discord.Message, server: int, me: DiscordBot) -> bool:
         """Nothing is read in a server that is not served; whoever speaks to the bot there is told. Raises Refused."""
-        post = reading.post_of(message, self._connection.clock.now())
+        post = objects.post_of(message, self._connection.clock.now())
         if inbound.mentioned(post, me) and not post.author.automatic and post.said:
             why = refusal(server)
             raise Refused(why, told=self._told.just_now(str(post.author.id), why))
         return False
 
-    async def _ask(self, message: discord.Message, said: Said, *, known: bool) -> bool:
+    async def _ask(self, message: discord.Message, said: DiscordMessage, *, known: bool) -> bool:
         """Hand over a question with what it refers to, if it can be answered where it stands. Raises Refused if not."""
         incoming, in_thread = said.incoming, isinstance(message.channel, discord.Thread)
-        goes_to_thread = in_thread or bool(decode(incoming.reply_to).thread)
+        goes_to_thread = in_thread or bool(decode_address(incoming.reply_to).thread)
         try:
-            permissions.check(message.channel, in_thread=goes_to_thread)
+            checks.check(message.channel, in_thread=goes_to_thread)
         except Refused as refused:
             raise Refused(str(refused), told=self._told.just_now(incoming.person.id, str(refused))) from None
         new = in_thread and not known
@@ -208,7 +199,7 @@ class Intake:
     def _may_order(self, incoming: Incoming, decided: Trigger) -> bool:
         """Whether somebody may say here what is to be done. Raises Refused if not, for who spoke to the bot."""
         try:
-            self._host.admit_order(Who.wrote(incoming), incoming.authority, incoming.person.time_zone)
+            self._host.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         except Refused as refused:
             if decided is not Trigger.ANSWER:
                 return False
@@ -247,14 +238,14 @@ class Intake:
         else:
             await self._host.overhear(incoming)
 
-    def _me(self, guild: discord.Guild | None) -> Me:
+    def _me(self, guild: discord.Guild | None) -> DiscordBot:
         user = self._client.user
         assert user is not None  # noqa: S101 -- events come after the login
         role = guild.self_role if guild is not None else None
-        return Me(user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
+        return DiscordBot(user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
 
 
-def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | None) -> Trigger:
+def _trigger(post: DiscordPost, me: DiscordBot, author: str, participants: frozenset[str] | None) -> Trigger:
     mentioned, direct = inbound.mentioned(post, me), post.where.direct
     decided = trigger(author=author, direct=direct, mentioned=mentioned, participants=participants)
     if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):

@@ -1,8 +1,5 @@
 """What was said on Discord while the bot was away: read from the channels' history, and taken in as if it came now.
 
-Above: `shards` has one for each connection, and says when it is up and down. Below: discord.py, `place`,
-`bot.turns.missed`.
-
 Rules.
 - A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
 - Where to look: channels and threads of servers whose last message is new enough, those with the bot's conversations
@@ -25,11 +22,10 @@ import discord
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.records import LastSeen
-from bot.amounts import counted
 from bot.logs import severity
-from bot.platforms.discord.members.membership import UNREADABLE
-from bot.platforms.discord.members.place import known_as
-from bot.turns.missed import Listening
+from bot.platforms.discord.places import UNREADABLE, known_as
+from bot.turns.watermark import Watermark
+from bot.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +37,13 @@ CLOSED = (discord.Forbidden, discord.NotFound)
 
 
 @dataclass(slots=True)
-class Missed:
+class DiscordMissed:
     """`take` takes in a message that is late, and says whether it was new; `amend` an edit. `in_order` is the lock of
     a channel.
     """
 
     client: discord.Client
-    listening: Listening
+    listening: Watermark
     take: Callable[[discord.Message], Awaitable[bool]]
     amend: Callable[[discord.Message], Awaitable[None]]
     in_order: Callable[[int], asyncio.Lock]

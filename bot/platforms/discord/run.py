@@ -1,7 +1,5 @@
 """Serves Discord until it is cancelled.
 
-Above: `bot.app`. Below: `client`, `connection`, `surface`; discord.py.
-
 A start-up failure is one sentence that names the setting and the remedy. After that, discord.py reconnects by itself,
 resuming where it was, for as long as Discord lets it.
 """
@@ -20,19 +18,18 @@ from discord.http import Route
 
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
-from agent.providers.http import Http
-from agent.records import Incoming, Shown, ShownPage
+from agent.providers.http_client import Http
+from agent.records import Incoming, ShownPage, ShownReply
 from bot.host import Host, PlatformUnavailable
+from bot.platforms.discord.address import place_of_page
+from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.client import DiscordClient, ShardedClient
-from bot.platforms.discord.members.membership import DiscordMembership
-from bot.platforms.discord.members.place import SOURCE
-from bot.platforms.discord.reading.files import Downloads
-from bot.platforms.discord.replies.address import place_of_page
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.replies.surface import DiscordSurface
-from bot.platforms.discord.settings import DiscordSettings
-from bot.surface import Surface
-from bot.turns.missed import Listening
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.places import SOURCE, DiscordMembership
+from bot.platforms.discord.surface import DiscordSurface
+from bot.reply_surface import Surface
+from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +84,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
 
     host.show_on(SOURCE, surface_for)
     host.delete_on(SOURCE, partial(clear, connection))
-    listening = Listening(host, SOURCE, clock)
+    listening = Watermark(host, SOURCE, clock)
     message_content = settings.message_content
     try:
         await listening.begin()
@@ -117,21 +114,21 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
     """Take away what Discord shows of forgotten words. Raises SurfaceError."""
     rest = await connection.rest()
     match shown.what:
-        case Shown.PAGE:
+        case ShownReply.PAGE:
             channel, message, _ = place_of_page(shown.page)
             await rest.delete(channel, message)
-        case Shown.TITLE:
+        case ShownReply.TITLE:
             place = shown.page.partition(":")[2]  # a private conversation has its person behind that
             if place.isdecimal():
                 await rest.rename_thread(place, FORGOTTEN)
-        case Shown.HOME:
+        case ShownReply.HOME:
             pass  # there is none
         case _:
             assert_never(shown.what)
 
 
 def _client(
-    host: Host, settings: DiscordSettings, connection: Connection, listening: Listening, *, message_content: bool
+    host: Host, settings: DiscordSettings, connection: Connection, listening: Watermark, *, message_content: bool
 ) -> DiscordClient:
     if settings.shards == 1:
         return DiscordClient(host, settings, connection, listening, message_content=message_content)

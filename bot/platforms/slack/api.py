@@ -1,8 +1,5 @@
 """The Web API, as much of it as we use.
 
-Above: everything in this folder that asks Slack. Below: `outgoing`, slack-sdk's client and aiohttp's session;
-their errors are translated here, and nowhere else.
-
 Rules: every call names its `Method`, so that the manifest can be held to the scopes that the code needs. Whatever is
 written goes out harmless (see `outgoing`), so that no caller has to think of it.
 
@@ -17,8 +14,9 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -28,10 +26,96 @@ from yarl import URL
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
-from bot.platforms.slack import payload
+from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.methods import READS, Method
-from bot.platforms.slack.outgoing import NO_UNFURL, harmless_fields
-from bot.secret import Secret
+from bot.setting_parsers import Secret
+
+# --------------------------------------------------------------------------------------------------
+# What leaves for Slack: nothing in it pings anybody, and no link in it unfolds. Pure.
+#
+# Rule: every text that somebody may read is made harmless, wherever it stands in a message, a stream, a view or a
+# title. What only a machine reads comes back as it was sent.
+
+
+_OPAQUE: Final = frozenset(
+    {"value", "private_metadata", "metadata", "action_id", "block_id", "callback_id", "external_id", "url", "id"}
+)
+"""Fields that nobody reads: they come back at a click, or lead somewhere."""
+_TYPED: Final = frozenset({"initial_value"})
+"""What a person finds in a field of a window, to be changed: shown as plain characters, and sent back by them."""
+
+NO_UNFURL: Final[Mapping[str, Json]] = {"unfurl_links": False, "unfurl_media": False}
+
+
+def harmless(value: Json) -> Json:
+    """The same value with every text in it made harmless; lengths stay."""
+    match value:
+        case str():
+            return neutral(value)
+        case list():
+            return [harmless(item) for item in value]
+        case dict():
+            return harmless_fields(value)
+        case _:
+            return value
+
+
+def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """The same for the fields of an object, or the arguments of a method."""
+    return {name: value if name in _OPAQUE | _TYPED else harmless(value) for name, value in fields.items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# Reading what Slack sends, where every field may be missing. Pure.
+#
+# Rule: nothing here raises. A field that is missing or of another type reads as empty.
+
+
+Value: TypeAlias = "Json | JsonObject"
+
+
+def at(value: Value, *path: str) -> Value:
+    """The value under these keys, one inside the other; None where there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text(value: Value, *path: str) -> str:
+    found = at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def first_text(value: Value, *keys: str) -> str:
+    """The first of these fields that holds a text."""
+    return next((found for key in keys if (found := text(value, key))), "")
+
+
+def flag(value: Value, *path: str) -> bool:
+    return at(value, *path) is True
+
+
+def number(value: Value, *path: str) -> int:
+    found = at(value, *path)
+    return found if isinstance(found, int) else 0
+
+
+def fields(value: Value, *path: str) -> JsonObject:
+    found = at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def texts(value: Value, *path: str) -> list[str]:
+    """The texts of a list; everything else in it is left out."""
+    found = at(value, *path)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def items(value: Value, *path: str) -> list[JsonObject]:
+    """The objects of a list; everything else in it is left out."""
+    found = at(value, *path)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
 
 TIMEOUT_S = 10
 """Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer."""
@@ -152,13 +236,13 @@ class SlackApi:
     async def open_connection(self, app_token: Secret) -> str:
         """The address of a new socket. Raises SlackError."""
         headers = {"Authorization": f"Bearer {app_token.reveal()}"}
-        return payload.text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
+        return text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
 
     async def export_manifest(self, app: str, config_token: Secret) -> JsonObject:
         """The manifest of an app as it is set up. Raises SlackError."""
         headers = {"Authorization": f"Bearer {config_token.reveal()}"}
         answer = _body(await self._send(Method.EXPORT_MANIFEST, headers=headers, json={"app_id": app}))
-        return payload.fields(answer, "manifest")
+        return fields(answer, "manifest")
 
     async def download(self, url: str, token: Secret, most: int) -> bytes:
         """The first `most` bytes of a file of Slack; nothing is asked of any other address. The token does not follow
@@ -261,7 +345,7 @@ def _translated(method: Method, error: SlackApiError) -> SlackError:
     if not isinstance(error.response, AsyncSlackResponse):
         return SlackDown(f"Slack failed ({method}: no readable answer).")
     response = cast("_Response", error.response)
-    code = payload.text(_body(response), "error")
+    code = text(_body(response), "error")
     if response.status_code == 429 or code in ("ratelimited", "rate_limited"):
         return SlackLimited(method, _seconds(_header(response, "retry-after")))
     if response.status_code >= 500 or code in _DOWN or not code:
@@ -282,4 +366,20 @@ def _refusal(said: str) -> str:
         answer: Json = json.loads(said)
     except ValueError:
         return ""
-    return payload.text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""
+    return text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""
+
+
+# --------------------------------------------------------------------------------------------------
+# slack-sdk's client, as we use it.
+
+
+LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def web_client(base_url: str, session: ClientSession, token: str | None = None) -> AsyncWebClient:
+    """Without retries: a repeated post would be a second message, and replies repeat what may be repeated."""
+    client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
+    host = urlsplit(base_url).hostname or ""
+    if host in LOCAL or proxy_bypass(host):
+        client.proxy = None  # slack-sdk takes the environment's proxy for every host
+    return client

@@ -22,22 +22,32 @@ from agent.ports import Clock, Membership
 from agent.records import POSTED, Incoming, Quoted
 from bot import wording
 from bot.backoff import Backoff
+from bot.caches import RecentKeys
 from bot.host import Host
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack import inbound, modals, slash_commands
+from bot.platforms.slack.address import ReplyTo, decode_reply_to, of_click, of_command, of_message
+from bot.platforms.slack.api import (
+    Method,
+    SlackApi,
+    SlackDown,
+    SlackError,
+    SlackLimited,
+    SlackRefused,
+    fields,
+    first_text,
+    flag,
+    items,
+    number,
+    text,
+)
+from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
-from bot.platforms.slack.members.names import Names
-from bot.platforms.slack.members.people import Member, MemberUnknown, People
-from bot.platforms.slack.members.place import Places, person_place
-from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
-from bot.platforms.slack.reading import inbound
-from bot.platforms.slack.reading.fresh import Once
-from bot.platforms.slack.reading.inbound import Heard, Me
-from bot.platforms.slack.replies.budget import Budgets
-from bot.platforms.slack.replies.reply_to import ReplyTo, decode, of_click, of_command, of_message
-from bot.platforms.slack.replies.whisper import Whisper
-from bot.platforms.slack.setup import commands
-from bot.platforms.slack.views import forms
+from bot.platforms.slack.members import Member, People, SlackMemberUnknown
+from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.rate_limits import MethodRates
+from bot.platforms.slack.sockets import TaskGroup
+from bot.platforms.slack.surroundings import SlackNames
 
 ASK_USAGE: Final = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
@@ -57,7 +67,7 @@ NEARLY_PRIVATE: Final = (
 NOT_THERE: Final = "You cannot read that channel, so I did not ask there."
 WAITS: Final = "Slack does not take your question at the moment. It is not lost: I ask it as soon as I can."
 
-PASSING: Final = (SlackLimited, SlackDown, MemberUnknown, StoreUnavailable)
+PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
 TELL: Final = 3
 """Attempts after which the person is told that their question waits: the first ones take a few seconds."""
 MOST_AGAIN_S: Final = 30.0
@@ -69,7 +79,7 @@ EVENT_TYPE: Final = "cogency_question"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SlackQuestion:
     """`event` names it once; `private`: only the person sees the answer."""
 
     event: str
@@ -82,7 +92,7 @@ class Question:
 class _Kept:
     """A question as it is stored until it is taken in. `attempt`: the latest that was begun."""
 
-    question: Question
+    question: SlackQuestion
     to: ReplyTo
     asked: datetime
     attempt: int = 0
@@ -99,21 +109,21 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SlackAsking:
     host: Host
     api: SlackApi
-    me: Me
+    me: SlackBot
     people: People
     places: Places
     membership: Membership
-    budgets: Budgets
+    budgets: MethodRates
     clock: Clock
-    underway: Underway
-    done: Once
+    underway: TaskGroup
+    done: RecentKeys
 
     @property
-    def names(self) -> Names:
-        return Names(self.people, self.places)
+    def names(self) -> SlackNames:
+        return SlackNames(self.people, self.places)
 
     async def ask(self, body: JsonObject) -> None:
         """`/ask`. Raises CogencyError when the question could not be stored."""
@@ -126,13 +136,13 @@ class Asking:
         if nearly:
             await self._say(to, NEARLY_PRIVATE.format(word=wording.literal(nearly)))
         elif question.casefold() in ("help", "help?"):
-            await self._say(to, commands.help_text(self.me.prefix, self.me.name))
+            await self._say(to, slash_commands.help_text(self.me.prefix, self.me.name))
         elif question.casefold() in ("", "deep:", "fast:"):
             await self._say(to, ASK_USAGE)
         else:
-            await self._take(Question(event, await self.names.read(question), private, depth), to)
+            await self._take(SlackQuestion(event, await self.names.read(question), private, depth), to)
 
-    async def ask_privately(self, heard: Heard, words: str) -> None:
+    async def ask_privately(self, heard: SlackMessage, words: str) -> None:
         """The same for what somebody asks privately by a message. Raises CogencyError."""
         to = of_message(heard)
         depth, asked = inbound.depth_words(words)
@@ -140,21 +150,21 @@ class Asking:
             await self._say(to, ASK_USAGE)
             return
         member = await self.people.member(heard.user)
-        question = Question(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
+        question = SlackQuestion(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
         files = tuple(replace(file, author=member.person.name) for file in heard.files)
         await self.host.take(replace(self._private(question, member, to), files=files))
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """The shortcut "Ask", which belongs to no channel."""
-        await self._open(body, forms.anywhere_view())
+        await self._open(body, modals.anywhere_view())
 
     async def asked_anywhere(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
         view = fields(body, "view")
-        made = forms.asked_anywhere(view)
+        made = modals.asked_anywhere(view)
         if made.question:
             user = text(body, "user", "id")
-            question = Question(text(view, "id"), made.question, made.private, made.depth)
+            question = SlackQuestion(text(view, "id"), made.question, made.private, made.depth)
             await self._take(question, ReplyTo(await self._readable(user, made.channel), user))
 
     async def open_about(self, body: JsonObject) -> None:
@@ -164,22 +174,22 @@ class Asking:
         names = await self.names.of(text(message, "text"), users=(user,) if user else ())
         author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
         about = readable(text(message, "text"), names)
-        await self._open(body, forms.ask_view(author, about, of_click(body), items(message, "files")))
+        await self._open(body, modals.ask_view(author, about, of_click(body), items(message, "files")))
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
-        asked = forms.asked(fields(body, "view"))
+        asked = modals.asked(fields(body, "view"))
         user = text(body, "user", "id")
         if asked is None or asked.to.user != user:
             return
         member = await self.people.member(user)
-        question = Question(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
+        question = SlackQuestion(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
         quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
         incoming = self._private(question, member, asked.to)
         await self.host.take(replace(incoming, quoted=quoted, files=asked.files))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Whisper(self.api, to).say(commands.named(markdown, self.me.prefix))
+        await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))
 
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
@@ -200,7 +210,7 @@ class Asking:
             with suppress(SlackError):
                 await self._say(kept.to, wording.failure(error))
 
-    async def _take(self, question: Question, to: ReplyTo) -> None:
+    async def _take(self, question: SlackQuestion, to: ReplyTo) -> None:
         """Store it, then ask it, for as long as that takes. Raises CogencyError."""
         if not self.done.first(question.event):
             return
@@ -351,7 +361,7 @@ class Asking:
         if not reads:
             raise Refused(NOT_THERE)
 
-    async def _public(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
+    async def _public(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:
         direct = inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
@@ -372,7 +382,7 @@ class Asking:
             organization=inbound.organization(self.me, member.authority),
         )
 
-    def _private(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
+    def _private(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:
         return Incoming(
             source=self.me.source,
             event_id=f"private:{question.event}",
@@ -399,7 +409,9 @@ def _name(event: str) -> str:
 def _decoded(stored: str) -> _Kept | None:
     try:
         kept: Json = json.loads(stored)
-        question = Question(text(kept, "event"), text(kept, "text"), flag(kept, "private"), Depth(text(kept, "depth")))
+        question = SlackQuestion(
+            text(kept, "event"), text(kept, "text"), flag(kept, "private"), Depth(text(kept, "depth"))
+        )
         asked = datetime.fromisoformat(text(kept, "asked"))
         return _Kept(question, _place(text(kept, "to")), asked, number(kept, "attempt"))
     except ValueError:
@@ -409,4 +421,4 @@ def _decoded(stored: str) -> _Kept | None:
 def _place(stored: str) -> ReplyTo:
     """As `decode`, also of a question without a channel."""
     to: Json = json.loads(stored)
-    return decode(stored) if text(to, "channel") else ReplyTo("", text(to, "user"))
+    return decode_reply_to(stored) if text(to, "channel") else ReplyTo("", text(to, "user"))

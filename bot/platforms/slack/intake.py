@@ -14,31 +14,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted
-from bot.access.lists import Who
+from bot.access.acl import Requester
 from bot.host import Host
-from bot.platforms.slack.agent_desk import AgentDesk
+from bot.platforms.slack import agent_events, inbound, orders
+from bot.platforms.slack.address import ReplyTo, of_message
+from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
-from bot.platforms.slack.control import Control
-from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
+from bot.platforms.slack.home import home_opened
+from bot.platforms.slack.inbound import (
+    Changed,
+    SlackBot,
+    SlackMessage,
+    read_change,
+    read_closed,
+    read_gone,
+    read_reaction,
+)
 from bot.platforms.slack.markup import without_mention
-from bot.platforms.slack.members.names import Names
-from bot.platforms.slack.members.people import Member, MemberUnknown, People, member_of
-from bot.platforms.slack.members.place import Places, group_place, person_place
-from bot.platforms.slack.reading import agent_view, inbound, orders
-from bot.platforms.slack.reading.changes import Changed, read_change, read_closed, read_gone
-from bot.platforms.slack.reading.inbound import Heard, Me
-from bot.platforms.slack.reading.orders import Order
-from bot.platforms.slack.reading.reactions import read_reaction
-from bot.platforms.slack.reading.threads import Threads
-from bot.platforms.slack.replies.reply_to import ReplyTo, of_message
-from bot.platforms.slack.views.home_blocks import home_opened
-from bot.repeats import repeats_of
-from bot.triggers import Trigger, trigger
+from bot.platforms.slack.members import Member, People, SlackMemberUnknown, member_of
+from bot.platforms.slack.orders import Order
+from bot.platforms.slack.places import Places, group_place, person_place
+from bot.platforms.slack.surroundings import SlackNames, Threads
+from bot.triggers import Trigger, repeats_of, trigger
 
 log = logging.getLogger(__name__)
 
@@ -47,28 +50,28 @@ CONTEXT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class SlackIntake:
     host: Host
-    me: Me
+    me: SlackBot
     allowed_bots: frozenset[str]
     people: People
     places: Places
     threads: Threads
-    desk: Desk
-    control: Control
+    desk: PersonalCommands
+    control: AnswerCommands
     agent: AgentDesk
 
     @property
-    def names(self) -> Names:
-        return Names(self.people, self.places)
+    def names(self) -> SlackNames:
+        return SlackNames(self.people, self.places)
 
     async def see(self, body: JsonObject) -> None:
         """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
         if (home := home_opened(body)) is not None:
             self.desk.home.open(home)
             return
-        if (event := agent_view.read(body)) is not None:
-            if not isinstance(event, agent_view.SessionStopped) or await self._may_stop(event):
+        if (event := agent_events.read_agent_event(body)) is not None:
+            if not isinstance(event, agent_events.SessionStopped) or await self._may_stop(event):
                 await self.agent.see(event)
             return
         if (gone := read_gone(body, self.me)) is not None:
@@ -94,7 +97,7 @@ class Intake:
         heard = inbound.read_event(body, self.me, self.allowed_bots)
         return heard is not None and not self._is_order(heard) and await self._hear(heard, late=True)
 
-    async def _hear(self, heard: Heard, *, late: bool = False) -> bool:
+    async def _hear(self, heard: SlackMessage, *, late: bool = False) -> bool:
         """Whether it was new, and is answered."""
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
@@ -128,21 +131,21 @@ class Intake:
             await self.host.overhear(await self._incoming(heard, conversation))
         return False
 
-    def _is_order(self, heard: Heard) -> bool:
+    def _is_order(self, heard: SlackMessage) -> bool:
         return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
 
-    def _admit_order(self, heard: Heard, author: Member) -> None:
+    def _admit_order(self, heard: SlackMessage, author: Member) -> None:
         """Raises Refused."""
         person = author.person
-        who = Who(person.id, heard.channel, author.groups, self.me.team)
+        who = Requester(person.id, heard.channel, author.groups, self.me.team)
         self.host.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
 
-    async def _may_stop(self, stopped: agent_view.SessionStopped) -> bool:
+    async def _may_stop(self, stopped: agent_events.SessionStopped) -> bool:
         """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
         if not stopped.user:
             return True
         member = await self.people.member(stopped.user)
-        who = Who(member.person.id, stopped.channel, member.groups, self.me.team)
+        who = Requester(member.person.id, stopped.channel, member.groups, self.me.team)
         try:
             self.host.admit_order(who, member.authority, member.person.time_zone)
         except Refused as refused:
@@ -150,7 +153,7 @@ class Intake:
             return False
         return True
 
-    async def _stop(self, heard: Heard, author: Member, *, for_us: bool) -> bool:
+    async def _stop(self, heard: SlackMessage, author: Member, *, for_us: bool) -> bool:
         """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process."""
         message = f"{heard.channel}:{heard.ts}"
         if not await self.host.first(self.me.source, message):
@@ -166,12 +169,12 @@ class Intake:
             await self.host.undone(self.me.source, message)
             raise
 
-    async def _obey(self, order: Order, heard: Heard, author: Member) -> None:
+    async def _obey(self, order: Order, heard: SlackMessage, author: Member) -> None:
         """One mention comes as two events, each to any process."""
         message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
         if not await self.host.first(self.me.source, message):
             return
-        if not isinstance(order, orders.Forget):
+        if not isinstance(order, orders.ForgetOrder):
             try:
                 self._admit_order(heard, author)
             except Refused as refusal:
@@ -179,24 +182,24 @@ class Intake:
                 return
         try:
             match order:
-                case orders.Model(name):
+                case orders.ModelOrder(name):
                     await self.control.show_model(to, name)
-                case orders.Usage():
+                case orders.UsageOrder():
                     await self.desk.show_usage(to)
-                case orders.Memory(words):
+                case orders.MemoryOrder(words):
                     await self.desk.view.show(to, await self.names.read(words))
-                case orders.Forget(words):
+                case orders.ForgetOrder(words):
                     thread = await self.desk.direct.thread_of(heard)
                     await self.desk.forgets.ask(to, await self.names.read(words), thread)
-                case orders.Budget(words):
+                case orders.BudgetOrder(words):
                     await self.control.show_budget(to, words)
-                case orders.Policy(words):
+                case orders.PolicyOrder(words):
                     await self.control.show_policy(to, words)
                 case orders.AskPrivately(words):
                     await self.desk.asking.ask_privately(heard, words)
-                case orders.Help():
+                case orders.HelpOrder():
                     await self.desk.help(to)
-                case orders.Mistyped(name, near):
+                case orders.MistypedOrder(name, near):
                     await self.desk.mistyped(to, name, near)
                 case _:
                     assert_never(order)
@@ -233,7 +236,7 @@ class Intake:
         depth, asked = inbound.depth_words(await self.names.read(asked_for))
         return depth, asked or f"@{self.me.name}"
 
-    def _what_to_do(self, heard: Heard, participants: frozenset[str] | None) -> Trigger:
+    def _what_to_do(self, heard: SlackMessage, participants: frozenset[str] | None) -> Trigger:
         what = trigger(
             author=inbound.person_id(self.me, heard.user),
             direct=heard.direct,
@@ -244,7 +247,7 @@ class Intake:
             return Trigger.OVERHEAR  # two bots that answer each other's every message never end
         return what
 
-    async def _incoming(self, heard: Heard, conversation: str) -> Incoming:
+    async def _incoming(self, heard: SlackMessage, conversation: str) -> Incoming:
         member, channel, (depth, asked) = await asyncio.gather(
             self._author(heard), self._channel(heard), self._asked(heard.text)
         )
@@ -270,7 +273,7 @@ class Intake:
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 
-    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted | Attachment]:
+    async def _context(self, heard: SlackMessage, incoming: Incoming, *, new: bool) -> list[Quoted | Attachment]:
         """What belongs to the question: the thread in which a conversation begins, linked messages."""
         found: list[Quoted | Attachment] = []
         try:
@@ -283,16 +286,16 @@ class Intake:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         return found
 
-    def _read_by(self, heard: Heard, author: Member, channel: Place) -> Place:
+    def _read_by(self, heard: SlackMessage, author: Member, channel: Place) -> Place:
         """Where a guest writes, one reads: also one that is not listed yet."""
         return channel if author.full or heard.by_bot else group_place(self.me, heard.channel)
 
-    async def _author(self, heard: Heard) -> Member:
+    async def _author(self, heard: SlackMessage) -> Member:
         if heard.bot_name:
             return member_of(self.me, heard.user, {"name": heard.bot_name})
         return await self.people.member(heard.user)
 
-    async def _channel(self, heard: Heard) -> Place:
+    async def _channel(self, heard: SlackMessage) -> Place:
         if heard.direct:
             return group_place(self.me, heard.channel)
         place = await self.places.of(heard.channel)
@@ -304,4 +307,4 @@ class Intake:
 def _unless_unsure(author: Member, refusal: Refused) -> None:
     """Somebody who is refused while it is not known what they are is no stranger. Raises MemberUnknown."""
     if author.unsure:
-        raise MemberUnknown(SlackError("Some of the user groups could not be read.")) from refusal
+        raise SlackMemberUnknown(SlackError("Some of the user groups could not be read.")) from refusal

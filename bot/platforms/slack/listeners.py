@@ -1,8 +1,5 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `windows`, `forms`,
-`forget_blocks`, `memory_blocks`, `home_blocks`, `modals`.
-
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
 windows are acknowledged by us, after what they ask is stored; so is a press that asks something. What Slack has to be
@@ -24,17 +21,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
-from bot.platforms.slack.api import SlackError
-from bot.platforms.slack.control import Control
-from bot.platforms.slack.delivery.owed import Owed
-from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.payload import number
-from bot.platforms.slack.reading.inbound import Me
-from bot.platforms.slack.replies.reply_to import of_command
-from bot.platforms.slack.views import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
-from bot.platforms.slack.views.windows import Windows
-from bot.secret import Secret
-from bot.surface import Offer
+from bot.platforms.slack import buttons, home, memory_blocks, modals
+from bot.platforms.slack.address import of_command
+from bot.platforms.slack.api import SlackError, number
+from bot.platforms.slack.commands import AnswerCommands, PersonalCommands, Windows
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.redelivery import EventRetryQueue
+from bot.reply_surface import ReplyAction
+from bot.setting_parsers import Secret
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +58,11 @@ class _Registry(Protocol):
 def bolt_app(
     web: AsyncWebClient,
     token: Secret,
-    me: Me,
-    owed: Owed,
+    me: SlackBot,
+    owed: EventRetryQueue,
     gap: Callable[[datetime], None],
-    desk: Desk,
-    control: Control,
+    desk: PersonalCommands,
+    control: AnswerCommands,
     windows: Windows,
 ) -> AsyncApp:
     """The Bolt app, with all that it listens to. `gap`: since then some events were not delivered.
@@ -116,7 +110,7 @@ def bolt_app(
     return app
 
 
-def _listen(on: _Registry, desk: Desk, control: Control) -> None:
+def _listen(on: _Registry, desk: PersonalCommands, control: AnswerCommands) -> None:
     """To commands, shortcuts, windows and buttons."""
     commands = {
         "stop": control.stop,
@@ -128,39 +122,39 @@ def _listen(on: _Registry, desk: Desk, control: Control) -> None:
         "forget": desk.forget,
     }
     shortcuts = {
-        forms.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
-        forms.ASK_SHORTCUT: desk.asking.open_about,
-        forms.MEMORY_SHORTCUT: desk.memory_shortcut,
-        forms.FORGET_SHORTCUT: desk.forget_shortcut,
+        modals.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
+        modals.ASK_SHORTCUT: desk.asking.open_about,
+        modals.MEMORY_SHORTCUT: desk.memory_shortcut,
+        modals.FORGET_SHORTCUT: desk.forget_shortcut,
     }
     on.command(f"/{desk.me.prefix}ask")(_storing(desk, desk.asking.ask))
     for name, handle in commands.items():
         on.command(f"/{desk.me.prefix}{name}")(_acting(desk, handle if name == "forget" else _admitted(desk, handle)))
     for name, handle in shortcuts.items():
-        forgets = name == forms.FORGET_SHORTCUT
+        forgets = name == modals.FORGET_SHORTCUT
         on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
     on.command(re.compile(".*"))(_unknown_command(desk))
-    on.view(forms.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
-    on.view(forms.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
-    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.wished))
+    on.view(modals.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
+    on.view(modals.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
+    on.view(memory_blocks.FORGET_VIEW)(_acting(desk, desk.forgets.wished))
     on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
-    on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
-    on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(_ticked)
+    on.action(re.compile(f"^{memory_blocks.FORGET_ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
+    on.action(re.compile(f"^{memory_blocks.REPLIES}$"))(_ticked)
     on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(_clicked(desk, desk.view.clicked))
-    asking = f"(?:{Offer.CONTINUE}|{Offer.REGENERATE})"
-    on.action(re.compile(f"^{reply_blocks.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
-    on.action(re.compile(f"^{reply_blocks.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
+    asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
+    on.action(re.compile(f"^{buttons.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
+    on.action(re.compile(f"^{buttons.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
 
 
-def _listen_at_home(on: _Registry, desk: Desk, windows: Windows) -> None:
+def _listen_at_home(on: _Registry, desk: PersonalCommands, windows: Windows) -> None:
     """To what only the Home tab has, and to windows that commands open, too."""
-    on.action(re.compile(f"^{home_blocks.ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
-    on.action(re.compile(f"^{modals.ACTION}:.*$"))(_clicked(desk, windows.open))
+    on.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
+    on.action(re.compile(f"^{modals.MODAL_ACTION}:.*$"))(_clicked(desk, windows.open))
     for kind in modals.KINDS:
         on.view(kind.view)(_filled_in(desk, windows))
 
 
-def _filled_in(desk: Desk, windows: Windows) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _filled_in(desk: PersonalCommands, windows: Windows) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """A window with mistakes stays; else as `_acting`."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
@@ -179,7 +173,7 @@ async def _ticked(ack: AsyncAck) -> None:
     await ack()
 
 
-def _clicked(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+def _clicked(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Acknowledge at once, as `_acting`."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
@@ -189,7 +183,7 @@ def _clicked(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body
     return run
 
 
-def _asked_by_click(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+def _asked_by_click(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Acknowledge after it is stored, as `_storing`."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
@@ -199,7 +193,7 @@ def _asked_by_click(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Bod
     return run
 
 
-def _storing(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _storing(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge after it is stored, which it does first."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
@@ -209,7 +203,7 @@ def _storing(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitabl
     return run
 
 
-def _acting(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _acting(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge at once: what it does can be asked for again."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
@@ -219,7 +213,7 @@ def _acting(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable
     return run
 
 
-def _admitted(desk: Desk, handle: Handler) -> Handler:
+def _admitted(desk: PersonalCommands, handle: Handler) -> Handler:
     """Only for those who may give orders there, and not too often."""
 
     async def run(body: Body) -> None:
@@ -229,7 +223,7 @@ def _admitted(desk: Desk, handle: Handler) -> Handler:
     return run
 
 
-def _unknown_command(desk: Desk) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _unknown_command(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """One that the app has in Slack, and this program does not know."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
@@ -242,12 +236,12 @@ def _unknown_command(desk: Desk) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     return run
 
 
-async def _told(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
+async def _told(desk: PersonalCommands, body: Body, doing: Awaitable[None]) -> None:
     """Do it, also while the bot ends; what goes wrong is told to the person."""
     await desk.underway.begin(_do(desk, body, doing))
 
 
-async def _do(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
+async def _do(desk: PersonalCommands, body: Body, doing: Awaitable[None]) -> None:
     try:
         await doing
     except CogencyError as error:

@@ -1,7 +1,5 @@
 """The methods of the Web API and the events that we use, each with the scopes that Slack asks for it.
 
-Above: `api`, which calls them, everything that names one, and `features`, which chooses. Below: nothing.
-
 Rule: every call names its `Method`, and every event that is read stands here, so that the manifest asks for exactly
 what the code needs.
 """

@@ -1,8 +1,5 @@
 """What readers do about a reply: judge it, delete it, have it answered again or go on.
 
-Above: `listeners` (buttons) and `intake` (reactions). Below: `reply_blocks`, `reactions`, `changes`, `threads`,
-`people`, `place`, `whisper`, `bot.host`, `bot.wording`.
-
 Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or answered
 again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told that the press
 arrived, and once for each reply, however often the button is pressed. What is said about it shows only to the presser;
@@ -19,36 +16,33 @@ from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, Verdict
+from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, ReplyVerdict
 from bot import wording
+from bot.caches import LRUCache
 from bot.host import Host
-from bot.latest import Latest
-from bot.platforms.slack.api import SlackApi, SlackError
-from bot.platforms.slack.markup import MessageLink
-from bot.platforms.slack.members.people import People
-from bot.platforms.slack.members.place import Places, person_place
+from bot.platforms.slack import buttons, inbound
+from bot.platforms.slack.address import ReplyTo, of_click
+from bot.platforms.slack.api import SlackApi, SlackError, items, text
+from bot.platforms.slack.buttons import ReplyClick
+from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.inbound import DELETE, Reacted, SlackBot
+from bot.platforms.slack.markup import SlackMessageLink
+from bot.platforms.slack.members import People
 from bot.platforms.slack.methods import Method
-from bot.platforms.slack.payload import items, text
-from bot.platforms.slack.reading import inbound
-from bot.platforms.slack.reading.inbound import Me
-from bot.platforms.slack.reading.reactions import DELETE, Reacted
-from bot.platforms.slack.reading.threads import message_at
-from bot.platforms.slack.replies.reply_to import ReplyTo, of_click
-from bot.platforms.slack.replies.whisper import Whisper
-from bot.platforms.slack.views import reply_blocks
-from bot.platforms.slack.views.reply_blocks import Clicked
-from bot.repeats import message_of, repeat_of
-from bot.surface import Offer
+from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.surroundings import message_at
+from bot.reply_surface import ReplyAction
+from bot.triggers import message_of, repeat_of
 
-JUDGING: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.DELETE, Offer.UNDO})
+JUDGING: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO})
 """What brings no words of a place anywhere."""
 
 LOOK_S: Final = 2.0
 """Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
 
 THANKS: Final = {
-    Verdict.GOOD: "Thank you. I have noted that this answer was good.",
-    Verdict.BAD: "Thank you. I have noted that this answer was not good.",
+    ReplyVerdict.GOOD: "Thank you. I have noted that this answer was good.",
+    ReplyVerdict.BAD: "Thank you. I have noted that this answer was not good.",
 }
 UNKNOWN_REPLY: Final = "I do not know this reply any more."
 NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
@@ -57,45 +51,45 @@ ASKED_ALREADY: Final = "I have been asked this already; the answer stands below,
 
 
 @dataclass(frozen=True, slots=True)
-class Replies:
+class ReplyPresses:
     host: Host
     api: SlackApi
-    me: Me
+    me: SlackBot
     people: People
     places: Places
     may_read: Callable[[str, str], Awaitable[None]]
     """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
-    said_last: Latest
+    said_last: LRUCache
     """The last verdict of each person on each reply, as far as it was seen."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
-        made = reply_blocks.clicked(action)
+        made = buttons.reply_click(action)
         user = text(body, "user", "id")
         if made is None or not user:
             return
         here = replace(of_click(body), thread_ts=made.to.thread_ts, after=_shown_on(body) or made.to.after)
         await self._check(made, here)
         match made.offer:
-            case Offer.STOP:
+            case ReplyAction.STOP:
                 await self.host.stop(made.conversation)
-            case Offer.GOOD:
-                await self._judge(made, here, Verdict.GOOD)
-            case Offer.BAD:
-                await self._judge(made, here, Verdict.BAD)
-            case Offer.DELETE:
+            case ReplyAction.GOOD:
+                await self._judge(made, here, ReplyVerdict.GOOD)
+            case ReplyAction.BAD:
+                await self._judge(made, here, ReplyVerdict.BAD)
+            case ReplyAction.DELETE:
                 await self._delete(made, here)
-            case Offer.UNDO:
+            case ReplyAction.UNDO:
                 await self._take_back(made, here, body)
-            case Offer.CONTINUE:
+            case ReplyAction.CONTINUE:
                 await self._ask(await self._question(made, here, f"continue:{made.turn}", wording.GO_ON), here)
-            case Offer.REGENERATE:
+            case ReplyAction.REGENERATE:
                 await self._again(made, here)
             case _:
                 assert_never(made.offer)
 
-    async def _check(self, made: Clicked, here: ReplyTo) -> None:
+    async def _check(self, made: ReplyClick, here: ReplyTo) -> None:
         """What a button carries counts only for who can read it there. Raises Refused, or SlackError.
 
         Where a button was pressed Slack says itself; what another place holds is asked about.
@@ -134,7 +128,7 @@ class Replies:
         if reply is not None:
             await self.host.delete_reply(reply.turn, reply.person)
 
-    async def _note(self, reply: Answered, person: str, reacted: Reacted, verdict: Verdict) -> None:
+    async def _note(self, reply: Answered, person: str, reacted: Reacted, verdict: ReplyVerdict) -> None:
         """What is taken back counts only if nothing was said after it."""
         key = f"{reply.turn}:{person}"
         if reacted.added:
@@ -143,13 +137,13 @@ class Replies:
         elif self.said_last.of(key) in ("", verdict):
             await self.host.judge(reply.turn, person, None)
 
-    async def _judge(self, made: Clicked, here: ReplyTo, verdict: Verdict) -> None:
+    async def _judge(self, made: ReplyClick, here: ReplyTo, verdict: ReplyVerdict) -> None:
         person = inbound.person_id(self.me, here.user)
         self.said_last.keep(f"{made.turn}:{person}", verdict)
         kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
         await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
 
-    async def _delete(self, made: Clicked, here: ReplyTo) -> None:
+    async def _delete(self, made: ReplyClick, here: ReplyTo) -> None:
         """A private answer stands in no channel: its message goes by the way on which the press came."""
         person = inbound.person_id(self.me, here.user)
         reply = await self._known(made)
@@ -160,18 +154,18 @@ class Replies:
             if sum(page.startswith(REACHED_ONCE) for page in reply.pages) > 1:
                 await self._say(here, ONLY_THIS_PAGE)
 
-    async def _take_back(self, made: Clicked, here: ReplyTo, body: JsonObject) -> None:
+    async def _take_back(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
         if await self._known(made) is None:
             await self._say(here, UNKNOWN_REPLY)
             return
         await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
-        blocks, page = reply_blocks.undone(items(body, "message", "blocks")), text(body, "message", "ts")
+        blocks, page = buttons.undone(items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
             words = wording.undone(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said
                 await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
 
-    async def _again(self, made: Clicked, here: ReplyTo) -> None:
+    async def _again(self, made: ReplyClick, here: ReplyTo) -> None:
         reply = await self._known(made)
         if reply is None:
             await self._say(here, UNKNOWN_REPLY)
@@ -186,7 +180,7 @@ class Replies:
             files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
             await self._ask(replace(incoming, files=files), here)
 
-    async def _known(self, made: Clicked) -> Answered | None:
+    async def _known(self, made: ReplyClick) -> Answered | None:
         """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
@@ -199,7 +193,7 @@ class Replies:
             return ()
         try:
             async with asyncio.timeout(LOOK_S):
-                message = await message_at(self.api, MessageLink(to.channel, ts, to.thread_ts))
+                message = await message_at(self.api, SlackMessageLink(to.channel, ts, to.thread_ts))
         except (SlackError, TimeoutError):
             return ()
         return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
@@ -208,7 +202,7 @@ class Replies:
         if not await self.host.take(incoming):
             await self._say(here, ASKED_ALREADY)
 
-    async def _question(self, made: Clicked, here: ReplyTo, once: str, asked: str) -> Incoming:
+    async def _question(self, made: ReplyClick, here: ReplyTo, once: str, asked: str) -> Incoming:
         """A question of the presser, answered where the reply stands. `once` names it for ever."""
         member = await self.people.member(here.user)
         to = replace(here, channel=made.to.channel, private=made.to.private)
@@ -231,7 +225,7 @@ class Replies:
         )
 
     async def _say(self, to: ReplyTo, sentence: str) -> None:
-        await Whisper(self.api, to).say(sentence)
+        await Ephemeral(self.api, to).say(sentence)
 
 
 def _shown_on(body: JsonObject) -> str:

@@ -1,7 +1,5 @@
 """Slack, from signing in to serving: connects, hands over what comes, and shows the answers.
 
-Above: `bot.app` runs `serve` beside the other platforms. Below: every other module of this folder.
-
 Rules: one workspace, one bot token. What is wrong at the start ends in one sentence that names the setting.
 """
 
@@ -18,45 +16,33 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import SettingsError
 from agent.ports import Clock
-from agent.records import Incoming, Shown, ShownPage
-from bot.access.told import Told
+from agent.records import Incoming, ShownPage, ShownReply
+from bot.access.admission import NoticeThrottle
 from bot.host import Host, PlatformUnavailable
-from bot.platforms.slack.agent_desk import AgentDesk
-from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.asking import Asking
-from bot.platforms.slack.control import Control
-from bot.platforms.slack.delivery.http import Endpoint
-from bot.platforms.slack.delivery.line import Delivery, Line
-from bot.platforms.slack.delivery.missed import Missed
-from bot.platforms.slack.delivery.owed import Owed
-from bot.platforms.slack.delivery.sockets import Sockets
-from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.intake import Intake
+from bot.platforms.slack.address import decode_reply_to
+from bot.platforms.slack.agent_view import AgentDesk, Looking, Prompts
+from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
+from bot.platforms.slack.asking import SlackAsking
+from bot.platforms.slack.attachments import SlackFiles
+from bot.platforms.slack.commands import AnswerCommands, PersonalCommands, Windows
+from bot.platforms.slack.features import scopes, wanted
+from bot.platforms.slack.home import Home
+from bot.platforms.slack.http_events import EventsEndpoint
+from bot.platforms.slack.inbound import SlackBot, root_of
+from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.listeners import bolt_app
-from bot.platforms.slack.members.groups import Groups
-from bot.platforms.slack.members.guests import Guests
-from bot.platforms.slack.members.membership import SlackMembership
-from bot.platforms.slack.members.people import People
-from bot.platforms.slack.members.place import Places
-from bot.platforms.slack.payload import text
-from bot.platforms.slack.reading.files import Files
-from bot.platforms.slack.reading.inbound import Me, root_of
-from bot.platforms.slack.reading.looking import Looking
-from bot.platforms.slack.reading.threads import Threads
-from bot.platforms.slack.replies.ornaments import Ornaments
-from bot.platforms.slack.replies.page_errors import page_errors
-from bot.platforms.slack.replies.private import PrivateSurface
-from bot.platforms.slack.replies.reply_to import decode
-from bot.platforms.slack.replies.sessions import Sessions
-from bot.platforms.slack.replies.surface import SlackSurface, Workspace, delete_page
-from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
-from bot.platforms.slack.setup.features import scopes, wanted
-from bot.platforms.slack.views.home import Home
-from bot.platforms.slack.views.prompts import Prompts
-from bot.platforms.slack.views.windows import Windows
-from bot.platforms.slack.web import web_client
-from bot.surface import Surface
-from bot.turns.missed import Listening
+from bot.platforms.slack.members import Groups, Guests, People
+from bot.platforms.slack.message_pages import page_errors
+from bot.platforms.slack.missed import SlackMissed
+from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
+from bot.platforms.slack.places import Places, SlackMembership
+from bot.platforms.slack.redelivery import EventRetryQueue
+from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
+from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
+from bot.platforms.slack.surface import PrivateSurface, SlackSurface, SurfaceParts, delete_page
+from bot.platforms.slack.surroundings import Threads
+from bot.reply_surface import Surface
+from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +61,10 @@ class _Parts:
     """What runs while a workspace is served. `closing`: what ends with it, after nothing more is delivered."""
 
     delivery: Delivery
-    listening: Listening
+    listening: Watermark
     guests: Guests
-    owed: Owed
-    asking: Asking
+    owed: EventRetryQueue
+    asking: SlackAsking
     closing: tuple[Callable[[], Awaitable[None]], ...]
 
 
@@ -122,14 +108,14 @@ async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s:
 
 
 def _put_together(
-    host: Host, settings: SlackSettings, clock: Clock, session: ClientSession, api: SlackApi, me: Me
+    host: Host, settings: SlackSettings, clock: Clock, session: ClientSession, api: SlackApi, me: SlackBot
 ) -> _Parts:
-    ornaments, membership = Ornaments(api, clock), SlackMembership(api, me)
-    sessions = Sessions(ornaments, clock)
-    workspace = Workspace(api, me, clock, settings.streaming)
+    ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
+    sessions = AgentSessions(ornaments, clock)
+    workspace = SurfaceParts(api, me, clock, settings.streaming)
     host.show_on(me.source, _Surfaces(host, workspace, sessions))
     host.ask_readers(me.source, membership)
-    host.fetch_on(me.source, Files(api, settings.bot_token).fetch)
+    host.fetch_on(me.source, SlackFiles(api, settings.bot_token).fetch)
 
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
@@ -138,16 +124,16 @@ def _put_together(
 
     home = Home(host, api, me, people, clock)
     host.delete_on(me.source, partial(_clear, api, sessions, home))
-    desk = Desk(host, api, me, people, places, membership, workspace.budgets, clock, home)
-    control = Control(host, api, me, people, places, clock, Told(clock))
+    desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
+    control = AnswerCommands(host, api, me, people, places, clock, NoticeThrottle(clock))
     windows = Windows(host, api, me, people, places, membership, home)
     looking = Looking(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
 
-    intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
-    listening = Listening(host, me.source, clock)
-    missed = Missed(api, me, listening, intake)
-    owed = Owed(listening, api, intake, missed.see, control.keep_waiting)
+    intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
+    listening = Watermark(host, me.source, clock)
+    missed = SlackMissed(api, me, listening, intake)
+    owed = EventRetryQueue(listening, api, intake, missed.see, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
     app = bolt_app(web, settings.bot_token, me, owed, missed.gap, desk, control, windows)
     delivery = _delivery(app, api, web, settings, clock, missed)
@@ -155,34 +141,34 @@ def _put_together(
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
 
 
-async def _clear(api: SlackApi, sessions: Sessions, home: Home, shown: ShownPage) -> None:
+async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: ShownPage) -> None:
     """Take away what Slack shows of forgotten words. Raises SurfaceError."""
     match shown.what:
-        case Shown.PAGE:
+        case ShownReply.PAGE:
             await delete_page(api, shown)
-        case Shown.TITLE:
+        case ShownReply.TITLE:
             if root := root_of(shown.page):
                 with page_errors():
                     await sessions.untitle(shown.channel, root)
-        case Shown.HOME:
+        case ShownReply.HOME:
             home.show_anew(shown.page.rpartition(":")[2])
         case _:
             assert_never(shown.what)
 
 
 def _delivery(
-    app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SlackSettings, clock: Clock, line: Line
+    app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SlackSettings, clock: Clock, line: ConnectionListener
 ) -> Delivery:
     match settings.delivery:
         case SocketMode():
             return Sockets(app, api, web, settings.delivery, clock, line)
         case HttpEvents():
-            return Endpoint(app, settings.delivery, clock, line)
+            return EventsEndpoint(app, settings.delivery, clock, line)
         case _:
             assert_never(settings.delivery)
 
 
-async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
+async def _sign_in(api: SlackApi, settings: SlackSettings) -> SlackBot:
     try:
         who = await api.sign_in()
     except SlackError as error:
@@ -194,7 +180,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
                 f"SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
             )
         log.warning("SLACK_BOT_TOKEN lacks scopes; what needs them will not work: %s", names)
-    return Me(
+    return SlackBot(
         team=text(who, "team_id"),
         user=text(who, "user_id"),
         bot=text(who, "bot_id"),
@@ -220,13 +206,13 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
 class _Surfaces:
     """Where an answer is shown, from what was stored with its question."""
 
-    def __init__(self, host: Host, workspace: Workspace, sessions: Sessions) -> None:
+    def __init__(self, host: Host, workspace: SurfaceParts, sessions: AgentSessions) -> None:
         self._host = host
         self._workspace = workspace
         self._sessions = sessions
 
     def __call__(self, incoming: Incoming) -> Surface:
-        to = decode(incoming.reply_to)
+        to = decode_reply_to(incoming.reply_to)
         if to.private:
             return PrivateSurface(self._workspace.api, to, incoming.conversation)
         session = self._sessions.of(to, incoming.text)

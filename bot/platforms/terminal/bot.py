@@ -5,29 +5,116 @@ any more: what they deleted a moment ago is erased then.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Clock, Conversations, Spending
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
-from agent.spending import Account, By, Period, account
-from bot.access.budget_desk import BudgetDesk
-from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, Viewer
+from agent.spending import By, SpendingAccount, SpendingPeriod, account
+from bot.access.budgets import BudgetDesk
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
-from bot.memory.forgetting import ForgetDesk
+from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policy import PolicyDesk
-from bot.platforms.terminal.chatbot import Left
-from bot.surface import Look, PageKey, PageRef, Surface
-from bot.turns.asking import AnsweredElsewhere
-from bot.turns.worker import Turns
+from bot.reply_surface import PageContent, PageKey, PageRef, Surface
+from bot.turns.worker import AnsweredElsewhere, Turns
+
+# --------------------------------------------------------------------------------------------------
+# What the terminal needs of the bot, as a Protocol: one person, many conversations.
+#
+# Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A question that an earlier process left unanswered, and its conversation.
+
+    `threads`: the person's, the latest first.
+    """
+
+    question: str
+    conversation: str
+    threads: Sequence[Thread]
+
+
+class ChatBot(Protocol):
+    def greeting(self) -> str:
+        """The start-up lines, as Markdown: which model and why, and where the memory lives."""
+        ...
+
+    def new_conversation(self) -> str:
+        """The id of a conversation that does not exist yet; nothing is stored before its first question."""
+        ...
+
+    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply.
+
+        At once, if there is nothing. The first call is the beginning of all answering.
+        """
+        ...
+
+    async def past_questions(self) -> list[str]:
+        """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
+        ...
+
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
+        """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
+        on with it.
+
+        When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
+        caller.
+        """
+        ...
+
+    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
+        """The last messages of a conversation, oldest first."""
+        ...
+
+    async def threads(self) -> list[Thread]:
+        """The person's conversations, the latest first."""
+        ...
+
+    async def memory(self, words: str = "") -> MemoryAnswer:
+        """What `/memory` with these words (see `bot.memory.view`) says."""
+        ...
+
+    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
+        """What `/forget` with these words would erase, written in this conversation; nothing is erased yet."""
+        ...
+
+    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
+        """They agree to what such an answer said: the receipt; or another question, if that has changed."""
+        ...
+
+    async def usage(self) -> SpendingAccount:
+        """What the person's questions took, today and this month."""
+        ...
+
+    async def policy(self, words: str) -> str:
+        """See or set what holds for everybody here, as `bot.memory.policy` reads the words."""
+        ...
+
+    async def budget(self, words: str) -> str:
+        """See or change a budget, as `bot.access.budgets` reads the words."""
+        ...
+
+    @property
+    def model_name(self) -> str:
+        """The usual model, as `COGENCY_MODEL` would say it."""
+        ...
+
+    async def model(self, name: str | None) -> str:
+        """A sentence that says which model answers; with a name, change to it first."""
+        ...
+
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +127,7 @@ MAX_PAST_QUESTIONS = 200
 """As many as anybody presses the arrow key for."""
 
 
-class ModelChoice(Protocol):
+class TerminalModelChoice(Protocol):
     """Which model answers from the next question on. Both raise SettingsError."""
 
     @property
@@ -80,7 +167,7 @@ class TerminalBot:
     spending: Spending
     budgets: BudgetDesk
     policies: PolicyDesk
-    models: ModelChoice
+    models: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]
     where: str
@@ -155,7 +242,7 @@ class TerminalBot:
         """The reply of another process, in place of what this one had shown of it."""
         said = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
         if said and said[-1].author is Author.BOT:
-            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), Look(said[-1].text, final=True))
+            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), PageContent(said[-1].text, final=True))
 
     async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
         return await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=limit)
@@ -178,12 +265,12 @@ class TerminalBot:
     def _forgetter(self, conversation: str) -> Forgetter:
         return Forgetter(self.person.id, frozenset({conversation}), self.person.time_zone)
 
-    async def usage(self) -> Account:
+    async def usage(self) -> SpendingAccount:
         now = self.clock.now()
-        return account(await self.spending.totals(Period.month_of(now), By.DAY, person=self.person.id), now)
+        return account(await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=self.person.id), now)
 
     async def policy(self, words: str) -> str:
-        return await self.policies.answer(Asker(self.person, Authority.ADMIN, self.place), words)
+        return await self.policies.answer(PolicyAsker(self.person, Authority.ADMIN, self.place), words)
 
     async def budget(self, words: str) -> str:
         return await self.budgets.answer(self.person.id, SOURCE, words)

@@ -1,7 +1,5 @@
 """What a typed line means: a message to the bot, or a command to the terminal. Pure.
 
-Above: `bot.platforms.terminal.run`. Below: `agent.messages`, `bot.triggers`, `bot.wording`.
-
 The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash; everything else is
 a message, but for the one word that stops an answer, or that leaves every other program. Commands count in any case.
 Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
@@ -13,7 +11,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from agent.messages import Depth
-from bot.memory.forget_words import HELP
+from bot.memory.forget_desk import HELP
 from bot.triggers import is_stop
 
 COMMANDS: Mapping[str, str] = {
@@ -67,15 +65,15 @@ class OpenThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """See what is remembered, or decide about it; `bot.memory.words` reads the words."""
+class MemoryLine:
+    """See what is remembered, or decide about it; `bot.memory.view` reads the words."""
 
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
-    """`bot.memory.forget_words` reads the words; "": the person has not said yet what to forget."""
+class ForgetLine:
+    """`bot.memory.forget_desk` reads the words; "": the person has not said yet what to forget."""
 
     words: str = ""
 
@@ -96,15 +94,15 @@ class UseModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Show or change a budget; `bot.access.budget_words` reads the words."""
+class BudgetLine:
+    """Show or change a budget; `bot.access.budgets` reads the words."""
 
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """Show or set what holds for everybody here; `bot.memory.policy_words` reads the words."""
+class PolicyLine:
+    """Show or set what holds for everybody here; `bot.memory.policy` reads the words."""
 
     words: str = ""
 
@@ -125,7 +123,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearLine:
     """Looks like a command and is none; `sentence` says what to write instead."""
 
     sentence: str
@@ -137,17 +135,17 @@ Command: TypeAlias = (
     | NewThread
     | ListThreads
     | OpenThread
-    | Memory
-    | Forget
+    | MemoryLine
+    | ForgetLine
     | ShowUsage
-    | Budget
-    | Policy
+    | BudgetLine
+    | PolicyLine
     | ShowModel
     | UseModel
     | ShowHelp
     | Quit
     | Nothing
-    | Unclear
+    | UnclearLine
 )
 
 
@@ -173,22 +171,22 @@ def parse(line: str) -> Command:
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     if word in _ALONE:
-        return Unclear(f"Write `{word}` alone: it takes nothing after it.") if rest else _ALONE[word]
+        return UnclearLine(f"Write `{word}` alone: it takes nothing after it.") if rest else _ALONE[word]
     if word in _WITH_WORDS:
         return _WITH_WORDS[word](rest)
     return _unknown(word)
 
 
 def _ask(rest: str) -> Command:
-    return Ask(rest) if rest else Unclear("Write your question after `/ask`.")
+    return Ask(rest) if rest else UnclearLine("Write your question after `/ask`.")
 
 
 def _deep(rest: str) -> Command:
-    return Ask(rest, Depth.DEEP) if rest else Unclear("Write your question after `/deep`.")
+    return Ask(rest, Depth.DEEP) if rest else UnclearLine("Write your question after `/deep`.")
 
 
 def _fast(rest: str) -> Command:
-    return Ask(rest, Depth.FAST) if rest else Unclear("Write your question after `/fast`.")
+    return Ask(rest, Depth.FAST) if rest else UnclearLine("Write your question after `/fast`.")
 
 
 def _threads(rest: str) -> Command:
@@ -196,7 +194,7 @@ def _threads(rest: str) -> Command:
         return ListThreads()
     if rest.isascii() and rest.isdecimal() and len(rest) < 10 and int(rest) > 0:
         return OpenThread(int(rest))
-    return Unclear("Write `/threads` for the list, or `/threads 2` to go back to its second thread.")
+    return UnclearLine("Write `/threads` for the list, or `/threads 2` to go back to its second thread.")
 
 
 def _model(rest: str) -> Command:
@@ -215,22 +213,22 @@ _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/deep": _deep,
     "/fast": _fast,
     "/threads": _threads,
-    "/memory": Memory,
-    "/forget": Forget,
-    "/budget": Budget,
-    "/policy": Policy,
+    "/memory": MemoryLine,
+    "/forget": ForgetLine,
+    "/budget": BudgetLine,
+    "/policy": PolicyLine,
     "/model": _model,
 }
 
 
-def _unknown(word: str) -> Unclear:
+def _unknown(word: str) -> UnclearLine:
     """One sentence: the nearest command, or else where the list is, and how to send the word as text."""
     near = get_close_matches(word, [*_ALONE, *_WITH_WORDS], n=1)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
     instead = (
         f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
     )
-    return Unclear(f"There is no command {_quoted(shown)}: {instead}")
+    return UnclearLine(f"There is no command {_quoted(shown)}: {instead}")
 
 
 def _quoted(word: str) -> str:

@@ -21,14 +21,12 @@ from agent.messages import Depth
 from agent.records import Thread
 from bot import wording
 from bot.exits import Exit, exit_code
-from bot.memory.view import as_list
-from bot.memory.words import Export, read
+from bot.memory.view import ExportMemory, as_list, read_memory_request
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.chatbot import ChatBot, Left
-from bot.platforms.terminal.surface import TerminalSurface
-from bot.platforms.terminal.window import Display, PlainDisplay, Window
+from bot.platforms.terminal.bot import ChatBot, Left
+from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
+from bot.reply_surface import Surface
 from bot.spending_text import account_text
-from bot.surface import Surface
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_CHARS = 50_000
@@ -59,7 +57,7 @@ def open_window() -> Window:
         console = Console(highlight=False)
         if not console.is_dumb_terminal:
             return TerminalWindow(console)
-    from bot.platforms.terminal.pipe import PipeWindow, lines_from  # noqa: PLC0415 -- see above
+    from bot.platforms.terminal.surface import PipeWindow, lines_from  # noqa: PLC0415 -- see above
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -218,15 +216,15 @@ class _Chat:
                 self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))
             case inbound.OpenThread(number):
                 await self._open_thread(number)
-            case inbound.Memory(words):
+            case inbound.MemoryLine(words):
                 await self._memory(words)
-            case inbound.Forget(words):
+            case inbound.ForgetLine(words):
                 await self._forget(words)
             case inbound.ShowUsage():
                 self._window.say(account_text(await self._bot.usage()))
-            case inbound.Budget(words):
+            case inbound.BudgetLine(words):
                 self._window.say(await self._bot.budget(words))
-            case inbound.Policy(words):
+            case inbound.PolicyLine(words):
                 self._window.say(await self._bot.policy(words))
             case inbound.ShowModel():
                 self._window.say(await self._bot.model(None))
@@ -234,7 +232,7 @@ class _Chat:
                 self._window.say(await self._bot.model(name))
             case inbound.ShowHelp():
                 self._window.say(wording.help_text(inbound.COMMANDS))
-            case inbound.Unclear(sentence):
+            case inbound.UnclearLine(sentence):
                 self._complain(sentence, Exit.USAGE)
             case inbound.Nothing() | inbound.Quit():
                 pass
@@ -290,8 +288,8 @@ class _Chat:
 
     async def _memory(self, words: str) -> None:
         answer = await self._bot.memory(words)
-        request = read(words)
-        path = request.path if isinstance(request, Export) else ""
+        request = read_memory_request(words)
+        path = request.path if isinstance(request, ExportMemory) else ""
         if answer.file is None:
             self._window.say(as_list(answer) if words or not answer.entries else f"{as_list(answer)}\n\n{MAY_DECIDE}")
         elif path:

@@ -1,18 +1,129 @@
-"""The surface of the terminal and of pipes: `bot.surface.Surface` on top of a `Display`.
+"""The surface of the terminal and of pipes: `bot.reply_surface.Surface` on top of a `Display`.
 
 One person reads it, so that each step leaves its trace there.
 """
 
-from collections.abc import Sequence
+import asyncio
+import codecs
+import os
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
+from typing import Protocol, TextIO
 
-from bot.memory.words import undo_turn_words
-from bot.platforms.terminal.window import Display
-from bot.surface import Limits, Look, Offer, OutFile, PageKey, PageRef
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.exits import write_out
+from bot.memory.view import undo_turn_words
+from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction
+from bot.wording import UNSTORED
+
+# --------------------------------------------------------------------------------------------------
+# What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
+
+
+class Display(Protocol):
+    """The place of one reply while it grows."""
+
+    def show(self, text: str) -> None:
+        """`text` is the whole reply so far."""
+        ...
+
+    def status(self, text: str) -> None:
+        """What the bot is doing meanwhile; "" takes it away."""
+        ...
+
+    def trace(self, text: str) -> None:
+        """Something was done on the way to the answer; it stays to be read, and is no part of the answer."""
+        ...
+
+    def fail(self) -> None:
+        """What is shown is no answer: it says why there is none."""
+        ...
+
+    def close(self) -> None:
+        """The reply ends here, complete or not. Closing again does nothing."""
+        ...
+
+
+class PlainDisplay:
+    """Holds a reply back until it is complete, then writes it; `complain` writes what is none, and what delays one."""
+
+    def __init__(self, write: Callable[[str], None], complain: Callable[[str], None] | None = None) -> None:
+        self._write = write
+        self._complain = complain or write
+        self._text = ""
+        self._delayed = False
+
+    def show(self, text: str) -> None:
+        self._text = text
+
+    def status(self, text: str) -> None:
+        if text == UNSTORED and not self._delayed:
+            self._delayed = True
+            self._complain(text)
+
+    def trace(self, text: str) -> None:
+        pass
+
+    def fail(self) -> None:
+        self._write = self._complain
+
+    def close(self) -> None:
+        text, self._text = self._text.strip("\n"), ""
+        if text:
+            self._write(text)
+
+
+class Window(Protocol):
+    """BrokenPipeError from any method: the reader has gone."""
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether a program reads, which looks at the exit code, too."""
+        ...
+
+    def greet(self, markdown: str) -> None:
+        """Show the start-up lines."""
+        ...
+
+    def recall(self, questions: Sequence[str]) -> None:
+        """Offer these, oldest first, and only these, on the arrow keys."""
+        ...
+
+    async def read(self) -> str | None:
+        """What the person writes next; None when they leave."""
+        ...
+
+    async def answer(self, question: str) -> str:
+        """Ask the person something; "" when they do not answer."""
+        ...
+
+    def say(self, markdown: str) -> None:
+        """Show a text of the program itself."""
+        ...
+
+    def log(self) -> TextIO:
+        """Where log lines go, so that they run over nothing that is shown."""
+        ...
+
+    def complain(self, markdown: str) -> None:
+        """Say why something that was asked for is not done."""
+        ...
+
+    def open_display(self) -> Display: ...
+
+    def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """While the bot answers: Ctrl-C calls `stop`."""
+        ...
+
 
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
-    offers=frozenset({Offer.CONTINUE, Offer.UNDO}),
+    offers=frozenset({ReplyAction.CONTINUE, ReplyAction.UNDO}),
     steps=True,
     traces=True,
 )
@@ -37,20 +148,20 @@ class TerminalSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- no display outlives its process
         return None
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         page = PageRef(str(key))
         await self.edit(page, look)
         return page
 
-    async def edit(self, page: PageRef, look: Look) -> None:
+    async def edit(self, page: PageRef, look: PageContent) -> None:
         for step in look.steps:
             if step.trace and step.id not in self._traced:
                 self._traced.add(step.id)
                 self._display.trace(step.trace)
         self._pages[page.id] = look.text
-        if Offer.CONTINUE in look.offers:
+        if ReplyAction.CONTINUE in look.offers:
             self._pages[CONTINUE] = f"\n{CONTINUE}"
-        if Offer.UNDO in look.offers:
+        if ReplyAction.UNDO in look.offers:
             self._pages[UNDO] = f"\n{UNDO.format(words=undo_turn_words(look.turn))}"
         self._show()
 
@@ -72,3 +183,169 @@ class TerminalSurface:
 
     def _show(self) -> None:
         self._display.show("\n".join(self._pages.values()))
+
+
+# --------------------------------------------------------------------------------------------------
+# Which part of a growing Markdown text can be printed for good. Pure.
+#
+# Theory. Markdown is read line by line, and a block that another one follows never changes again. So everything
+# before the last block is settled, once that last block's first line is complete: "#" may still become a heading, or
+# "#tag" and then a part of the paragraph before it.
+
+
+_CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
+
+
+def printable(text: str) -> str:
+    """`text` with only "\\n" ending lines, and without control characters: no answer may steer the terminal."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
+
+
+def parsed_blocks(text: str) -> list[Token]:
+    """The Markdown tokens of `text`, as chats write it.
+
+    HTML is text. Images are links and reference definitions are text, so that every address stays readable; and the
+    meaning of a block depends on no later one.
+    """
+    return _parser().parse(text)
+
+
+def settled_chars(text: str) -> int:
+    """How many characters at the beginning of `text` are whole blocks that no later character can change."""
+    complete = text[: text.rfind("\n") + 1]
+    starts = [token.map[0] for token in _blocks(complete) if token.level == 0 and token.map and token.nesting >= 0]
+    if len(starts) < 2:
+        return 0
+    return sum(len(line) + 1 for line in complete.split("\n")[: starts[-1]])
+
+
+def block_ending(text: str, lines: int) -> str:
+    """A shorter text whose end looks like that of `text`, one block, on a screen of that many lines.
+
+    Drawing a block of a thousand lines twenty times a second would take all the time there is.
+    """
+    written = text.split("\n")
+    first = len(written) - 2 * lines  # twice, as blank lines may take no room
+    if first <= 2 or not (tokens := _blocks(text)):
+        return text
+    match tokens[0].type:
+        case "fence":
+            return "\n".join([written[0], *written[first:]])
+        case "table_open":
+            return "\n".join([*written[:2], *written[first:]])
+        case "bullet_list_open" | "ordered_list_open":
+            items = [
+                token.map[0] for token in tokens if token.type == "list_item_open" and token.level == 1 and token.map
+            ]
+            return "\n".join(written[max(item for item in items if item <= max(first, items[0])) :])
+        case _:
+            return "\n".join(written[first:])
+
+
+def _blocks(text: str) -> list[Token]:
+    """The tokens of blocks alone: what stands inside their lines is not looked at."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["image", "reference"])
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"])
+
+
+# --------------------------------------------------------------------------------------------------
+# The chat through pipes: lines in, finished answers out, no colours, nothing drawn twice.
+#
+# Rules. Only answers and texts that were asked for go to the output; the start-up lines, and what says why something
+# was not done, go to the error stream. Each is followed by a blank line and flushed. What comes in is UTF-8; bytes
+# that are not are replaced.
+
+
+CHUNK_BYTES = 65_536
+"""What a pipe holds on Linux: more would come in two reads anyway."""
+
+
+class PipeWindow:
+    """`lines` come without their line ends."""
+
+    def __init__(self, lines: AsyncIterator[str], out: TextIO, err: TextIO) -> None:
+        self._lines = lines
+        self._out = out
+        self._err = err
+
+    @property
+    def is_scripted(self) -> bool:
+        return True
+
+    def greet(self, markdown: str) -> None:
+        _write(self._err, markdown)
+
+    def recall(self, questions: Sequence[str]) -> None:
+        pass
+
+    async def read(self) -> str | None:
+        return await anext(self._lines, None)
+
+    async def answer(self, question: str) -> str:
+        self.say(question)
+        return await self.read() or ""
+
+    def say(self, markdown: str) -> None:
+        _write(self._out, markdown)
+
+    def log(self) -> TextIO:
+        return self._err
+
+    def complain(self, markdown: str) -> None:
+        _write(self._err, markdown)
+
+    def open_display(self) -> PlainDisplay:
+        return PlainDisplay(self.say, self.complain)
+
+    def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002 -- Ctrl-C ends a pipe
+        return nullcontext()
+
+
+async def lines_from(fd: int) -> AsyncGenerator[str, None]:
+    """The lines that a file descriptor gives, each as soon as it is complete; the last may lack its line end."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    begun = ""
+    while chunk := await _read(fd):
+        *lines, begun = (begun + decoder.decode(chunk)).split("\n")
+        for line in lines:
+            yield line.removesuffix("\r")
+    begun += decoder.decode(b"", final=True)
+    if begun:
+        yield begun.removesuffix("\r")
+
+
+async def _read(fd: int) -> bytes:
+    """The next bytes; none at the end.
+
+    In a thread, as an event loop cannot watch a file; in a daemon one, as a read that waits cannot be ended.
+    """
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[bytes] = loop.create_future()
+
+    def arrive(chunk: bytes) -> None:
+        if not arrived.done():
+            arrived.set_result(chunk)
+
+    def wait() -> None:
+        try:
+            chunk = os.read(fd, CHUNK_BYTES)
+        except OSError:  # closed under our hands: nothing more will come
+            chunk = b""
+        with suppress(RuntimeError):  # the chat is over, and its loop closed
+            loop.call_soon_threadsafe(arrive, chunk)
+
+    threading.Thread(target=wait, name="standard input", daemon=True).start()
+    return await arrived
+
+
+def _write(stream: TextIO, text: str) -> None:
+    write_out(stream, f"{printable(text)}\n\n")

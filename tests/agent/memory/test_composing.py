@@ -7,13 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.authority import Authority
-from agent.memory.composing import MemoryContext, memory_context, readable
-from agent.memory.earlier import Said
+from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope, chain, current
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, live_items
+from agent.memory.layers import (
+    ContextReader,
+    Environment,
+    IdentityRole,
+    Layers,
+    MemoryContext,
+    Signal,
+    WorkingItem,
+    live_items,
+    memory_context,
+    readable,
+)
+from agent.memory.past_threads import PastMessage
 from agent.memory.writing import NewFact, write
-from agent.tokens import estimate_tokens
+from agent.messages import estimate_tokens
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HERE = "person:ann"
@@ -38,12 +48,12 @@ def shown(
     question: str = "",
     *,
     audiences: frozenset[str] = frozenset({HERE}),
-    earlier: tuple[Said, ...] = (),
+    earlier: tuple[PastMessage, ...] = (),
     budget: int = 3_000,
     identity: IdentityRole = ANN,
 ) -> MemoryContext:
     layers = Layers(identity, Environment(MONDAY + timedelta(days=1)), facts, (), earlier)
-    return memory_context(layers, Reader(audiences, question), budget)
+    return memory_context(layers, ContextReader(audiences, question), budget)
 
 
 def test_seed_003_vector_1_the_context_holds_the_current_status_and_not_the_superseded_one() -> None:
@@ -61,7 +71,7 @@ def test_seed_003_vector_2_three_mentions_do_not_bring_a_superseded_order_back()
         *(new(str(number), "order_v1", "approved", minutes=number) for number in range(3)),
         replace(new("9", "order_v2", "cancelled", minutes=9), supersedes=("order_v1",)),
     )
-    thread = tuple(Said("The order is approved.", MONDAY + timedelta(minutes=number)) for number in range(3))
+    thread = tuple(PastMessage("The order is approved.", MONDAY + timedelta(minutes=number)) for number in range(3))
     text = shown(facts, "Should we proceed with the order?", earlier=thread).text
     assert "cancelled" in text
     assert "approved" not in text
@@ -73,7 +83,7 @@ def test_seed_003_vector_3_the_policy_stands_in_the_context_whatever_the_intern_
     )
     facts = written(policy)
     facts, _ = write(facts, replace(new("2", "policy", "Let's offer 25%", minutes=1), authority=Authority.GUEST))
-    thread = (Said("Let's offer a discount of 25% now", MONDAY + timedelta(minutes=1)),)
+    thread = (PastMessage("Let's offer a discount of 25% now", MONDAY + timedelta(minutes=1)),)
     identity = IdentityRole("Ian", authority=Authority.GUEST)
     context = shown(facts, "Can we offer 25%?", earlier=thread, identity=identity)
     assert "policy: Max discount is 15%" in context.text
@@ -88,7 +98,7 @@ def test_seed_003_checklist_the_four_layers_stay_apart() -> None:
         written(new("1", "city", "Rome")),
         (WorkingItem("draft", "half a letter", MONDAY),),
     )
-    assert memory_context(layers, Reader(frozenset({HERE}), "")).sections == (
+    assert memory_context(layers, ContextReader(frozenset({HERE}), "")).sections == (
         "IDENTITY: Ann (Legal)",
         "ENVIRONMENT: Mon 2026-03-02 10:30 CET\ncalendar: Lunch at noon",
         "FACTS:\n#1 city: Rome",
@@ -98,14 +108,14 @@ def test_seed_003_checklist_the_four_layers_stay_apart() -> None:
 
 def test_a_time_zone_that_nobody_knows_is_utc() -> None:
     layers = Layers(IdentityRole("Ann"), Environment(MONDAY, "Mars/Olympus"))
-    assert "09:00 UTC" in memory_context(layers, Reader(frozenset(), "")).text
+    assert "09:00 UTC" in memory_context(layers, ContextReader(frozenset(), "")).text
 
 
 def test_a_newer_signal_takes_the_place_of_an_older_one() -> None:
     later = MONDAY + timedelta(minutes=1)
     signals = (Signal("calendar", "Demo at 3 PM", MONDAY), Signal("alert", "Demo moved to 11 AM", later))
     layers = Layers(IdentityRole("Ann"), Environment(later, signals=signals))
-    text = memory_context(layers, Reader(frozenset(), "")).text
+    text = memory_context(layers, ContextReader(frozenset(), "")).text
     assert "11 AM" in text
     assert "3 PM" not in text
 
@@ -153,7 +163,7 @@ def test_a_fact_whose_ground_has_changed_says_that_it_needs_review() -> None:
 def test_seed_003_a_fact_of_another_scope_is_shown_only_inside_it(scope: Scope) -> None:
     facts = written(replace(new("1", "price", "$40"), scope=scope, scope_id="s"))
     layers = Layers(IdentityRole("Ann"), Environment(MONDAY), facts)
-    outside = Reader(frozenset({HERE}), "")
+    outside = ContextReader(frozenset({HERE}), "")
     assert memory_context(layers, outside).fact_ids == ()
     assert memory_context(layers, replace(outside, scopes=frozenset({(scope, "s")}))).fact_ids == ("1",)
 
@@ -161,23 +171,23 @@ def test_seed_003_a_fact_of_another_scope_is_shown_only_inside_it(scope: Scope) 
 def test_a_narrower_fact_shadows_a_wider_one_for_those_who_may_read_both() -> None:
     wide = replace(new("1", "city", "Rome"), audience=TEAM)
     facts = written(wide, new("2", "city", "Oslo", minutes=1))
-    both = Reader(frozenset({HERE, TEAM}), "")
+    both = ContextReader(frozenset({HERE, TEAM}), "")
     assert [fact.value for fact in readable(facts, both)] == ["Oslo"]
-    assert [fact.value for fact in readable(facts, Reader(frozenset({TEAM}), ""))] == ["Rome"]
+    assert [fact.value for fact in readable(facts, ContextReader(frozenset({TEAM}), ""))] == ["Rome"]
 
 
 def test_nothing_shadows_what_binds() -> None:
     rule = replace(new("1", "limit", "15%"), audience=TEAM, is_constraint=True, authority=Authority.MANAGER)
     facts = written(rule, new("2", "limit", "25%", minutes=1))
-    assert "15%" in {fact.value for fact in readable(facts, Reader(frozenset({HERE, TEAM}), ""))}
+    assert "15%" in {fact.value for fact in readable(facts, ContextReader(frozenset({HERE, TEAM}), ""))}
 
 
 def test_past_threads_leave_the_working_set_its_share_and_each_takes_what_the_other_leaves() -> None:
     items = tuple(WorkingItem(f"step {n}", f"Value {n} is kept.", MONDAY + timedelta(minutes=n)) for n in range(40))
-    said = [Said(f"Thing {n} is called Name{n} and lies in street {n}.", MONDAY) for n in range(60)]
+    said = [PastMessage(f"Thing {n} is called Name{n} and lies in street {n}.", MONDAY) for n in range(60)]
     now = MONDAY + timedelta(hours=1)
     layers = Layers(IdentityRole("Ann"), Environment(now), (), items, said)
-    reader, budget = Reader(frozenset({HERE}), "things?"), 300
+    reader, budget = ContextReader(frozenset({HERE}), "things?"), 300
     *_, earlier, scratch = memory_context(layers, reader, budget).sections
     assert earlier.startswith("EARLIER:")
     assert scratch.startswith("WORKING SET:")
@@ -255,7 +265,7 @@ def test_every_chain_ends_and_only_valid_readable_facts_are_shown(writes: list[N
 @given(st.lists(st.text(max_size=60), max_size=6), st.lists(st.text(max_size=60), max_size=4), st.integers(40, 120))
 def test_no_context_is_larger_than_its_budget(values: list[str], said: list[str], budget: int) -> None:
     facts = written(*(new(str(number), f"key_{number}", value) for number, value in enumerate(values)))
-    thread = tuple(Said(text, MONDAY + timedelta(minutes=number)) for number, text in enumerate(said))
+    thread = tuple(PastMessage(text, MONDAY + timedelta(minutes=number)) for number, text in enumerate(said))
     assert estimate_tokens(shown(facts, "", earlier=thread, budget=budget).text) <= budget
 
 
@@ -306,7 +316,7 @@ def test_a_display_name_is_no_rank() -> None:
 )
 def test_the_organisation_is_said_and_is_no_rank_however_it_is_called(role: IdentityRole, said: str) -> None:
     layers = Layers(role, Environment(MONDAY))
-    assert memory_context(layers, Reader(frozenset({HERE}), "")).sections[0] == said
+    assert memory_context(layers, ContextReader(frozenset({HERE}), "")).sections[0] == said
 
 
 def test_what_a_policy_overrules_is_marked_where_both_are_read() -> None:
@@ -323,7 +333,7 @@ def test_what_a_policy_overrules_is_marked_where_both_are_read() -> None:
 def test_what_somebody_said_in_a_thread_never_hides_what_binds() -> None:
     policy = replace(new("1", "", "The budget is at most $500"), authority=Authority.ADMIN, is_constraint=True)
     thread = (
-        Said("The budget is at most $500", MONDAY + timedelta(minutes=1)),
-        Said("Correction: The budget is $900 now", MONDAY + timedelta(minutes=2)),
+        PastMessage("The budget is at most $500", MONDAY + timedelta(minutes=1)),
+        PastMessage("Correction: The budget is $900 now", MONDAY + timedelta(minutes=2)),
     )
     assert "The budget is at most $500" in shown(written(policy), "What is the budget?", earlier=thread).text

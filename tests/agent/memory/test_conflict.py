@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.memory.conflict import about_the_same, contradicts, overrules, taken_back, updates
-from agent.memory.statements import read
+from agent.memory.statements import read_statement
+from agent.memory.supersession import about_the_same, contradicts, overrules, taken_back, updates
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_a_single_sentence_is_taken_back_whole() -> None:
 def test_what_goes_beyond_a_limit_is_overruled_and_what_keeps_within_is_not(
     binding: str, said: str, overruled: bool
 ) -> None:
-    assert overrules(read(binding), read(said)) is overruled
+    assert overrules(read_statement(binding), read_statement(said)) is overruled
 
 
 def test_a_word_of_change_may_mean_what_was_just_spoken_of_in_more_words() -> None:
-    assert updates(read("The hardware budget is $200"), read("The budget is now $300"))
-    assert not updates(read("The hardware budget is $200"), read("The travel budget is now $300"))
-    assert not updates(read("The project is written in Rust"), read("The project is now public"))
+    assert updates(read_statement("The hardware budget is $200"), read_statement("The budget is now $300"))
+    assert not updates(read_statement("The hardware budget is $200"), read_statement("The travel budget is now $300"))
+    assert not updates(read_statement("The project is written in Rust"), read_statement("The project is now public"))
 
 
 @pytest.mark.parametrize(

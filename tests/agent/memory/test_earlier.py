@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agent.authority import Authority
-from agent.memory.earlier import Said, outdated, quoted
+from agent.admission_terms import Authority
 from agent.memory.facts import Fact
 from agent.memory.marking import superseded
-from agent.memory.statements import read
+from agent.memory.past_threads import PastMessage, outdated, quoted
+from agent.memory.statements import read_statement
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -21,8 +21,8 @@ def lines(*what: Any) -> list[str]:
     return [line for _, line in quoted(*what)]
 
 
-def said(*texts: str) -> list[Said]:
-    return [Said(text, MONDAY + timedelta(minutes=10 + number), id=number) for number, text in enumerate(texts)]
+def said(*texts: str) -> list[PastMessage]:
+    return [PastMessage(text, MONDAY + timedelta(minutes=10 + number), id=number) for number, text in enumerate(texts)]
 
 
 def gone(facts: list[Fact], *texts: str, authority: Authority = Authority.EMPLOYEE) -> frozenset[str]:
@@ -56,7 +56,7 @@ def test_seed_003_rule_3_what_binds_or_has_greater_authority_is_not_outdated_by_
 
 
 def test_what_somebody_else_says_outdates_nothing_of_mine() -> None:
-    thread = [Said("My city is Oslo now.", MONDAY + timedelta(minutes=9), mine=False)]
+    thread = [PastMessage("My city is Oslo now.", MONDAY + timedelta(minutes=9), mine=False)]
     assert outdated(thread, [fact("city", "My city is Rome")], [], Authority.ADMIN).facts == set()
 
 
@@ -72,7 +72,7 @@ def test_a_question_outdates_nothing() -> None:
 
 def test_quoted_is_only_what_the_facts_do_not_say_already() -> None:
     thread = said("The rent is €900.", "The flat has a bath.", "Is it far?")
-    known = [read("The rent is €900", about="rent")]
+    known = [read_statement("The rent is €900", about="rent")]
     assert lines(thread, known, (), (), "What about the flat?") == ["The flat has a bath."]
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow, may_flow_from
-from agent.memory.injection import compress_for_injection
 from agent.memory.profile import (
     BOUNDS,
     KEYED,
@@ -18,12 +17,13 @@ from agent.memory.profile import (
     ProfileEntry,
     ProfileField,
     UserProfile,
+    compress_for_injection,
     for_place,
     learned,
     opened,
     stated,
 )
-from agent.tokens import estimate_tokens
+from agent.messages import estimate_tokens
 from tests.fakes.incoming import START
 
 DM = "person:ann"

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.facts import Fact, chain, led_to
-from agent.memory.removal import fallen, removed
-from agent.memory.writing import write
+from agent.memory.writing import fallen, removed, write
 from tests.agent.memory.test_writing import new, written
 
 

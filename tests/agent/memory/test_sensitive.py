@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.memory.sensitive import asks_to_remember, is_sensitive
+from agent.memory.secrets import asks_to_remember, is_sensitive
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.small_talk import MAX_CHARS, is_small_talk, may_teach
+from agent.memory.synthesizer import MAX_CHARS, is_small_talk, may_teach
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope
 from agent.memory.profile import Partition, Utterance
-from agent.memory.stated import StatedFact
-from agent.memory.synthesizer import ImpressionSynthesizer
+from agent.memory.synthesizer import ImpressionSynthesizer, StatedFact
 from tests.fakes.incoming import START
 
 SYNTHESIZER = ImpressionSynthesizer()

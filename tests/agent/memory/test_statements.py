@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agent.memory.statements import read, sentences
+from agent.memory.statements import read_statement, sentences
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from agent.memory.statements import read, sentences
     ],
 )
 def test_money_is_read_with_its_points_commas_and_units(text: str, value: str) -> None:
-    assert ("money", value) in read(text).values
+    assert ("money", value) in read_statement(text).values
 
 
 @pytest.mark.parametrize("piece", ["1.", "1,", "1,,", "10.0.0.1\n", "12,345, ", "$1.", "1.1 ", "9", "$"])
@@ -27,5 +27,5 @@ def test_a_long_list_of_numbers_takes_as_long_as_it_is(piece: str) -> None:
     text = piece * (40_000 // len(piece))
     started = time.process_time()
     for sentence in (text, *sentences(text)):
-        read(sentence)
+        read_statement(sentence)
     assert time.process_time() - started < 2  # quadratic, it took a minute

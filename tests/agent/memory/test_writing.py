@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.facts import Fact, MemoryType, Scope, chain, current
 from agent.memory.writing import (
     FactAdded,

@@ -4,7 +4,7 @@ import pytest
 
 from agent.events import CallsArrived, CallsRejected
 from agent.messages import ToolCall
-from agent.protocol.calls import FORM, read_calls
+from agent.protocol.blocks import FORM, read_calls
 from agent.protocol.grammar import ParserLimits
 
 

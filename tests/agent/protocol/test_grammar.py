@@ -3,10 +3,9 @@
 import re
 
 from agent.events import CallsArrived, WorkspaceArrived
-from agent.messages import ToolCall
+from agent.messages import ToolCall, estimate_tokens
 from agent.protocol.grammar import SUMMARY_FIELDS, WORKSPACE_FIELDS, WORKSPACE_SCHEMA, teach
 from agent.protocol.parser import Parser
-from agent.tokens import estimate_tokens
 
 
 def test_the_teaching_text_is_short() -> None:

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.messages import Image, Message, Native, Role
-from agent.providers.alternation import GO_ON, MISSING_QUESTION, alternating, system_text
+from agent.messages import Image, Message, NativeContent, Role
+from agent.providers.wire import GO_ON, MISSING_QUESTION, alternating, system_text
 
-OURS = Native("ours", ({"type": "thinking"},))
+OURS = NativeContent("ours", ({"type": "thinking"},))
 PICTURE = Image("image/png", b"png")
 texts = st.text(max_size=8)
-natives = st.sampled_from([None, OURS, Native("theirs", ({},))])
+natives = st.sampled_from([None, OURS, NativeContent("theirs", ({},))])
 conversations = st.lists(
     st.builds(Message, st.sampled_from(Role), texts, st.sampled_from([(), (PICTURE,)]), natives), max_size=10
 )
@@ -36,7 +36,10 @@ def test_an_answer_stands_neither_first_nor_last() -> None:
 
 
 def test_what_is_ours_stays_and_what_is_theirs_is_said_in_words() -> None:
-    ours, theirs = Message(Role.ASSISTANT, "a", native=OURS), Message(Role.ASSISTANT, "b", native=Native("theirs", ()))
+    ours, theirs = (
+        Message(Role.ASSISTANT, "a", native=OURS),
+        Message(Role.ASSISTANT, "b", native=NativeContent("theirs", ())),
+    )
     spoken = alternating([user("q"), ours, user("r"), theirs, user("s")], "ours")
     assert [message.native for message in spoken] == [None, OURS, None, None, None]
 

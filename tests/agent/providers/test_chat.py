@@ -13,8 +13,8 @@ from agent.messages import Depth, Image, Message, Role, Usage
 from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
-from agent.providers.opening import Line, open_chat
-from agent.providers.replay import Patience, ReplayProvider
+from agent.providers.factory import ProviderWorld, open_chat
+from agent.providers.replay import ModelTimeouts, ReplayProvider
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
     CHUNKED,
@@ -35,19 +35,23 @@ from tests.patience import PATIENCE_S
 
 KEY = "sk-secret-4711"
 MESSAGES = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "context"), Message(Role.USER, "Hello?"))
-PATIENT = Patience()
-IMPATIENT = Patience(first_token_s=0.2, between_tokens_s=0.2, tail_s=0.1)
+PATIENT = ModelTimeouts()
+IMPATIENT = ModelTimeouts(first_token_s=0.2, between_tokens_s=0.2, tail_s=0.1)
 
 
 def connected(
-    server: ModelServer, *, endpoint: Endpoint = OPENAI, patience: Patience = PATIENT, clock: FakeClock | None = None
+    server: ModelServer,
+    *,
+    endpoint: Endpoint = OPENAI,
+    patience: ModelTimeouts = PATIENT,
+    clock: FakeClock | None = None,
 ) -> ReplayProvider:
-    return open_chat(endpoint.at(server.url), "m-1", KEY, Line(clock or FakeClock(), lambda: 0.0, patience))
+    return open_chat(endpoint.at(server.url), "m-1", KEY, ProviderWorld(clock or FakeClock(), lambda: 0.0, patience))
 
 
 @asynccontextmanager
 async def serving(
-    *script: Reply, patience: Patience = PATIENT, clock: FakeClock | None = None
+    *script: Reply, patience: ModelTimeouts = PATIENT, clock: FakeClock | None = None
 ) -> AsyncGenerator[tuple[ReplayProvider, ModelServer], None]:
     async with asyncio.timeout(PATIENCE_S), ModelServer(script) as server:
         provider = connected(server, patience=patience, clock=clock)
@@ -170,7 +174,7 @@ async def test_a_lost_connection_after_the_finish_loses_nothing() -> None:
 async def test_a_server_that_stays_open_after_the_finish_is_not_waited_for() -> None:
     never = asyncio.Event()
     reply = [head(), text("Hi", finish_reason="length"), Wait(never.wait)]
-    async with serving(reply, patience=Patience(tail_s=0.05)) as (provider, server):
+    async with serving(reply, patience=ModelTimeouts(tail_s=0.05)) as (provider, server):
         assert end_of(await read(provider)).reason is StopReason.LENGTH
         await server.left.wait()
 
@@ -328,14 +332,14 @@ async def test_comments_are_no_sign_of_life_of_the_model() -> None:
 
 async def test_a_server_that_falls_silent_breaks_the_stream() -> None:
     never = asyncio.Event()
-    patience = Patience(between_tokens_s=0.2)
+    patience = ModelTimeouts(between_tokens_s=0.2)
     async with serving([head(), text("Hi"), Wait(never.wait)], patience=patience) as (provider, _):
         with pytest.raises(StreamBroken, match=r"because nothing more came for 0\.2 s"):
             await read(provider)
 
 
 async def test_a_reader_that_takes_its_time_is_not_a_slow_server() -> None:
-    async with serving(ANSWER, patience=Patience(between_tokens_s=0.3)) as (provider, _):
+    async with serving(ANSWER, patience=ModelTimeouts(between_tokens_s=0.3)) as (provider, _):
         pieces: list[ProviderEvent] = []
         async with aclosing(provider.stream(MESSAGES)) as stream:
             async for happened in stream:
@@ -389,7 +393,7 @@ def free_port() -> int:
 async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once() -> None:
     clock = FakeClock()
     address = f"http://127.0.0.1:{free_port()}"
-    provider = open_chat(OLLAMA.at(address), "m", None, Line(clock, lambda: 0.0))
+    provider = open_chat(OLLAMA.at(address), "m", None, ProviderWorld(clock, lambda: 0.0))
     with pytest.raises(ProviderUnavailable) as raised:
         await read(provider)
     await provider.aclose()

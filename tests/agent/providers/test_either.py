@@ -2,8 +2,7 @@
 
 from agent.messages import Message, Role
 from agent.ports import CallOptions
-from agent.providers.dialect import Dialect
-from agent.providers.either import Either
+from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_chat import ChatDialect
 from agent.providers.wire_responses import ResponsesDialect
@@ -21,7 +20,7 @@ def fault(status: int, message: str = "", param: str = "") -> Fault:
 
 
 def test_the_first_is_spoken_until_the_service_does_not_have_it() -> None:
-    either = Either(FIRST, SECOND)
+    either = FallbackDialect(FIRST, SECOND)
     assert path(either) == path(FIRST)
     for status in (404, 405, 501):
         simpler = either.without(fault(status, "no such route"))
@@ -29,11 +28,11 @@ def test_the_first_is_spoken_until_the_service_does_not_have_it() -> None:
 
 
 def test_a_model_that_is_unknown_is_no_reason_to_speak_otherwise() -> None:
-    assert Either(FIRST, SECOND).without(fault(404, "The model does not exist.")) is None
+    assert FallbackDialect(FIRST, SECOND).without(fault(404, "The model does not exist.")) is None
 
 
 def test_a_field_that_the_service_refuses_is_left_out_as_before() -> None:
-    simpler = Either(FIRST, SECOND).without(fault(400, "Unknown parameter", param="prompt_cache_key"))
-    assert isinstance(simpler, Either)
+    simpler = FallbackDialect(FIRST, SECOND).without(fault(400, "Unknown parameter", param="prompt_cache_key"))
+    assert isinstance(simpler, FallbackDialect)
     assert b"prompt_cache_key" not in simpler.request(QUESTION, CallOptions(cache_key="k")).body
-    assert Either(FIRST, SECOND).without(fault(500)) is None
+    assert FallbackDialect(FIRST, SECOND).without(fault(500)) is None

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.providers.http import MAX_BODY_BYTES, Disconnected, Http, Unreachable
+from agent.providers.http_client import MAX_BODY_BYTES, Disconnected, Http, Unreachable
 from tests.fakes.model_server import CHUNKED, CUT, KEEP, KEEP_ALIVE, ModelServer, Reply, Wait, framed, head, whole
 from tests.patience import PATIENCE_S
 

@@ -12,8 +12,8 @@ from google.genai._gaos.types.interactions import CreateModelInteraction, Intera
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Depth, Message, Role
 from agent.ports import CallOptions, HandleKept, ProviderEvent, ResponseEnded, TokensArrived
-from agent.providers.interactions_session import PREFIX, InteractionsProvider, InteractionsSession
-from agent.providers.replay import Patience
+from agent.providers.replay import ModelTimeouts
+from agent.providers.wire_interactions import PREFIX, InteractionsProvider, InteractionsSession
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Refuses, Says, Turn, Waits
 from tests.fakes.http_world import USAGE, HttpWorld
 from tests.fakes.interactions_service import InteractionsWire, interactions_service
@@ -58,7 +58,7 @@ def said(events: Sequence[ProviderEvent]) -> str:
 
 @asynccontextmanager
 async def serving(
-    *turns: Turn, wire: InteractionsWire | None = None, patience: Patience = PATIENT
+    *turns: Turn, wire: InteractionsWire | None = None, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[Serving, None]:
     async with (
         asyncio.timeout(PATIENCE_S),

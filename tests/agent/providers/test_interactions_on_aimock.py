@@ -2,7 +2,7 @@
 
 from agent.messages import Message, Role
 from agent.ports import CallOptions, HandleKept, StopReason
-from agent.providers.interactions_session import PREFIX, InteractionsProvider
+from agent.providers.wire_interactions import PREFIX, InteractionsProvider
 from tests.fakes.aimock import AiMock
 from tests.fakes.vendor_doubles import ANY, INTERACTIONS, MESSAGES, end_of, texts
 

@@ -14,10 +14,10 @@ from websockets.asyncio.server import ServerConnection
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import Outcome
 from agent.messages import Message, Role
-from agent.ports import CallOptions, ProviderEvent, ResponseEnded, Session, StopReason, TokensArrived
+from agent.ports import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import LIVE, Mode
-from agent.providers.opening import Line, open_provider
+from agent.providers.factory import ProviderWorld, open_provider
 from agent.providers.socket_session import CATCH_UP_S, SocketProvider
 from tests.contracts.model_world import Breaks, Calls, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
@@ -42,7 +42,7 @@ async def serving(*turns: Turn, visit: MakeVisit = LiveVisit) -> AsyncGenerator[
         yield world, kept
 
 
-async def ask(session: Session, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
+async def ask(session: ModelSession, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
     await session.send(messages)
     return [event async for event in session.receive()]
 
@@ -71,7 +71,7 @@ async def test_the_handshake_carries_the_key_in_a_header_and_not_in_the_address(
 
 async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own() -> None:
     def replaying(url: str, clock: FakeClock) -> SocketProvider:
-        provider = open_provider(LIVE.at(url), SPEAKER, "AIza-1", Line(clock, lambda: 0.0), Mode.REPLAY)
+        provider = open_provider(LIVE.at(url), SPEAKER, "AIza-1", ProviderWorld(clock, lambda: 0.0), Mode.REPLAY)
         assert isinstance(provider, SocketProvider)
         return provider
 

@@ -11,14 +11,14 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
 from agent.events import CallsArrived, TextArrived
-from agent.messages import JsonObject, Message, Native, Role, ToolCall
+from agent.messages import JsonObject, Message, NativeContent, Role, ToolCall
 from agent.ports import CallOptions, ResponseEnded, TokensArrived, ToolSpec
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
+from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.native_calls import MAX_CALLS, NO_RESULT, NativeCalls, answers
-from agent.providers.opening import Line, open_chat
 from agent.providers.wire_chat import ChatDialect, ChatReader
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import ModelServer, event, head, whole
@@ -33,11 +33,11 @@ SYSTEM = Message(Role.SYSTEM, f"You are a bot.\n\n{teach('echo(text): Say it bac
 HI = Message(Role.USER, "hi")
 
 
-def called(*calls: tuple[str, str, str]) -> Native:
+def called(*calls: tuple[str, str, str]) -> NativeContent:
     items: Any = [
         {"id": id_, "type": "function", "function": {"name": name, "arguments": args}} for id_, name, args in calls
     ]
-    return Native(DIALECT.name, ({"role": "assistant", "content": None, "tool_calls": items},))
+    return NativeContent(DIALECT.name, ({"role": "assistant", "content": None, "tool_calls": items},))
 
 
 def body(*messages: Message, dialect: ChatDialect = DIALECT, options: CallOptions = OPTIONS) -> Any:
@@ -115,7 +115,7 @@ def test_calls_go_back_as_they_came_with_their_results_behind_them() -> None:
 
 
 def test_what_another_model_called_stands_in_our_words_and_roles_alternate_around_it() -> None:
-    theirs = Native("chat:other", called(("a", "echo", "{}")).items)
+    theirs = NativeContent("chat:other", called(("a", "echo", "{}")).items)
     said = Message(Role.ASSISTANT, "<execute>[]\n</execute>", native=theirs)
     ours = Message(Role.ASSISTANT, "x", native=called(("a", "look", "{}")))
     sent = body(
@@ -242,7 +242,7 @@ async def test_a_turn_calls_a_tool_in_the_vendors_form_and_answers_from_its_resu
     ]
     script = [[head(), *map(event, chunks)] for chunks in (first, second)]
     async with ModelServer(script) as server:
-        line = Line(FakeClock(), lambda: 0.0)
+        line = ProviderWorld(FakeClock(), lambda: 0.0)
         provider = open_chat(OPENAI.at(server.url), "m-1", "sk-1", line, ToolsForm.NATIVE)
         tool = Echo()
         ran = await run_turn(provider, tool, (SYSTEM, HI))
@@ -262,7 +262,9 @@ async def test_a_server_that_refuses_tools_is_asked_once_more_in_words() -> None
     refusal = whole(400, {"error": {"message": "m-1 does not support tools", "type": "api_error"}})
     answer = [head(), event({"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]})]
     async with ModelServer([refusal, answer]) as server:
-        provider = open_chat(OPENAI.at(server.url), "m-1", "sk-1", Line(FakeClock(), lambda: 0.0), ToolsForm.NATIVE)
+        provider = open_chat(
+            OPENAI.at(server.url), "m-1", "sk-1", ProviderWorld(FakeClock(), lambda: 0.0), ToolsForm.NATIVE
+        )
         ran = await run_turn(provider, Echo(), (SYSTEM, HI))
         await provider.aclose()
     assert ran.shown == "Hello."

@@ -12,11 +12,11 @@ from openai.types.realtime.realtime_server_event import RealtimeServerEvent
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import Outcome
 from agent.messages import Message, Role, Usage
-from agent.ports import CallOptions, ProviderEvent, ResponseEnded, Session, StopReason, TokensArrived
+from agent.ports import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import REALTIME, Mode
-from agent.providers.opening import Line, open_provider, open_realtime
-from agent.providers.replay import Patience
+from agent.providers.factory import ProviderWorld, open_provider, open_realtime
+from agent.providers.replay import ModelTimeouts
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
@@ -40,7 +40,7 @@ async def serving(*turns: Turn) -> AsyncGenerator[tuple[SocketWorld, list[Realti
         yield world, visits
 
 
-async def ask(session: Session, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
+async def ask(session: ModelSession, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
     await session.send(messages)
     return [event async for event in session.receive()]
 
@@ -95,7 +95,7 @@ async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own
     visits, visit = watched()
 
     def replaying(url: str, clock: FakeClock) -> SocketProvider:
-        line = Line(clock, lambda: 0.0)
+        line = ProviderWorld(clock, lambda: 0.0)
         provider = open_provider(REALTIME.at(f"{url}/v1"), "gpt-realtime-2.1-mini", "sk-1", line, Mode.REPLAY)
         assert isinstance(provider, SocketProvider)
         return provider
@@ -188,7 +188,9 @@ async def test_an_answer_that_was_left_early_is_not_built_on() -> None:
 async def test_a_question_that_no_connection_carries_is_told() -> None:
     clock = FakeClock()
     async with asyncio.timeout(PATIENCE_S):
-        provider = open_realtime(REALTIME.at("http://127.0.0.1:9/v1"), "m", "k", Line(clock, lambda: 0.0, Patience()))
+        provider = open_realtime(
+            REALTIME.at("http://127.0.0.1:9/v1"), "m", "k", ProviderWorld(clock, lambda: 0.0, ModelTimeouts())
+        )
         with pytest.raises(ProviderUnavailable, match=r"OpenAI Realtime does not answer at http://127\.0\.0\.1:9"):
             await ask(provider.connect(CallOptions()))
 

@@ -13,10 +13,10 @@ from agent.events import (
     WorkspaceArrived,
 )
 from agent.messages import Message, ResultStatus, Role, ToolResult
-from agent.progress import Step
+from agent.progress import RoundStep
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import NOTICE, PIECE_CHARS, rehearse
-from agent.transcript import appended_messages
+from agent.turn import appended_messages
 
 TOOLS = frozenset({"recall", "remember"})
 PARTS = [
@@ -56,7 +56,7 @@ def answered(question: str, content: str) -> list[ProtocolEvent]:
     assert isinstance(workspace, WorkspaceArrived)
     assert isinstance(calls, CallsArrived)
     result = ToolResult(calls.calls[0].name, ResultStatus.SUCCESS, content)
-    step = Step(workspace=workspace.workspace, calls=calls.calls, results=(result,))
+    step = RoundStep(workspace=workspace.workspace, calls=calls.calls, results=(result,))
     return read(rehearse([*asked(question), *appended_messages([step], "A hint.")]))
 
 

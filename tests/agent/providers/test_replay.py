@@ -12,8 +12,8 @@ from agent.errors import StreamBroken
 from agent.messages import Message, Role
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
-from agent.providers.opening import Line, open_chat, open_gemini, open_messages, open_responses_http
-from agent.providers.replay import AttemptFailed, Patience, ReplayProvider, in_time
+from agent.providers.factory import ProviderWorld, open_chat, open_gemini, open_messages, open_responses_http
+from agent.providers.replay import AttemptFailed, ModelTimeouts, ReplayProvider, in_time
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, ModelServer, framed, head
 from tests.patience import PATIENCE_S
@@ -25,14 +25,14 @@ HALF_OF = {
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half"}]}}]},
     "chat": {"choices": [{"delta": {"content": "Half"}}]},
 }
-Open = Callable[[Endpoint, str, str | None, Line], ReplayProvider]
+Open = Callable[[Endpoint, str, str | None, ProviderWorld], ReplayProvider]
 
 
 async def answer(name: str, open_: Open, endpoint: Endpoint, seen: list[ProviderEvent]) -> None:
     """Read an answer that has begun and whose body then ends, complete for HTTP."""
     half = b"data: " + json.dumps(HALF_OF[name]).encode() + b"\n\n"
     async with asyncio.timeout(PATIENCE_S), ModelServer([[head(extra=CHUNKED), framed(half), framed(b"")]]) as server:
-        line = Line(FakeClock(), lambda: 0.0)
+        line = ProviderWorld(FakeClock(), lambda: 0.0)
         provider = open_(replace(endpoint, base_url=server.url), "m-1", "key", line)
         try:
             async for event in provider.stream(QUESTION):
@@ -70,7 +70,7 @@ async def test_a_model_that_reasons_silently_is_given_as_long_as_for_its_first_w
         await thought.wait()
         yield TokensArrived(" Done.")
 
-    patience = Patience(first_token_s=10, between_tokens_s=0.05)
+    patience = ModelTimeouts(first_token_s=10, between_tokens_s=0.05)
     with pytest.raises(AttemptFailed) if in_vain else nullcontext():
         assert [event async for event in in_time(answers(), patience)][-1] == TokensArrived(" Done.")
 

@@ -12,21 +12,21 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable
 from agent.events import Outcome
-from agent.messages import Message, Native, Role
+from agent.loop import open_session
+from agent.messages import Message, NativeContent, Role
 from agent.ports import CallOptions, ProviderEvent, ResponseEnded, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, open_responses
-from agent.providers.replay import Patience
-from agent.providers.warm_sockets import SocketLimits
-from agent.session import open_session
+from agent.providers.factory import ProviderWorld, open_responses
+from agent.providers.replay import ModelTimeouts
+from agent.providers.socket_session import SocketLimits
 from tests.contracts.model_world import Breaks, Calls, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.openai_service import OpenAiWorld, responses_world
 from tests.patience import PATIENCE_S
 
-PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
+PATIENT = ModelTimeouts(first_token_s=10.0, between_tokens_s=10.0)
 HI = Says(("Hi",))
 ONE, TWO = Calls((echo_call("one"),)), Calls((echo_call("two"),))
 RESULT = "Anna hears {}"
@@ -184,7 +184,7 @@ async def test_a_field_that_the_service_refuses_is_left_out_from_then_on() -> No
 
 async def test_what_the_vendor_does_not_take_back_is_told_in_words() -> None:
     call = {"type": "custom_tool_call", "call_id": "c", "name": "execute", "input": "[]"}
-    native = Native("openai-responses:gpt-6.1-terra", (call,))
+    native = NativeContent("openai-responses:gpt-6.1-terra", (call,))
     messages = (*CONTEXT, Message(Role.ASSISTANT, "words", native=native), Message(Role.USER, "So?"))
     async with talking(HI) as world:
         world.service.loses.append("invalid_encrypted_content")
@@ -228,7 +228,7 @@ async def test_after_a_while_a_socket_is_tried_again() -> None:
 async def test_where_nobody_listens_the_sentence_is_the_same_as_over_http() -> None:
     async with talking() as world:
         port_of_nobody = replace(OPENAI, base_url="http://127.0.0.1:9/v1")
-        provider = open_responses(port_of_nobody, "m", None, Line(world.clock, lambda: 0.0, PATIENT))
+        provider = open_responses(port_of_nobody, "m", None, ProviderWorld(world.clock, lambda: 0.0, PATIENT))
         with pytest.raises(ProviderUnavailable, match=r"does not answer at http://127\.0\.0\.1:9"):
             _ = [event async for event in provider.stream(CONTEXT)]
         await provider.aclose()
@@ -332,6 +332,6 @@ async def test_closing_the_provider_closes_every_socket() -> None:
 
 
 async def test_the_key_stays_out_of_what_is_shown() -> None:
-    provider = open_responses(OPENAI, "m", "sk-secret", Line(FakeClock(), lambda: 0.0))
+    provider = open_responses(OPENAI, "m", "sk-secret", ProviderWorld(FakeClock(), lambda: 0.0))
     assert repr(provider) == "ResponsesProvider('openai:m' at 'https://api.openai.com/v1')"
     await provider.aclose()

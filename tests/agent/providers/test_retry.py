@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.providers.faults import Fault, FaultKind
-from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
+from agent.providers.faults import Fault, FaultKind, RetryPolicy, retry_after_s, should_retry
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POLICY = RetryPolicy(max_retries=3, first_delay_s=0.5, max_delay_s=8, max_total_wait_s=30, jitter=0.25)

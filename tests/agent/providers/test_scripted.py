@@ -8,7 +8,7 @@ import pytest
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role, Usage
 from agent.ports import Provider, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
-from agent.providers.scripted import Pause, ScriptedProvider, Until
+from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from tests.patience import PATIENCE_S
 
 QUESTION = (Message(Role.USER, "Hello?"),)
@@ -64,7 +64,7 @@ async def test_a_pause_goes_through_the_sleep_that_was_given() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    await read(ScriptedProvider([["a", Pause(2.5), "b"]], sleep=sleep))
+    await read(ScriptedProvider([["a", ScriptPause(2.5), "b"]], sleep=sleep))
     assert slept == [2.5]
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.providers.http import Disconnected
-from agent.providers.sse import MAX_EVENT_BYTES, EventReader, event_data
+from agent.providers.http_client import MAX_EVENT_BYTES, Disconnected, EventReader, event_data
 
 STREAM = (
     b": a comment\n\n"

@@ -6,15 +6,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.providers.waiting import Watch
+from agent.providers.replay import IdleTimeout
 
 BOUND_S = 5.0
 LONG_S = 60.0
 
 
 @asynccontextmanager
-async def watching() -> AsyncGenerator[Watch, None]:
-    watch = Watch()
+async def watching() -> AsyncGenerator[IdleTimeout, None]:
+    watch = IdleTimeout()
     try:
         async with asyncio.timeout(BOUND_S):
             yield watch
@@ -92,7 +92,7 @@ async def test_a_task_that_is_cancelled_is_cancelled() -> None:
 
 
 async def test_a_task_that_is_cancelled_while_its_wait_is_ended_is_cancelled() -> None:
-    async def wait(watch: Watch) -> None:
+    async def wait(watch: IdleTimeout) -> None:
         await watch.wait(asyncio.Event().wait(), 0.02)
 
     async with watching() as watch:

@@ -7,7 +7,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from agent.providers.http import Unreachable
+from agent.providers.http_client import Unreachable
 from agent.providers.websocket import HandshakeRefused, Socket
 from tests.patience import PATIENCE_S
 

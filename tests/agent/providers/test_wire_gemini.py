@@ -8,7 +8,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.messages import Depth, Image, Message, Native, Role, Usage
+from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.dialect import ReaderEvent
@@ -17,7 +17,7 @@ from agent.providers.wire_gemini import GeminiDialect, GeminiReader, read_usage,
 
 DIALECT = GeminiDialect("gemini-3.8-flash")
 SIGNED = {"text": "Let me look.", "thoughtSignature": "c2ln"}
-NATIVE = Native(DIALECT.name, (SIGNED,))
+NATIVE = NativeContent(DIALECT.name, (SIGNED,))
 
 
 def system(text: str) -> Message:
@@ -95,7 +95,7 @@ def test_what_was_signed_goes_back_unchanged() -> None:
 
 
 def test_what_another_model_signed_goes_back_as_text() -> None:
-    step = Message(Role.ASSISTANT, "Let me look.", native=Native("gemini-content:other", (SIGNED,)))
+    step = Message(Role.ASSISTANT, "Let me look.", native=NativeContent("gemini-content:other", (SIGNED,)))
     assert contents(user("q"), step, user("r"))[1] == {"role": "model", "parts": [{"text": "Let me look."}]}
 
 
@@ -223,14 +223,16 @@ def test_signed_parts_are_kept_apart_and_others_are_joined() -> None:
     )
     read(reader, piece({"text": "", "thoughtSignature": "ZW5k"}, finishReason="STOP"))
     native = reader.close().native
-    assert native == Native(DIALECT.name, (SIGNED, {"text": " And on."}, {"text": "", "thoughtSignature": "ZW5k"}))
+    assert native == NativeContent(
+        DIALECT.name, (SIGNED, {"text": " And on."}, {"text": "", "thoughtSignature": "ZW5k"})
+    )
 
 
 def test_the_tag_that_the_stop_swallowed_is_put_back_beside_what_is_signed() -> None:
     reader = GeminiReader(DIALECT.name)
     call = {"text": "<execute>[]", "thoughtSignature": "c2ln"}
     read(reader, piece(call, finishReason="STOP"))
-    assert reader.close().native == Native(DIALECT.name, (call, {"text": STOP_SEQUENCE}))
+    assert reader.close().native == NativeContent(DIALECT.name, (call, {"text": STOP_SEQUENCE}))
 
 
 @pytest.mark.parametrize(

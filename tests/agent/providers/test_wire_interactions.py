@@ -8,17 +8,16 @@ from google.genai._gaos.types.interactions import CreateModelInteraction, Intera
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.messages import Depth, Image, Message, Native, Role, Usage
+from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, HandleKept, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.chain import Chain, answered
-from agent.providers.dialect import ReaderEvent
+from agent.providers.dialect import ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_interactions import InteractionsDialect, InteractionsReader, read_usage
 from tests.fakes.vendor_types import knows
 
 PLAIN = InteractionsDialect("gemini-3.8-flash")
-STORED = InteractionsDialect("gemini-3.8-flash", Chain())
+STORED = InteractionsDialect("gemini-3.8-flash", ResumeChain())
 
 
 def system(text: str) -> Message:
@@ -30,7 +29,7 @@ def user(text: str, *images: Image) -> Message:
 
 
 CONTEXT = (system("Be brief."), user("Hello?"))
-ANSWER = Native(PLAIN.name, ({"id": "v1_1"},))
+ANSWER = NativeContent(PLAIN.name, ({"id": "v1_1"},))
 STEP = Message(Role.ASSISTANT, "Let me look.", native=ANSWER)
 CHAINED = InteractionsDialect("gemini-3.8-flash", answered(CONTEXT, "v1_1", ANSWER))
 

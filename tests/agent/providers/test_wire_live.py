@@ -10,14 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived, WorkspaceArrived
-from agent.messages import Image, Message, Native, Role, ToolCall, Usage
+from agent.messages import Image, Message, NativeContent, Role, ToolCall, Usage
 from agent.ports import CallOptions, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.live_reading import Call, call_text, closed_fault, read_usage
-from agent.providers.wire_live import HOW_TO_CALL, SEE_FIRST, LiveDialect, LiveDialogue, can_write
+from agent.providers.wire_live import (
+    HOW_TO_CALL,
+    SEE_FIRST,
+    LiveCall,
+    LiveDialect,
+    LiveDialogue,
+    call_text,
+    can_write,
+    closed_fault,
+    read_live_usage,
+)
 from tests.fakes.vendor_types import parses
 
 SPEAKER = LiveDialect("gemini-3.8-live")
@@ -210,7 +219,7 @@ def test_the_transcript_is_the_text_of_a_model_that_speaks() -> None:
     hear(dialogue, DONE)
     assert dialogue.finished
     ended = dialogue.close()
-    assert (ended.reason, ended.native) == (StopReason.END, Native(SPEAKER.name, ({"text": "Hi there"},)))
+    assert (ended.reason, ended.native) == (StopReason.END, NativeContent(SPEAKER.name, ({"text": "Hi there"},)))
 
 
 def test_the_text_of_a_model_that_writes_is_its_text_and_its_thoughts_are_not() -> None:
@@ -230,7 +239,7 @@ def test_a_call_ends_the_answer_as_the_block_that_it_stands_for() -> None:
 
 def test_what_belongs_into_the_workspace_stands_before_the_calls() -> None:
     workspace = {"objective": "o", "understanding": "u", "approach": "a", "discoveries": "", "secure": False}
-    call = Call("c1", "execute", {"workspace": workspace, "calls": [{"name": "echo", "args": "{}"}]})
+    call = LiveCall("c1", "execute", {"workspace": workspace, "calls": [{"name": "echo", "args": "{}"}]})
     first, second = parsed(call_text([call]))
     assert isinstance(first, WorkspaceArrived)
     assert (first.workspace.objective, first.secure) == ("o", False)
@@ -240,13 +249,13 @@ def test_what_belongs_into_the_workspace_stands_before_the_calls() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        Call("c1", "execute", {"calls": [{"name": "echo", "args": {"text": "one"}}]}),
-        Call("c1", "execute", {"calls": {"name": "echo", "args": '{"text": "one"}'}}),
-        Call("c1", "execute", {"name": "echo", "args": {"text": "one"}}),
-        Call("c1", "echo", {"text": "one"}),
+        LiveCall("c1", "execute", {"calls": [{"name": "echo", "args": {"text": "one"}}]}),
+        LiveCall("c1", "execute", {"calls": {"name": "echo", "args": '{"text": "one"}'}}),
+        LiveCall("c1", "execute", {"name": "echo", "args": {"text": "one"}}),
+        LiveCall("c1", "echo", {"text": "one"}),
     ],
 )
-def test_a_call_that_is_written_otherwise_means_the_same(call: Call) -> None:
+def test_a_call_that_is_written_otherwise_means_the_same(call: LiveCall) -> None:
     assert parsed(call_text([call])) == [CallsArrived((ToolCall("echo", {"text": "one"}),))]
 
 
@@ -275,7 +284,7 @@ def test_a_turn_that_goes_on_in_the_background_is_not_complete() -> None:
 def test_usage_is_in_parts_that_do_not_overlap() -> None:
     usage = {"promptTokenCount": 90, "cachedContentTokenCount": 10, "responseTokenCount": 7, "thoughtsTokenCount": 3}
     counted = Usage(input_uncached=80, input_cached=10, output=7, reasoning=3)
-    assert read_usage(usage) == counted
+    assert read_live_usage(usage) == counted
     dialogue = asked()
     hear(dialogue, heard("Hi"), {**DONE, "usageMetadata": usage})
     assert dialogue.close().usage == counted
@@ -460,7 +469,7 @@ def test_calls_that_cannot_be_written_are_refused_and_not_run() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    (refused,) = parsed(call_text([Call("c1", "execute", {"calls": deep})]))
+    (refused,) = parsed(call_text([LiveCall("c1", "execute", {"calls": deep})]))
     assert isinstance(refused, CallsRejected)
     while deep:  # taken apart by hand: the interpreter would do it with one call for each level
         deep = cast("list[object]", deep.pop())

@@ -9,7 +9,7 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.messages import Depth, Image, Message, Native, Role, Usage
+from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.dialect import ReaderEvent
@@ -19,7 +19,7 @@ from tests.fakes.vendor_types import fits, knows
 
 DIALECT = MessagesDialect("claude-sonnet-5-5")
 THOUGHT = {"type": "thinking", "thinking": "They greet.", "signature": "sig-1"}
-NATIVE = Native(DIALECT.name, (THOUGHT, {"type": "text", "text": "Let me look."}))
+NATIVE = NativeContent(DIALECT.name, (THOUGHT, {"type": "text", "text": "Let me look."}))
 
 
 def system(text: str) -> Message:
@@ -105,7 +105,7 @@ def test_what_was_thought_goes_back_unchanged() -> None:
 
 
 def test_what_another_model_thought_goes_back_as_text() -> None:
-    step = Message(Role.ASSISTANT, "Let me look.", native=Native("anthropic-messages:other", (THOUGHT,)))
+    step = Message(Role.ASSISTANT, "Let me look.", native=NativeContent("anthropic-messages:other", (THOUGHT,)))
     messages = cast("list[dict[str, object]]", body(user("q"), step, user("r"))["messages"])
     assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "Let me look."}]}
 
@@ -242,7 +242,7 @@ def test_thinking_is_kept_as_it_came_with_the_text_and_the_tag_that_the_stop_swa
     call = '<execute>[{"name": "recall", "args": {}}]'
     read(reader, *THINKING, start("redacted_thinking", data="x"), start("text", text=""), said(call))
     read(reader, ended("stop_sequence"))
-    assert reader.close().native == Native(
+    assert reader.close().native == NativeContent(
         DIALECT.name,
         (THOUGHT, {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": call + STOP_SEQUENCE}),
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.realtime.realtime_client_event_param import RealtimeClientEventParam
 
-from agent.messages import Depth, Image, JsonObject, Message, Native, Role, Usage
+from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.dialect import ReaderEvent
@@ -146,7 +146,7 @@ def test_items_that_follow_one_another_are_paragraphs() -> None:
     dialogue = asked()
     said = hear(dialogue, created(), delta("I look."), delta("Blue", item="item_2"), delta(".", item="item_2"), done())
     assert text_of(said) == "I look.\n\nBlue."
-    assert dialogue.close().native == Native(DIALECT.name, (_said("I look."), _said("Blue.")))
+    assert dialogue.close().native == NativeContent(DIALECT.name, (_said("I look."), _said("Blue.")))
 
 
 def test_usage_is_in_parts_that_do_not_overlap() -> None:
@@ -223,7 +223,7 @@ def test_the_response_is_cancelled_where_the_calls_end_however_it_is_cut(size: i
     assert hear(dialogue, delta(" straggler"), done("cancelled", usage={"input_tokens": 5, "output_tokens": 2})) == []
     ended = dialogue.close()
     assert (ended.reason, ended.usage) == (StopReason.HALTED, Usage(input_uncached=5, output=2))
-    assert ended.native == Native(DIALECT.name, (_said(f"On it.\n{CALL}"),))
+    assert ended.native == NativeContent(DIALECT.name, (_said(f"On it.\n{CALL}"),))
 
 
 def test_the_next_question_writes_the_cut_answer_again_and_adds_the_results() -> None:
@@ -326,7 +326,7 @@ def test_another_connection_gets_everything_with_the_models_own_items() -> None:
 
 
 def test_another_models_items_are_not_sent() -> None:
-    native = Native("openai-realtime:another", ({"type": "message"},))
+    native = NativeContent("openai-realtime:another", ({"type": "message"},))
     assert frames(DIALECT.dialogue(CallOptions()).ask([Message(Role.ASSISTANT, "Hi.", native=native)]))[0] == item(
         "assistant", "output_text", "Hi."
     )

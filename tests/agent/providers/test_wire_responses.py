@@ -8,14 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import CallsArrived, CallsRejected, TextArrived
-from agent.messages import Depth, Image, JsonObject, Message, Native, Role, ToolCall, Usage
+from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Role, ToolCall, Usage
 from agent.ports import CallOptions, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
-from agent.providers.chain import Chain, Link, answered
+from agent.providers.dialect import ChainLink, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.responses_reader import ResponsesReader, read_usage
-from agent.providers.wire_responses import EXECUTE, NO_RESULT, OPTIONAL, SEE_FIRST, ResponsesDialect
+from agent.providers.wire_responses import (
+    EXECUTE,
+    NO_RESULT,
+    OPTIONAL,
+    SEE_FIRST,
+    ResponsesDialect,
+    ResponsesReader,
+    read_usage,
+)
 from tests.fakes.openai_types import check_sent
 
 DIALECT = ResponsesDialect("gpt-6.1-terra")
@@ -93,7 +100,7 @@ def user(text: str) -> Message:
 
 
 def wrote(*items: JsonObject, text: str = "words", dialect: str = NAME) -> Message:
-    return Message(Role.ASSISTANT, text, native=Native(dialect, items))
+    return Message(Role.ASSISTANT, text, native=NativeContent(dialect, items))
 
 
 def sent(*messages: Message, options: CallOptions | None = None, dialect: ResponsesDialect = DIALECT) -> JsonObject:
@@ -224,7 +231,7 @@ def test_a_frame_sends_only_what_is_new_after_its_parent() -> None:
 
 def test_a_frame_without_a_parent_sends_everything() -> None:
     messages = (TAUGHT, user("Hello?"))
-    frame = json.loads(DIALECT.frame(messages, Link(messages), CallOptions()))
+    frame = json.loads(DIALECT.frame(messages, ChainLink(messages), CallOptions()))
     assert frame["input"] == sent(*messages)["input"]
     assert "previous_response_id" not in frame
 
@@ -268,7 +275,8 @@ def test_capabilities_follow_what_is_left_out() -> None:
 def test_any_text_makes_a_valid_request_and_frame(messages: list[Message]) -> None:
     assert "null" not in str(sent(*messages)).replace("'null'", "")
     assert (
-        json.loads(DIALECT.frame(messages, Link(tuple(messages)), CallOptions()))["input"] == sent(*messages)["input"]
+        json.loads(DIALECT.frame(messages, ChainLink(tuple(messages)), CallOptions()))["input"]
+        == sent(*messages)["input"]
     )
 
 
@@ -279,7 +287,7 @@ def test_what_we_send_is_what_the_vendors_own_types_allow() -> None:
     link = answered(messages[:2], "resp_1", messages[2].native).link(messages)
     check_sent(sent(*messages, options=options))
     check_sent(json.loads(DIALECT.frame(messages, link, options)))
-    check_sent(json.loads(DIALECT.frame(messages, Link(messages), options)))
+    check_sent(json.loads(DIALECT.frame(messages, ChainLink(messages), options)))
 
 
 # --- answers ----------------------------------------------------------------------------------------------------
@@ -394,7 +402,7 @@ def test_what_was_written_comes_back_without_what_the_vendor_would_refuse() -> N
     nulls: JsonObject = {**TEXT, "status": None, "content": [{"type": "output_text", "text": "x", "logprobs": None}]}
     _, reader = read(*done(bare, REASONING, nulls, REASONING), completed())
     clean = {key: value for key, value in TEXT.items() if key != "status"}
-    assert reader.close().native == Native(
+    assert reader.close().native == NativeContent(
         NAME, (REASONING, {**clean, "content": [{"type": "output_text", "text": "x"}]})
     )
     assert reader.response_id == "resp_1"
@@ -402,7 +410,7 @@ def test_what_was_written_comes_back_without_what_the_vendor_would_refuse() -> N
 
 def test_half_a_surrogate_pair_in_what_was_written_is_replaced() -> None:
     _, reader = read('{"type":"response.output_item.done","item":{"type":"message","id":"\\ud800"}}', completed())
-    assert reader.close().native == Native(NAME, ({"type": "message", "id": "?"},))
+    assert reader.close().native == NativeContent(NAME, ({"type": "message", "id": "?"},))
 
 
 @pytest.mark.parametrize(
@@ -419,7 +427,7 @@ def test_the_same_answer_is_read_however_much_of_it_streams(data: list[str]) -> 
     text, reader = read(*data)
     assert text == "Let me look."
     assert reader.finished
-    assert reader.close().native == Native(NAME, (TEXT,))
+    assert reader.close().native == NativeContent(NAME, (TEXT,))
 
 
 def test_usage_is_told_in_parts_that_do_not_overlap() -> None:
@@ -519,7 +527,7 @@ def test_no_data_of_any_shape_raises(data: list[object]) -> None:
 
 
 def test_a_chain_that_nobody_has_answered_sends_everything() -> None:
-    assert Chain().link([user("Hello?")]) == Link((user("Hello?"),))
+    assert ResumeChain().link([user("Hello?")]) == ChainLink((user("Hello?"),))
 
 
 @pytest.mark.parametrize(
@@ -536,19 +544,21 @@ def test_a_chain_that_nobody_has_answered_sends_everything() -> None:
 )
 def test_a_context_that_does_not_go_on_from_the_answer_sends_everything(messages: tuple[Message, ...]) -> None:
     chain = answered((user("Hello?"),), "resp_1", wrote(CALL).native)
-    assert chain.link(messages) == Link(messages)
+    assert chain.link(messages) == ChainLink(messages)
 
 
 @pytest.mark.parametrize(("handle", "answer"), [("", wrote(CALL).native), ("resp_1", None)])
-def test_an_answer_without_a_handle_or_a_form_of_its_own_cannot_be_built_on(handle: str, answer: Native | None) -> None:
-    assert answered((user("Hello?"),), handle, answer) == Chain()
+def test_an_answer_without_a_handle_or_a_form_of_its_own_cannot_be_built_on(
+    handle: str, answer: NativeContent | None
+) -> None:
+    assert answered((user("Hello?"),), handle, answer) == ResumeChain()
 
 
 @given(plain_messages, plain_messages)
 def test_what_the_vendor_has_and_what_is_sent_make_up_the_whole(before: list[Message], new: list[Message]) -> None:
     answer = wrote(CALL)
     link = answered(before, "resp_1", answer.native).link([*before, answer, *new])
-    assert link == Link(tuple(new), "resp_1", answer.native)
+    assert link == ChainLink(tuple(new), "resp_1", answer.native)
     assert DIALECT.items([*before, answer]) != []
     assert DIALECT.items([*before, answer, *new])[len(DIALECT.items(before)) + 1 :] == DIALECT.items(
         link.new, link.answering

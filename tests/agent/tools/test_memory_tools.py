@@ -8,10 +8,10 @@ import pytest
 from agent.errors import ToolError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.marking import superseded
-from agent.memory.periods import Period
+from agent.memory.periods import TimeSpan
+from agent.messages import estimate_tokens
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Author, Hit, Incoming, Person, StoredMessage
-from agent.tokens import estimate_tokens
 from agent.tools.recall import MAX_HIT_CHARS, MAX_TOKENS, NOTHING, RecallTool, fitting, found_text, query_of
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -139,7 +139,7 @@ def test_a_found_message_is_dated_on_the_persons_clock_with_its_kind_of_place() 
 def test_a_time_narrows_the_search_to_the_persons_own_days() -> None:
     there = ToolContext(Person("s:anna", "Anna", "Asia/Tokyo"), DM, "now", 1, NOON)
     within = query_of({"query": "boat", "when": "yesterday"}, there).within
-    assert within == Period(datetime(2026, 1, 3, 15, tzinfo=UTC), datetime(2026, 1, 4, 15, tzinfo=UTC))
+    assert within == TimeSpan(datetime(2026, 1, 3, 15, tzinfo=UTC), datetime(2026, 1, 4, 15, tzinfo=UTC))
     within = query_of({"query": "boat", "when": "from March to May 2025"}, context()).within
     assert within is not None
     assert (within.until.month, within.until.day) == (6, 1)

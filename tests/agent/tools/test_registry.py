@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult, estimate_tokens
 from agent.ports import ToolContext
-from agent.tokens import estimate_tokens
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry, ToolLimits
 from agent.tools.remember import RememberTool

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import ConstraintType, Fact, Scope

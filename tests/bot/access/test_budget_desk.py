@@ -4,14 +4,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.admission import Whose
+from agent.admission_terms import Whose
 from agent.messages import ModelCall, Usage
-from agent.prices import NANO, Money
-from bot.access.allowances import Account, Allowances
-from bot.access.budget_desk import ONLY_OPERATORS, OPERATOR, BudgetDesk
-from bot.access.budget_words import USAGE
-from bot.access.budgets import UNLIMITED, Budget, Budgets
-from bot.access.lists import AccessRules
+from agent.spending import NANO, Money
+from bot.access.acl import AccessRules
+from bot.access.budgets import (
+    ONLY_OPERATORS,
+    OPERATOR,
+    UNLIMITED,
+    USAGE,
+    Budget,
+    BudgetAccount,
+    BudgetAllowances,
+    BudgetDesk,
+    Budgets,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.spending import FakeSpending, KeptCall
@@ -29,14 +36,14 @@ class Office:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        self.allowances = Allowances(self.budgets, self.spending, FakePreferences(), self.clock)
+        self.allowances = BudgetAllowances(self.budgets, self.spending, FakePreferences(), self.clock)
         self.desk = BudgetDesk(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
 
     async def ask(self, words: str, person: str = OP) -> str:
         return await self.desk.answer(person, "C1", words)
 
     async def of_ann(self) -> Budget:
-        return await self.allowances.agreed(Account(Whose.PERSON, ANN))
+        return await self.allowances.agreed(BudgetAccount(Whose.PERSON, ANN))
 
     def spend(self, tokens: int) -> None:
         call = ModelCall("openai:gpt-6.1-terra", Usage(output=tokens))

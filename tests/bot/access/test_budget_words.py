@@ -4,37 +4,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.admission import Whose
-from agent.prices import NANO, Money
-from bot.access.budget_words import Change, Exempt, Raise, Request, Reset, read
+from agent.admission_terms import Whose
+from agent.spending import NANO, Money
+from bot.access.budgets import BudgetRequest, Change, Exempt, Raise, Reset, read_budget_request
 
 
 @pytest.mark.parametrize(
     ("words", "request_"),
     [
-        ("", Request(Whose.PERSON)),
-        ("me", Request(Whose.PERSON)),
-        (" Channel ", Request(Whose.CHANNEL)),
-        ("everyone show", Request(Whose.EVERYONE)),
-        ("person:slack:T1:U7", Request(Whose.PERSON, "slack:T1:U7")),
-        ("channel:C1 exempt", Request(Whose.CHANNEL, "C1", Exempt())),
-        ("exempt", Request(Whose.PERSON, change=Exempt())),
-        ("everyone RESET", Request(Whose.EVERYONE, change=Reset())),
-        ("5,000,000 tokens", Request(Whose.PERSON, change=Raise(tokens=5_000_000))),
-        ("person:U7  1 token", Request(Whose.PERSON, "U7", Raise(tokens=1))),
-        ("channel $20", Request(Whose.CHANNEL, change=Raise(money=Money(20 * NANO)))),
-        ("$ 1,000.5", Request(Whose.PERSON, change=Raise(money=Money(1_000 * NANO + NANO // 2)))),
+        ("", BudgetRequest(Whose.PERSON)),
+        ("me", BudgetRequest(Whose.PERSON)),
+        (" Channel ", BudgetRequest(Whose.CHANNEL)),
+        ("everyone show", BudgetRequest(Whose.EVERYONE)),
+        ("person:slack:T1:U7", BudgetRequest(Whose.PERSON, "slack:T1:U7")),
+        ("channel:C1 exempt", BudgetRequest(Whose.CHANNEL, "C1", Exempt())),
+        ("exempt", BudgetRequest(Whose.PERSON, change=Exempt())),
+        ("everyone RESET", BudgetRequest(Whose.EVERYONE, change=Reset())),
+        ("5,000,000 tokens", BudgetRequest(Whose.PERSON, change=Raise(tokens=5_000_000))),
+        ("person:U7  1 token", BudgetRequest(Whose.PERSON, "U7", Raise(tokens=1))),
+        ("channel $20", BudgetRequest(Whose.CHANNEL, change=Raise(money=Money(20 * NANO)))),
+        ("$ 1,000.5", BudgetRequest(Whose.PERSON, change=Raise(money=Money(1_000 * NANO + NANO // 2)))),
     ],
 )
-def test_words_are_read_as_whose_and_what(words: str, request_: Request) -> None:
-    assert read(words) == request_
+def test_words_are_read_as_whose_and_what(words: str, request_: BudgetRequest) -> None:
+    assert read_budget_request(words) == request_
 
 
 @pytest.mark.parametrize(
     "words", ["everybody", "me me", "meexempt", "20", "$", "-$5", "tokens", "person: exempt", "exempt me", "$1.234"]
 )
 def test_other_words_are_no_request(words: str) -> None:
-    assert read(words) is None
+    assert read_budget_request(words) is None
 
 
 @given(
@@ -48,9 +48,9 @@ def test_other_words_are_no_request(words: str) -> None:
 def test_whatever_is_written_in_order_is_read_as_it_was_meant(
     whose: tuple[str, Whose], what: tuple[str, Change | None]
 ) -> None:
-    assert read(f"{whose[0]} {what[0]}") == Request(whose[1], change=what[1])
+    assert read_budget_request(f"{whose[0]} {what[0]}") == BudgetRequest(whose[1], change=what[1])
 
 
 @given(st.text())
 def test_no_words_raise(words: str) -> None:
-    assert read(words) is None or isinstance(read(words), Request)
+    assert read_budget_request(words) is None or isinstance(read_budget_request(words), BudgetRequest)

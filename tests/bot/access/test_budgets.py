@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.admission import Whose
+from agent.admission_terms import Whose
 from agent.messages import Usage
-from agent.prices import NANO, Money
-from agent.spending import Spent
+from agent.spending import NANO, Money, Spent
 from bot.access.budgets import (
     EXEMPT,
     MONEY,
@@ -20,8 +19,8 @@ from bot.access.budgets import (
     exceeded,
     midnight,
     over_budget,
-    raised,
-    tokens,
+    raised_budget,
+    tokens_spent,
 )
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -34,7 +33,7 @@ def spent(count: int = 0, dollars: float = 0.0) -> Spent:
 
 
 def test_every_kind_of_token_counts() -> None:
-    assert tokens(Spent(1, Usage(1, 10, 100, 1_000, 10_000, bytes_up=7))) == 11_111
+    assert tokens_spent(Spent(1, Usage(1, 10, 100, 1_000, 10_000, bytes_up=7))) == 11_111
 
 
 def test_a_budget_is_spent_once_it_is_reached() -> None:
@@ -81,17 +80,17 @@ def test_the_next_day_begins_within_a_day(now: datetime) -> None:
 
 def test_a_budget_can_be_raised_and_lifted_and_never_lowered() -> None:
     usual = Budget(tokens=1_000)
-    assert raised(usual, {}) == usual
-    assert raised(usual, {TOKENS: "5000", MONEY: "7"}) == Budget(tokens=5_000)
-    assert raised(usual, {TOKENS: "10"}) == usual
-    assert raised(usual, {TOKENS: "many"}) == usual
-    assert raised(Budget(money=Money(5)), {MONEY: "7"}) == Budget(money=Money(7))
-    assert raised(usual, {EXEMPT: "yes"}) == UNLIMITED
+    assert raised_budget(usual, {}) == usual
+    assert raised_budget(usual, {TOKENS: "5000", MONEY: "7"}) == Budget(tokens=5_000)
+    assert raised_budget(usual, {TOKENS: "10"}) == usual
+    assert raised_budget(usual, {TOKENS: "many"}) == usual
+    assert raised_budget(Budget(money=Money(5)), {MONEY: "7"}) == Budget(money=Money(7))
+    assert raised_budget(usual, {EXEMPT: "yes"}) == UNLIMITED
 
 
 @given(st.integers(1, 10**13), st.text(max_size=20))
 def test_whatever_is_kept_a_budget_is_never_less_than_the_usual_one(usual: int, kept: str) -> None:
-    left = raised(Budget(tokens=usual), {TOKENS: kept})
+    left = raised_budget(Budget(tokens=usual), {TOKENS: kept})
     assert left.tokens is not None
     assert left.tokens >= usual
 

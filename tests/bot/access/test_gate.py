@@ -5,39 +5,36 @@ from datetime import timedelta
 
 import pytest
 
-from agent.admission import Rate, Terms, Whose
-from agent.authority import Authority
+from agent.admission_terms import Authority, Rate, Terms, Whose
 from agent.errors import Refused
 from agent.events import Outcome
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.messages import ModelCall, Usage
-from agent.prices import NANO, Money
 from agent.records import Accepted, Claiming, Closing, Incoming
-from bot.access.allowances import Allowances
-from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
-from bot.access.gate import Gate, GateRules
-from bot.access.lists import AccessRules, Who, entries
-from bot.access.surges import MINUTE, Surges
+from agent.spending import NANO, Money
+from bot.access.acl import AccessRules, Requester, parse_entries
+from bot.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateLimits
+from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAllowances, Budgets
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, said
 from tests.fakes.store import FakeStore
 
 TERRA = "openai:gpt-6.1-terra"
-TWO_A_MINUTE = Surges((Rate(Whose.PERSON, 2, MINUTE),))
+TWO_A_MINUTE = RateLimits((Rate(Whose.PERSON, 2, MINUTE),))
 
 
 @dataclass
 class Door:
     """A gate in front of a store in memory."""
 
-    rules: GateRules = field(default_factory=GateRules)
+    rules: AdmissionRules = field(default_factory=AdmissionRules)
     budgets: Budgets = field(default_factory=Budgets)
     store: FakeStore = field(default_factory=FakeStore)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        allowances = Allowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
-        self.gate = Gate(self.rules, allowances, self.clock)
+        allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
+        self.gate = AdmissionControl(self.rules, allowances, self.clock)
 
     async def take(self, incoming: Incoming) -> Accepted:
         return await self.gate.admit(incoming, self._accept)
@@ -70,13 +67,13 @@ async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:
 
 
 async def test_nobody_hears_what_is_refused_said_to_others() -> None:
-    door = Door(GateRules(AccessRules(deny=entries("person:ann"))))
+    door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
     assert not door.gate.hears(said("by the way", person="ann"))
     assert door.gate.hears(said("by the way", person="bob"))
 
 
 async def test_too_many_messages_are_refused_until_there_is_room_again() -> None:
-    door = Door(GateRules(surges=TWO_A_MINUTE))
+    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
         await door.take(said("?"))
     assert "2 messages a minute from one person" in str(await door.refused(said("?")))
@@ -85,7 +82,7 @@ async def test_too_many_messages_are_refused_until_there_is_room_again() -> None
 
 
 async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
-    door = Door(GateRules(surges=TWO_A_MINUTE))
+    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
         await door.take(said("?"))
     assert [(await door.refused(said("?"))).told for _ in range(3)] == [False, True, True]
@@ -96,7 +93,7 @@ async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
 
 
 async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -> None:
-    door = Door(GateRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
+    door = Door(AdmissionRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
     first = said("?")
     await door.take(first)
     await door.spend(said("?"), 10)
@@ -105,7 +102,7 @@ async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -
 
 
 async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
-    door = Door(GateRules(surges=TWO_A_MINUTE))
+    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for question in ("1", "2"):
         await door.take(said(question))
     await door.store.forget(Everything("ann"), door.clock.now())
@@ -115,7 +112,7 @@ async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
 
 
 async def test_a_backlog_is_said_at_once() -> None:
-    door = Door(GateRules(surges=Surges(backlog=1)))
+    door = Door(AdmissionRules(surges=RateLimits(backlog=1)))
     await door.take(said("?"))
     assert "I have 1 question to answer already" in str(await door.refused(said("?", person="bob")))
 
@@ -151,7 +148,7 @@ async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> No
 
 
 async def test_operators_and_the_terminal_are_exempt() -> None:
-    door = Door(GateRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1)))
+    door = Door(AdmissionRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1)))
     for _ in range(4):
         await door.take(said("?"))
     await door.spend(said("?"), 5)
@@ -178,35 +175,37 @@ async def test_a_raised_budget_is_the_one_that_is_told() -> None:
 
 
 async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
-    door = Door(GateRules(AccessRules(deny=entries("person:ann"), operators=frozenset({"ben"}))))
+    door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
     with pytest.raises(Refused, match="may not answer you") as caught:
-        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        door.gate.order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert not caught.value.told
     with pytest.raises(Refused) as again:
-        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        door.gate.order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert again.value.told
     assert not door.gate.hears(said("psst", person="ann"))
-    door.gate.order(Who("ben", "C1"), Authority.STRANGER, "UTC")
+    door.gate.order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
 async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none() -> None:
-    rules = GateRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
+    rules = AdmissionRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
     door = Door(rules)
     assert [door.gate.hears(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
     for _ in range(2):
-        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        door.gate.order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
         await door.take(said("question", person="ann", number=_ + 1))
     with pytest.raises(Refused, match="2 messages a minute"):
-        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        door.gate.order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     for _ in range(5):
-        door.gate.order(Who("ben", "C1"), Authority.EMPLOYEE, "UTC")
+        door.gate.order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
     await door.wait(MINUTE)
     assert door.gate.hears(said("talk", person="ann"))
-    door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    door.gate.order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
 
 
 async def test_a_question_is_refused_before_it_is_posted() -> None:
-    door = Door(GateRules(AccessRules(deny=entries("person:cat")), TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
+    door = Door(
+        AdmissionRules(AccessRules(deny=parse_entries("person:cat")), TWO_A_MINUTE), Budgets(person=Budget(tokens=10))
+    )
     with pytest.raises(Refused, match="may not answer you"):
         await door.gate.admit_posting(said("?", person="cat"))
     await door.gate.admit_posting(said("?", person="ann"))

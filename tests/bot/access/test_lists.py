@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.records import Incoming, Person
-from bot.access.lists import (
+from bot.access.acl import (
+    AccessEntry,
+    AccessKind,
     AccessRules,
-    Entry,
-    Kind,
-    Who,
+    Requester,
     closed_to,
-    entries,
     may_use,
-    model_access,
-    openness,
-    people,
+    parse_entries,
+    parse_model_access,
+    parse_openness,
+    parse_people,
     refusal,
 )
 from tests.fakes.incoming import said
 
 LISTS = st.frozensets(
-    st.builds(Entry, st.sampled_from(Kind), st.sampled_from(["T1", "C1", "R1", "U1", "U2"])), max_size=4
+    st.builds(AccessEntry, st.sampled_from(AccessKind), st.sampled_from(["T1", "C1", "R1", "U1", "U2"])), max_size=4
 )
 AUTHORITIES = st.sampled_from(Authority)
 
@@ -49,7 +49,9 @@ def asked(
 
 
 def rules(allow: str = "", deny: str = "", open_to: str = "", operators: str = "") -> AccessRules:
-    return AccessRules(entries(allow), entries(deny), openness(open_to), operators=frozenset(operators.split()))
+    return AccessRules(
+        parse_entries(allow), parse_entries(deny), parse_openness(open_to), operators=frozenset(operators.split())
+    )
 
 
 @pytest.mark.parametrize("authority", [Authority.EMPLOYEE, Authority.MANAGER, Authority.ADMIN])
@@ -98,17 +100,17 @@ def test_an_allowed_channel_does_not_let_guests_in() -> None:
 
 @given(LISTS, LISTS, AUTHORITIES)
 def test_whoever_is_denied_may_not_whatever_else_is_listed(
-    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+    allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
     incoming = asked(authority=authority)
     given_rules = AccessRules(allow, deny)
-    if any(entry.matches(Who.wrote(incoming)) for entry in deny):
+    if any(entry.matches(Requester.wrote(incoming)) for entry in deny):
         assert refusal(given_rules, incoming) is not None
 
 
 @given(LISTS, LISTS, AUTHORITIES)
 def test_operators_and_the_terminal_always_may(
-    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+    allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
     incoming = asked(authority=authority)
     assert refusal(AccessRules(allow, deny, operators=frozenset({"U1"})), incoming) is None
@@ -117,7 +119,7 @@ def test_operators_and_the_terminal_always_may(
 
 @given(LISTS, LISTS, AUTHORITIES, AUTHORITIES)
 def test_more_authority_never_shuts_somebody_out(
-    allow: frozenset[Entry], deny: frozenset[Entry], one: Authority, other: Authority
+    allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], one: Authority, other: Authority
 ) -> None:
     lower, higher = sorted([one, other])
     given_rules = AccessRules(allow, deny, frozenset({Authority.GUEST}))
@@ -127,7 +129,7 @@ def test_more_authority_never_shuts_somebody_out(
 
 @given(LISTS, LISTS, AUTHORITIES)
 def test_every_refusal_is_one_sentence_that_says_what_to_do(
-    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+    allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
     why = refusal(AccessRules(allow, deny), asked(authority=authority))
     if why is not None:
@@ -138,36 +140,36 @@ def test_every_refusal_is_one_sentence_that_says_what_to_do(
 
 def test_a_model_that_no_rule_names_is_everybodys() -> None:
     named = AccessRules(
-        models=model_access('{"openai:gpt-6.1-sol": "role:R2, person:U2"}'), operators=frozenset({"U9"})
+        models=parse_model_access('{"openai:gpt-6.1-sol": "role:R2, person:U2"}'), operators=frozenset({"U9"})
     )
-    assert may_use(named, "openai:gpt-6-luna", Who("slack:T1:U1"))
-    assert not may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R1"})))
-    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R2"})))
-    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U2"))
-    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U9"))
-    assert may_use(named, "openai:gpt-6.1-sol", Who("terminal:you"))
+    assert may_use(named, "openai:gpt-6-luna", Requester("slack:T1:U1"))
+    assert not may_use(named, "openai:gpt-6.1-sol", Requester("slack:T1:U1", roles=frozenset({"R1"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Requester("slack:T1:U1", roles=frozenset({"R2"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Requester("slack:T1:U2"))
+    assert may_use(named, "openai:gpt-6.1-sol", Requester("slack:T1:U9"))
+    assert may_use(named, "openai:gpt-6.1-sol", Requester("terminal:you"))
 
 
 @pytest.mark.parametrize("wrong", ["T1", "team", "team:", "server:T1", "person:Ann Lee", "team:T1 channel:C1"])
 def test_a_list_that_cannot_be_read_is_told_without_its_value(wrong: str) -> None:
     with pytest.raises(ValueError, match="must be team:ID, channel:ID") as caught:
-        entries(wrong)
+        parse_entries(wrong)
     assert wrong not in str(caught.value).replace("team:ID", "")
 
 
 def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
     with pytest.raises(ValueError, match="must be guests, strangers, or both"):
-        openness("everybody")
+        parse_openness("everybody")
     for wrong in ("{", "{}", '["a"]', '{"m": 1}'):
         with pytest.raises(ValueError, match="must be a JSON object of models"):
-            model_access(wrong)
+            parse_model_access(wrong)
     with pytest.raises(ValueError, match="must be team:ID"):
-        model_access('{"m": "U1"}')
+        parse_model_access('{"m": "U1"}')
     for wrong in ("Ann Lee", ",", "ü", "boss", "U1,boss", "@boss", "u0123", "discord:ann", "<@U1>"):
         with pytest.raises(ValueError, match="must be user ids"):
-            people(wrong)
+            parse_people(wrong)
     known = {"U1", "WENTERPRISE", "slack:T1:U2", "184467440737095516", "discord:18446744", "terminal:you"}
-    assert people(", ".join(known)) == known
+    assert parse_people(", ".join(known)) == known
 
 
 @pytest.mark.parametrize(
@@ -175,5 +177,5 @@ def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
     [("channel:C1", False), ("person:U2, channel:C1", False), ("person:U2", True), ("team:T2", True)],
 )
 def test_before_somebody_writes_only_what_holds_in_every_channel_counts(allow: str, *, closed: bool) -> None:
-    why = closed_to(rules(allow), Who("slack:T1:U1", team="T1"), Authority.EMPLOYEE)
+    why = closed_to(rules(allow), Requester("slack:T1:U1", team="T1"), Authority.EMPLOYEE)
     assert (why is not None) == closed

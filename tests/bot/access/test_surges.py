@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.admission import BacklogFull, Closed, Obstacle, Rate, RateReached, Whose
-from bot.access.surges import HOUR, MAX_COUNTED, MINUTE, Surges, Tally, sentence
-from bot.local_time import at
+from agent.admission_terms import BacklogFull, Closed, Obstacle, Rate, RateReached, Whose
+from bot.access.admission import HOUR, MAX_COUNTED, MINUTE, RateCounter, RateLimits, limit_sentence
+from bot.wording import local_moment
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -40,25 +40,25 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
     ],
 )
 def test_each_limit_is_told_in_one_sentence(obstacle: Obstacle, reason: str, said: str) -> None:
-    assert sentence(obstacle, "Europe/Madrid") == (reason, said)
+    assert limit_sentence(obstacle, "Europe/Madrid") == (reason, said)
 
 
 def test_each_reason_has_a_word_of_its_own() -> None:
     rates = [Rate(whose, 1, MINUTE) for whose in Whose]
     obstacles = [*(RateReached(rate, NOON) for rate in rates), BacklogFull(1), Closed()]
-    assert len({sentence(obstacle, "UTC")[0] for obstacle in obstacles}) == len(obstacles)
+    assert len({limit_sentence(obstacle, "UTC")[0] for obstacle in obstacles}) == len(obstacles)
 
 
 def test_only_limits_that_are_set_are_limits() -> None:
-    assert Surges.of(person_minute=None, person_hour=None, channel_minute=None, backlog=None) == Surges()
-    some = Surges.of(person_minute=20, person_hour=None, channel_minute=60, backlog=9)
+    assert RateLimits.of(person_minute=None, person_hour=None, channel_minute=None, backlog=None) == RateLimits()
+    some = RateLimits.of(person_minute=20, person_hour=None, channel_minute=60, backlog=9)
     assert some.rates == (Rate(Whose.PERSON, 20, MINUTE), Rate(Whose.CHANNEL, 60, MINUTE))
     assert some.backlog == 9
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 -- naive bounds are what it takes
 def test_a_time_that_is_told_has_passed_by_then(moment: datetime) -> None:
-    told = datetime.strptime(at(moment, "UTC").split()[0], "%H:%M").time()  # noqa: DTZ007 -- a time of day
+    told = datetime.strptime(local_moment(moment, "UTC").split()[0], "%H:%M").time()  # noqa: DTZ007 -- a time of day
     shown = moment.replace(hour=told.hour, minute=told.minute, second=0, microsecond=0)
     if shown < moment:
         shown += timedelta(days=1)
@@ -73,7 +73,7 @@ def test_a_time_that_is_told_has_passed_by_then(moment: datetime) -> None:
 def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
     done: list[tuple[str, str, int]], person: int, channel: int
 ) -> None:
-    tally = Tally((Rate(Whose.PERSON, person, MINUTE), Rate(Whose.CHANNEL, channel, MINUTE)))
+    tally = RateCounter((Rate(Whose.PERSON, person, MINUTE), Rate(Whose.CHANNEL, channel, MINUTE)))
     now, counted = NOON, list[tuple[str, str, datetime]]()
     for who, where, seconds in done:
         now += timedelta(seconds=seconds)
@@ -88,7 +88,7 @@ def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
 
 
 def test_a_crowd_takes_bounded_memory() -> None:
-    tally = Tally((Rate(Whose.PERSON, 5, MINUTE),))
+    tally = RateCounter((Rate(Whose.PERSON, 5, MINUTE),))
     for number in range(3 * MAX_COUNTED):
         assert tally.obstacle(f"p{number}", "c", NOON) is None
     for _ in range(5):

@@ -1,12 +1,12 @@
 """Who was told what a moment ago."""
 
-from bot.access.told import MAX_TOLD, TOLD_AGAIN, Told
+from bot.access.admission import MAX_TOLD, TOLD_AGAIN, NoticeThrottle
 from tests.fakes.clock import FakeClock
 
 
 async def test_the_same_is_told_to_the_same_person_once_a_minute() -> None:
     clock = FakeClock()
-    told = Told(clock)
+    told = NoticeThrottle(clock)
     assert [told.just_now("ann", "full") for _ in range(3)] == [False, True, True]
     assert not told.just_now("ben", "full")
     assert not told.just_now("ann", "closed")
@@ -15,7 +15,7 @@ async def test_the_same_is_told_to_the_same_person_once_a_minute() -> None:
 
 
 def test_no_more_is_remembered_than_a_bound() -> None:
-    told = Told(FakeClock())
+    told = NoticeThrottle(FakeClock())
     for number in range(MAX_TOLD + 1):
         told.just_now(f"person {number}", "full")
     assert not told.just_now("person 0", "full")

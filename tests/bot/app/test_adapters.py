@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.app.adapters import slack_settings
-from bot.casts import SlackStream
-from bot.platforms.slack.settings import Streaming
+from bot.app.from_settings import slack_settings
+from bot.platforms.slack.options import Streaming
+from bot.setting_parsers import SlackStream
 from bot.settings import load_settings
 
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890", "SLACK_APP_TOKEN": "xapp-1234567890"}

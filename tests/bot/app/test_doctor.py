@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.app import CLOCK, examine, migrate
-from bot.doctor import Finding, Level, healthy, lines
+from bot.findings import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings
 from store.migrations import HEAD
 from tests.fakes.fast_clock import FastClock
@@ -89,5 +89,5 @@ async def test_slack_is_looked_at_where_it_has_tokens_and_none_of_them_is_shown(
         tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_BASE_URL": slack.url}
         found = await examine(read(tmp_path, **tokens), ask_model=False)
     assert "signed in as cogency in Fake (https://fake.slack.com/)" in [one.what for one in found]
-    assert BOT_TOKEN not in lines(found)
-    assert APP_TOKEN not in lines(found)
+    assert BOT_TOKEN not in finding_lines(found)
+    assert APP_TOKEN not in finding_lines(found)

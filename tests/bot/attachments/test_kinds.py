@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.attachments.kinds import PICTURES, Kind, announced, found, is_pdf, picture_type
+from bot.attachments.kinds import PICTURES, FileKind, announced, found, is_pdf, picture_type
 
 BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -17,53 +17,53 @@ BEGINNINGS = {
 @pytest.mark.parametrize(
     ("name", "media_type", "kind"),
     [
-        ("notes.md", "text/plain; charset=utf-8", Kind.TEXT),
-        ("table.csv", "application/vnd.ms-excel", Kind.TEXT),  # as Windows announces it
-        ("main.ts", "video/mp2t", Kind.TEXT),
-        ("data", "application/geo+json", Kind.TEXT),
-        ("Dockerfile", "application/octet-stream", Kind.TEXT),
-        ("drawing.svg", "image/svg+xml", Kind.TEXT),
-        ("boat.PNG", "image/png", Kind.PICTURE),
-        ("boat.jpg", "", Kind.PICTURE),
-        ("boat.heic", "image/heic", Kind.OTHER),
-        ("paper.pdf", "application/pdf", Kind.PDF),
-        ("paper.pdf", "", Kind.PDF),
-        ("voice-message.ogg", "audio/ogg", Kind.SOUND),
-        ("clip.m4a", "", Kind.SOUND),
-        ("song.ogg", "application/ogg", Kind.SOUND),
-        ("letter.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", Kind.OFFICE),
-        ("sheet.xls", "application/vnd.ms-excel", Kind.OFFICE),
-        ("film.mp4", "video/mp4", Kind.OTHER),
-        ("all.zip", "", Kind.OTHER),
+        ("notes.md", "text/plain; charset=utf-8", FileKind.TEXT),
+        ("table.csv", "application/vnd.ms-excel", FileKind.TEXT),  # as Windows announces it
+        ("main.ts", "video/mp2t", FileKind.TEXT),
+        ("data", "application/geo+json", FileKind.TEXT),
+        ("Dockerfile", "application/octet-stream", FileKind.TEXT),
+        ("drawing.svg", "image/svg+xml", FileKind.TEXT),
+        ("boat.PNG", "image/png", FileKind.PICTURE),
+        ("boat.jpg", "", FileKind.PICTURE),
+        ("boat.heic", "image/heic", FileKind.OTHER),
+        ("paper.pdf", "application/pdf", FileKind.PDF),
+        ("paper.pdf", "", FileKind.PDF),
+        ("voice-message.ogg", "audio/ogg", FileKind.SOUND),
+        ("clip.m4a", "", FileKind.SOUND),
+        ("song.ogg", "application/ogg", FileKind.SOUND),
+        ("letter.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", FileKind.OFFICE),
+        ("sheet.xls", "application/vnd.ms-excel", FileKind.OFFICE),
+        ("film.mp4", "video/mp4", FileKind.OTHER),
+        ("all.zip", "", FileKind.OTHER),
         ("thing", "application/octet-stream", None),
         ("", "", None),
     ],
 )
-def test_a_file_says_what_it_is_by_name_and_type(name: str, media_type: str, kind: Kind | None) -> None:
+def test_a_file_says_what_it_is_by_name_and_type(name: str, media_type: str, kind: FileKind | None) -> None:
     assert announced(name, media_type) is kind
 
 
 @pytest.mark.parametrize("kind", sorted(PICTURES))
 def test_a_picture_is_known_by_its_first_bytes(kind: str) -> None:
     data = BEGINNINGS[kind] + b"and so on"
-    assert (picture_type(data), found(data)) == (kind, Kind.PICTURE)
+    assert (picture_type(data), found(data)) == (kind, FileKind.PICTURE)
 
 
 @pytest.mark.parametrize(
     ("start", "kind"),
     [
-        (b"%PDF-1.7\n", Kind.PDF),
-        (b"OggS\0", Kind.SOUND),
-        (b"RIFF\0\0\0\0WAVEfmt ", Kind.SOUND),
-        (b"RIFF\0\0\0\0AVI ", Kind.OTHER),
-        (b"\0\0\0\x20ftypM4A ", Kind.SOUND),
-        (b"PK\x03\x04\x14\0", Kind.OTHER),
-        (b"\x7fELF\x02", Kind.OTHER),
+        (b"%PDF-1.7\n", FileKind.PDF),
+        (b"OggS\0", FileKind.SOUND),
+        (b"RIFF\0\0\0\0WAVEfmt ", FileKind.SOUND),
+        (b"RIFF\0\0\0\0AVI ", FileKind.OTHER),
+        (b"\0\0\0\x20ftypM4A ", FileKind.SOUND),
+        (b"PK\x03\x04\x14\0", FileKind.OTHER),
+        (b"\x7fELF\x02", FileKind.OTHER),
         (b"# a program that writes %PDF-1.7", None),
         (b"", None),
     ],
 )
-def test_other_files_are_known_by_their_first_bytes(start: bytes, kind: Kind | None) -> None:
+def test_other_files_are_known_by_their_first_bytes(start: bytes, kind: FileKind | None) -> None:
     assert found(start) is kind
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.attachments import notes, pdf
-from bot.attachments.pdf import Patience, PdfTexts
+from bot.attachments import kinds, pdf
+from bot.attachments.pdf import PdfSeconds, PdfTexts
 from bot.attachments.pdf_process import NICENESS
 from tests.fakes import pdfs
 
@@ -20,10 +20,10 @@ async def test_the_text_of_each_page_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (pdfs.pdf("", ""), notes.SCANNED),
-        (pdfs.locked(), notes.LOCKED),
-        (b"%PDF-1.7\nand nothing more", notes.BROKEN_PDF),
-        (pdfs.pdf("torn")[:200], notes.BROKEN_PDF),
+        (pdfs.pdf("", ""), kinds.SCANNED),
+        (pdfs.locked(), kinds.LOCKED),
+        (b"%PDF-1.7\nand nothing more", kinds.BROKEN_PDF),
+        (pdfs.pdf("torn")[:200], kinds.BROKEN_PDF),
     ],
 )
 async def test_what_holds_no_text_is_named_with_the_reason(data: bytes, reason: str) -> None:
@@ -40,7 +40,7 @@ async def test_a_hostile_one_costs_bounded_time_and_gives_a_reason(data: bytes) 
     text, why = await PdfTexts(seconds=1.0).read(data)
     assert time.monotonic() - began < 8.0  # noqa: TID251 -- as above
     assert text == ""
-    assert why in {notes.BROKEN_PDF, notes.LATE, notes.SCANNED}
+    assert why in {kinds.BROKEN_PDF, kinds.LATE, kinds.SCANNED}
 
 
 async def test_of_very_many_pages_the_first_are_read() -> None:
@@ -50,14 +50,14 @@ async def test_of_very_many_pages_the_first_are_read() -> None:
 
 
 async def test_what_takes_too_long_is_ended_and_says_so() -> None:
-    assert await PdfTexts(seconds=0.01).read(pdfs.pdf("slow")) == ("", notes.LATE)
+    assert await PdfTexts(seconds=0.01).read(pdfs.pdf("slow")) == ("", kinds.LATE)
 
 
 async def test_a_messages_pdfs_share_its_seconds() -> None:
-    patience = Patience(0.01)
-    assert await PdfTexts().read(pdfs.pdf("first"), "a", patience) == ("", notes.LATE)
+    patience = PdfSeconds(0.01)
+    assert await PdfTexts().read(pdfs.pdf("first"), "a", patience) == ("", kinds.LATE)
     assert patience.seconds <= 0
-    assert await PdfTexts().read(pdfs.pdf("second"), "a", patience) == ("", notes.LATE)
+    assert await PdfTexts().read(pdfs.pdf("second"), "a", patience) == ("", kinds.LATE)
 
 
 async def test_the_longest_line_that_can_come_is_read(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from agent.errors import ProviderUnavailable
 from agent.messages import Image, ModelCall, Usage
 from agent.ports import Transcript
 from agent.records import Attachment, Quoted
-from bot.attachments import notes, reading
-from bot.attachments.reading import CANNOT_LISTEN, Attached, Reader
+from bot.attachments import kinds, reading
+from bot.attachments.reading import CANNOT_LISTEN, Attached, AttachmentReader
 from tests.fakes import pdfs
 from tests.fakes.incoming import said
 
@@ -51,7 +51,7 @@ async def read(*files: Attachment, ears: Ears | None = None, **contents: Any) ->
         return None if whole is None else whole[:most]
 
     asked = replace(said(""), files=files)
-    return await Reader({asked.source: fetch}, ears, ears.charge if ears else None).read(asked)
+    return await AttachmentReader({asked.source: fetch}, ears, ears.charge if ears else None).read(asked)
 
 
 async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
@@ -73,24 +73,24 @@ async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("named", "content", "reason"),
     [
-        (file("boat.zip", "application/zip"), b"PK\x03\x04", notes.WRONG_KIND),
-        (file("film.mp4", "video/mp4"), b"", notes.WRONG_KIND),
-        (file("letter.docx"), b"PK\x03\x04", notes.OFFICE),
-        (file("false.png", "image/png"), b"text", notes.NOT_A_PICTURE),
-        (file("false.pdf", "application/pdf"), b"text", notes.NOT_A_PDF),
-        (file("false.txt", "text/plain"), b"MZ\x90\0\x03\0\0\0", notes.NO_TEXT),
-        (file("thing"), b"\0\1\2\3", notes.WRONG_KIND),
-        (file("thing"), b"\x1f\x8b\x08", notes.WRONG_KIND),
-        (file("huge.png", "image/png", 5_000_001), PNG, notes.too_large("a picture", 5_000_000)),
-        (file("liar.png", "image/png"), PNG.ljust(5_000_001), notes.too_large("a picture", 5_000_000)),
-        (file("huge.pdf", "application/pdf", 20_000_001), b"%PDF-", notes.too_large("a PDF", 20_000_000)),
-        (file("song.mp3", "audio/mpeg"), b"ID3", notes.UNHEARD),
+        (file("boat.zip", "application/zip"), b"PK\x03\x04", kinds.WRONG_KIND),
+        (file("film.mp4", "video/mp4"), b"", kinds.WRONG_KIND),
+        (file("letter.docx"), b"PK\x03\x04", kinds.OFFICE),
+        (file("false.png", "image/png"), b"text", kinds.NOT_A_PICTURE),
+        (file("false.pdf", "application/pdf"), b"text", kinds.NOT_A_PDF),
+        (file("false.txt", "text/plain"), b"MZ\x90\0\x03\0\0\0", kinds.NO_TEXT),
+        (file("thing"), b"\0\1\2\3", kinds.WRONG_KIND),
+        (file("thing"), b"\x1f\x8b\x08", kinds.WRONG_KIND),
+        (file("huge.png", "image/png", 5_000_001), PNG, kinds.too_large("a picture", 5_000_000)),
+        (file("liar.png", "image/png"), PNG.ljust(5_000_001), kinds.too_large("a picture", 5_000_000)),
+        (file("huge.pdf", "application/pdf", 20_000_001), b"%PDF-", kinds.too_large("a PDF", 20_000_000)),
+        (file("song.mp3", "audio/mpeg"), b"ID3", kinds.UNHEARD),
     ],
 )
 async def test_what_is_not_read_is_one_honest_line(named: Attachment, content: bytes, reason: str) -> None:
     contents: dict[str, Any] = {named.name.partition(".")[0]: content}
     attached = await read(named, **contents)
-    line = notes.not_read(named.media_type, named.size, reason)
+    line = kinds.not_read(named.media_type, named.size, reason)
     assert attached == Attached((Quoted(f"attached file {named.name}", "Ann", line),))
 
 
@@ -103,7 +103,7 @@ async def test_what_says_nothing_of_itself_is_known_by_its_bytes() -> None:
 
 async def test_what_cannot_be_had_says_so() -> None:
     attached = await read(file("gone.txt"), replace(file("deleted.txt"), address=""))
-    assert [notes.UNREACHABLE in quoted.text for quoted in attached.quoted] == [True, True]
+    assert [kinds.UNREACHABLE in quoted.text for quoted in attached.quoted] == [True, True]
 
 
 async def test_of_many_files_the_first_are_read_and_pictures_count_apart() -> None:
@@ -115,7 +115,7 @@ async def test_of_many_files_the_first_are_read_and_pictures_count_apart() -> No
     attached = await read(*texts, *shots, **contents)
     assert len(attached.images) == reading.MAX_PICTURES
     assert [quoted.text for quoted in attached.quoted].count("text") == reading.MAX_FILES
-    assert sum(notes.TOO_MANY in quoted.text for quoted in attached.quoted) == 2
+    assert sum(kinds.TOO_MANY in quoted.text for quoted in attached.quoted) == 2
 
 
 async def test_long_texts_share_what_the_model_is_given() -> None:
@@ -142,10 +142,10 @@ async def test_a_slow_file_does_not_hold_up_the_others() -> None:
         return b"quick"
 
     asked = replace(said(""), files=(file("slow.txt"), file("quick.txt")))
-    attached = await Reader({asked.source: fetch}, fetch_s=0.02).read(asked)
-    assert [quoted.text for quoted in attached.quoted] == [notes.not_read("", 9, notes.LATE), "quick"]
-    attached = await Reader({asked.source: fetch}, read_s=0.02).read(asked)
-    assert all(notes.LATE in quoted.text for quoted in attached.quoted)
+    attached = await AttachmentReader({asked.source: fetch}, fetch_s=0.02).read(asked)
+    assert [quoted.text for quoted in attached.quoted] == [kinds.not_read("", 9, kinds.LATE), "quick"]
+    attached = await AttachmentReader({asked.source: fetch}, read_s=0.02).read(asked)
+    assert all(kinds.LATE in quoted.text for quoted in attached.quoted)
 
 
 async def test_what_is_said_becomes_the_question_and_is_paid_for() -> None:
@@ -164,8 +164,8 @@ async def test_a_sound_that_is_only_shared_is_quoted() -> None:
     ("ears", "sorry"),
     [
         (None, CANNOT_LISTEN),
-        (Ears(deaf=True), f"I could not listen to your voice message: {notes.NOT_UNDERSTOOD}."),
-        (Ears(" "), f"I could not listen to your voice message: {notes.SILENT}."),
+        (Ears(deaf=True), f"I could not listen to your voice message: {kinds.NOT_UNDERSTOOD}."),
+        (Ears(" "), f"I could not listen to your voice message: {kinds.SILENT}."),
     ],
 )
 async def test_a_voice_message_that_is_not_heard_is_answered_with_the_reason(ears: Ears | None, sorry: str) -> None:
@@ -177,7 +177,7 @@ async def test_a_voice_message_that_is_not_heard_is_answered_with_the_reason(ear
 async def test_beside_something_that_can_be_read_it_is_a_line_for_the_model() -> None:
     attached = await read(file("voice.ogg", "audio/ogg", spoken=True), file("a.txt"), voice=OGG, a=b"words")
     assert attached.sorry == ""
-    assert [quoted.text for quoted in attached.quoted] == [notes.not_read("audio/ogg", 9, notes.UNHEARD), "words"]
+    assert [quoted.text for quoted in attached.quoted] == [kinds.not_read("audio/ogg", 9, kinds.UNHEARD), "words"]
 
 
 @given(st.binary(max_size=300), st.text(max_size=20), st.sampled_from(["", "text/plain", "image/png", "audio/ogg"]))
@@ -186,5 +186,5 @@ async def test_any_file_is_a_picture_or_a_line(content: bytes, name: str, media_
         return content[:most]
 
     asked = replace(said(""), files=(Attachment(name, media_type, len(content), "x"),))
-    attached = await Reader({asked.source: fetch}).read(asked)
+    attached = await AttachmentReader({asked.source: fetch}).read(asked)
     assert len(attached.images) + len(attached.quoted) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.attachments.text import charset_of, decode
+from bot.attachments.reading import charset_of, decode
 
 WORDS = "Das Boot ist blau, „schön“.\n" * 20
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.doctor import Finding, Level, healthy, lines
+from bot.findings import Finding, Level, finding_lines, healthy
 
 GOOD = Finding(Level.GOOD, "Slack", "signed in as cogency")
 WARNING = Finding(Level.WARNING, "Slack", "the bot is in no channel", "Invite it: /invite @cogency.")
@@ -10,7 +10,7 @@ PROBLEM = Finding(Level.PROBLEM, "Database", "it cannot be opened", "Check COGEN
 
 
 def test_each_finding_is_one_line_with_its_remedy() -> None:
-    assert lines([GOOD, WARNING, PROBLEM]).splitlines() == [
+    assert finding_lines([GOOD, WARNING, PROBLEM]).splitlines() == [
         "ok       Slack: signed in as cogency.",
         "warning  Slack: the bot is in no channel. Invite it: /invite @cogency.",
         "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
@@ -18,11 +18,13 @@ def test_each_finding_is_one_line_with_its_remedy() -> None:
 
 
 def test_what_was_said_elsewhere_never_makes_a_second_line() -> None:
-    assert lines([Finding(Level.WARNING, "Slack", "two\nlines", "to\nchange")]).count("\n") == 1
+    assert finding_lines([Finding(Level.WARNING, "Slack", "two\nlines", "to\nchange")]).count("\n") == 1
 
 
 def test_what_was_said_elsewhere_does_nothing_to_the_terminal() -> None:
-    assert lines([Finding(Level.GOOD, "Slack", "in #a\x1b[2Jb\u202ec\rd")]) == "ok       Slack: in #a [2Jb c d.\n"
+    assert (
+        finding_lines([Finding(Level.GOOD, "Slack", "in #a\x1b[2Jb\u202ec\rd")]) == "ok       Slack: in #a [2Jb c d.\n"
+    )
 
 
 @pytest.mark.parametrize(("findings", "well"), [([GOOD, WARNING], True), ([GOOD, PROBLEM], False), ([], True)])

@@ -7,9 +7,9 @@ import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
-from agent.records import Claiming, Closing, ShownPage, Verdict
-from bot.memory.answers import ENDING_S, ReplyDesk
-from bot.surface import PageGone, PageUnsent, SurfaceError
+from agent.records import Claiming, Closing, ReplyVerdict, ShownPage
+from bot.memory.desk import ENDING_S, ReplyFeedback
+from bot.reply_surface import PageGone, PageUnsent, SurfaceError
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import FakeStore
@@ -34,15 +34,17 @@ async def replied(store: FakeStore, *pages: str) -> int:
     return claim.turn
 
 
-def desk(store: FakeStore, pages: FakePages) -> ReplyDesk:
-    return ReplyDesk(store.replies, store, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete})
+def desk(store: FakeStore, pages: FakePages) -> ReplyFeedback:
+    return ReplyFeedback(
+        store.replies, store, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete}
+    )
 
 
 async def test_a_verdict_is_kept_with_its_reply() -> None:
     store = FakeStore()
     turn = await replied(store, "1")
-    assert await desk(store, FakePages()).judge(turn, "bob", Verdict.GOOD)
-    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 1}
+    assert await desk(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
+    assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
 async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.facts import Scope
-from agent.memory.forgetting import ERASE_ENTRIES
+from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
 from agent.records import Person
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
-from bot.memory.retiring import Retiring
+from bot.memory.retention import Retention
 from store.engine import open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
@@ -72,7 +72,7 @@ def office() -> Office:
 
 
 def lines(answer: MemoryAnswer) -> list[str]:
-    return [view.line(entry) for entry in answer.entries]
+    return [view.entry_line(entry) for entry in answer.entries]
 
 
 async def test_everything_is_listed_with_its_number_its_day_its_link_and_its_place(office: Office) -> None:
@@ -325,7 +325,7 @@ async def test_what_was_deleted_is_erased_by_a_job_after_a_minute(office: Office
     assert await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=59), lease) is None
     job = await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=60), lease)
     assert job is not None
-    await Retiring(office.store, office.store.jobs, office.clock, {}).handlers[job.kind](job)
+    await Retention(office.store, office.store.jobs, office.clock, {}).handlers[job.kind](job)
     assert (await office.ask(f"undo {deleted.undo}")).text == view.NOT_BACK
 
 

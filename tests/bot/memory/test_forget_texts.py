@@ -3,23 +3,25 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from agent.memory.forgetting import About, During, Everything, Preview
-from agent.memory.periods import Period
-from bot.memory import forget_texts
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview
+from agent.memory.periods import TimeSpan
+from bot.memory import forget_desk
 
-MORNING = Period(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
+MORNING = TimeSpan(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
 
 
 def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
     counts = {"messages": 4, "facts": 2, "profile": 0, "conversations": 2}
-    asked = forget_texts.question(About("ann", "boats"), Preview(counts, ("a boat", "two boats"), "name"), UTC)
+    asked = forget_desk.forget_question(
+        AboutTopic("ann", "boats"), Preview(counts, ("a boat", "two boats"), "name"), UTC
+    )
     assert "That is 4 messages, 2 facts, in 2 threads. This cannot be undone." in asked
     assert asked.endswith("- two boats\n- … and 4 more")
 
 
 def test_nothing_more_is_named_where_everything_is_shown() -> None:
     counts = {"messages": 1, "facts": 1, "conversations": 1}
-    asked = forget_texts.question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
+    asked = forget_desk.forget_question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
     span = "from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC), everywhere."
     assert f"{span} That is 1 message, 1 fact, in 1 thread." in asked
     assert "more" not in asked
@@ -27,12 +29,12 @@ def test_nothing_more_is_named_where_everything_is_shown() -> None:
 
 def test_where_nothing_is_kept_it_says_so() -> None:
     empty = Preview({"messages": 0, "conversations": 0}, (), "name")
-    assert "Nothing of it is kept at the moment." in forget_texts.question(Everything("ann"), empty, UTC)
-    assert forget_texts.nothing(During("ann", MORNING), UTC) == (
+    assert "Nothing of it is kept at the moment." in forget_desk.forget_question(Everything("ann"), empty, UTC)
+    assert forget_desk.nothing_to_forget(During("ann", MORNING), UTC) == (
         "I have nothing that you said from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
     )
 
 
 def test_moments_are_those_of_the_persons_own_clock() -> None:
-    nothing = forget_texts.nothing(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
+    nothing = forget_desk.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
     assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing

@@ -8,15 +8,14 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting import Gone, Preview, Wish
+from agent.memory.forgetting_plans import Gone, Preview, Wish
 from agent.records import Closing, Job, ShownPage
 from bot.host import Forgetter
-from bot.jobs import JobWorker
-from bot.memory import forget_texts
-from bot.memory.forgetting import MOST_WAITING, ForgetDesk
-from bot.memory.replies import ReplyDeletion
-from bot.memory.retiring import EVERY, EXPIRED, GONE, SWEEP, Retiring
-from bot.surface import PageGone, PageUnsent
+from bot.job_worker import JobWorker
+from bot.memory import forget_desk
+from bot.memory.forget_desk import MOST_WAITING, ForgetDesk
+from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
+from bot.reply_surface import PageGone, PageUnsent
 from store.engine import open_store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
@@ -51,7 +50,7 @@ class World:
         )
 
     def worker(self, days: dict[AudienceKind, int]) -> JobWorker:
-        handlers = Retiring(self.store, self.store.jobs, self.clock, days).handlers
+        handlers = Retention(self.store, self.store.jobs, self.clock, days).handlers
         return JobWorker(self.store.jobs, handlers, self.clock, "worker")
 
     @property
@@ -136,7 +135,7 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
         store.go_on.set()
         answers = [one.text for one in await asyncio.gather(*flood)]
         await others
-    assert answers.count(forget_texts.BUSY) == 50 - 1 - MOST_WAITING
+    assert answers.count(forget_desk.BUSY) == 50 - 1 - MOST_WAITING
     assert "2 messages" in answers[0]
 
 
@@ -166,7 +165,7 @@ async def test_what_has_changed_meanwhile_is_asked_again() -> None:
     question = await world.desk.ask(ANN, "about Apollo")
     await answered(world.store, said("the Apollo train"), "noted")
     again = await world.desk.forget(ANN, question.token)
-    assert again.text.startswith(forget_texts.CHANGED)
+    assert again.text.startswith(forget_desk.CHANGED)
     assert len(world.texts) == 4
     assert not (await world.desk.forget(ANN, again.token)).token
     assert world.texts == []
@@ -212,7 +211,7 @@ async def test_what_is_past_its_time_is_looked_for_each_day(caplog: pytest.LogCa
     caplog.set_level("INFO")
     world = World()
     await answered(world.store, said("my secret boat"), "a boat")
-    retiring = Retiring(world.store, world.store.jobs, world.clock, {AudienceKind.PERSON: 1})
+    retiring = Retention(world.store, world.store.jobs, world.clock, {AudienceKind.PERSON: 1})
     await retiring.begin()
     await world.clock.advance(timedelta(days=30).total_seconds())
     assert await world.worker({AudienceKind.PERSON: 1}).work()

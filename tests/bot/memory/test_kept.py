@@ -9,7 +9,7 @@ import pytest
 from agent.errors import Refused
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from bot.memory.kept import NOTHING_KEPT, Kept
+from bot.memory.notices import NOTHING_KEPT, KeptNotice
 from store.engine import Store, open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
@@ -25,8 +25,8 @@ async def store() -> AsyncGenerator[Store]:
     await opened.close()
 
 
-def kept(store: Store) -> Kept:
-    return Kept(store.facts, store.profiles, store.forgetting, FakeClock(START))
+def kept(store: Store) -> KeptNotice:
+    return KeptNotice(store.facts, store.profiles, store.forgetting, FakeClock(START))
 
 
 async def remembered(store: Store, text: str, key: str = "", minutes: int = 0) -> int:

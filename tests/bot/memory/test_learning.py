@@ -9,19 +9,19 @@ from datetime import timedelta
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.memory.profile import LEARNING, Partition
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
-from agent.spending import By, Period
-from bot.jobs import JobLimits, JobWorker
+from agent.spending import By, SpendingPeriod
+from bot.job_worker import JobLimits, JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
-from bot.turns.floor import Floor
+from bot.turns.runner import ForegroundPriority
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
@@ -51,7 +51,7 @@ class World:
     can_learn: bool = True
 
     def __post_init__(self) -> None:
-        self.clock, self.floor = FakeClock(START, auto=False), Floor()
+        self.clock, self.floor = FakeClock(START, auto=False), ForegroundPriority()
         self.provider = ScriptedProvider(self.script, usage=Usage(100, output=10))
         self.learner = Learner(
             self.store.profiles,
@@ -145,7 +145,7 @@ async def test_what_its_calls_took_is_charged_to_the_person_they_were_about() ->
     world = World([tells("a", "b"), '{"actions": []}'])
     await world.hear("one", "two", "three")
     await world.wait()
-    [total] = await world.store.spending.totals(Period.days_until(START, 1), By.PERSON)
+    [total] = await world.store.spending.totals(SpendingPeriod.days_until(START, 1), By.PERSON)
     assert (total.key, total.spent.calls, total.spent.usage.output) == ("ann", 2, 20)
     assert {kept.kind for kept in world.store.spending.kept} == {LEARNING}
 
@@ -278,7 +278,13 @@ async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_plann
     store = await open_store("sqlite://")
     clock, model = FakeClock(START, auto=False), ScriptedProvider(one_interest_each)
     learner = Learner(
-        store.profiles, store.facts, store.jobs, store.spending, lambda: LearningModel(model), clock, Floor()
+        store.profiles,
+        store.facts,
+        store.jobs,
+        store.spending,
+        lambda: LearningModel(model),
+        clock,
+        ForegroundPriority(),
     )
     try:
         for number in range(200):

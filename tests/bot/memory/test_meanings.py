@@ -8,8 +8,8 @@ import pytest
 
 from agent.memory.audience import may_flow_from
 from agent.records import RecallQuery
-from bot.memory.meanings import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
-from bot.turns.floor import Floor
+from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
+from bot.turns.runner import ForegroundPriority
 from store.engine import Store, open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
@@ -25,7 +25,7 @@ class World:
     store: Store
     embedder: FakeEmbedder = field(default_factory=FakeEmbedder)
     clock: FakeClock = field(default_factory=lambda: FakeClock(auto=False))
-    floor: Floor = field(default_factory=Floor)
+    floor: ForegroundPriority = field(default_factory=ForegroundPriority)
 
     async def write(self, limits: MeaningLimits = LIMITS) -> float:
         """Do the job once; the seconds until it is due again."""

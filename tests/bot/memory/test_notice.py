@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from agent.memory.forgetting import Everything
-from bot.memory.notice import KEEPS, LEARNS, FirstNotice
+from agent.memory.forgetting_plans import Everything
+from bot.memory.notices import KEEPS, LEARNS, FirstNotice
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock

@@ -8,7 +8,7 @@ import pytest
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.profile import Partition
 from agent.records import Incoming
-from bot.memory.pauses import Pauses
+from bot.memory.learning import LearningPauses
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
@@ -25,7 +25,7 @@ def asked(time: datetime, person: str = "ann", channel: str = "C1") -> Incoming:
 
 async def test_a_person_pauses_everywhere_and_others_do_not() -> None:
     clock = FakeClock()
-    pauses = Pauses(FakePreferences(), FakeStore().profiles, clock)
+    pauses = LearningPauses(FakePreferences(), FakeStore().profiles, clock)
     await pauses.set("ann", None, on=True)
     assert await pauses.is_paused("ann")
     assert not await pauses.may_learn(asked(clock.now(), channel="C2"))
@@ -34,7 +34,7 @@ async def test_a_person_pauses_everywhere_and_others_do_not() -> None:
 
 async def test_a_person_pauses_in_one_channel() -> None:
     clock = FakeClock()
-    pauses = Pauses(FakePreferences(), FakeStore().profiles, clock)
+    pauses = LearningPauses(FakePreferences(), FakeStore().profiles, clock)
     await pauses.set("ann", "C1", on=True)
     assert not await pauses.may_learn(asked(clock.now()))
     assert await pauses.may_learn(asked(clock.now(), channel="C2"))
@@ -43,7 +43,7 @@ async def test_a_person_pauses_in_one_channel() -> None:
 
 async def test_a_channel_is_paused_for_everybody() -> None:
     clock = FakeClock()
-    pauses = Pauses(FakePreferences(), FakeStore().profiles, clock)
+    pauses = LearningPauses(FakePreferences(), FakeStore().profiles, clock)
     await pauses.set(None, "C1", on=True)
     assert not await pauses.may_learn(asked(clock.now(), person="ben"))
     assert await pauses.may_learn(asked(clock.now(), person="ben", channel="C2"))
@@ -52,7 +52,7 @@ async def test_a_channel_is_paused_for_everybody() -> None:
 @pytest.mark.parametrize("channel", [None, "C1"])
 async def test_what_was_said_during_a_pause_is_never_learned_later(channel: str | None) -> None:
     clock = FakeClock()
-    pauses = Pauses(FakePreferences(), FakeStore().profiles, clock)
+    pauses = LearningPauses(FakePreferences(), FakeStore().profiles, clock)
     before = asked(clock.now())
     await clock.advance(1)
     await pauses.set("ann", channel, on=True)
@@ -67,7 +67,7 @@ async def test_what_was_said_during_a_pause_is_never_learned_later(channel: str 
 
 async def test_resuming_without_a_pause_changes_nothing() -> None:
     clock, preferences = FakeClock(), FakePreferences()
-    pauses = Pauses(preferences, FakeStore().profiles, clock)
+    pauses = LearningPauses(preferences, FakeStore().profiles, clock)
     earlier = asked(clock.now())
     await clock.advance(1)
     await pauses.set("ann", None, on=False)

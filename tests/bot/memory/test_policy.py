@@ -5,15 +5,25 @@ from datetime import timedelta
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.memory.composing import memory_context
 from agent.memory.facts import ConstraintType, MemoryType
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader
+from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.records import Person
-from bot.host import Asker
-from bot.memory.policy import NOT_A_MANAGER, NOTHING, PolicyDesk
-from bot.memory.policy_words import TOO_LONG, USAGE, Remove, Request, Set, Show, Unclear, read
+from bot.host import PolicyAsker
+from bot.memory.policy import (
+    NOT_A_MANAGER,
+    NOTHING,
+    TOO_LONG,
+    USAGE,
+    PolicyDesk,
+    RemovePolicy,
+    Request,
+    SetPolicy,
+    ShowPolicies,
+    UnclearPolicy,
+    read_policy_request,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import FakeFacts
 from tests.fakes.incoming import START
@@ -30,7 +40,7 @@ class World:
 
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
-        asker = Asker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
+        asker = PolicyAsker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
         return await PolicyDesk(self.facts, self.clock).answer(asker, words)
 
     async def listed(self, place: Place = TEAM) -> list[str]:
@@ -41,32 +51,32 @@ class World:
 @pytest.mark.parametrize(
     ("words", "request_"),
     [
-        ("", Show()),
-        ("  LIST ", Show()),
-        ("history", Show(past=True)),
+        ("", ShowPolicies()),
+        ("  LIST ", ShowPolicies()),
+        ("history", ShowPolicies(past=True)),
         (
             "set budget: at most 5,000 EUR a month",
-            Set("budget", "at most 5,000 EUR a month", ConstraintType.BUDGET),
+            SetPolicy("budget", "at most 5,000 EUR a month", ConstraintType.BUDGET),
         ),
-        ("Set  Deadline of Apollo:  Friday", Set("Deadline of Apollo", "Friday", ConstraintType.DEADLINE)),
-        ("set Nobody deploys at 17:00", Set("", "Nobody deploys at 17:00")),
-        ("set discount: see https://example.org", Set("discount", "see https://example.org")),
-        ("remove 3", Remove("3")),
-        ("delete #12", Remove("12")),
-        ("set", Unclear(USAGE)),
-        ("set budget:", Unclear(USAGE)),
-        ("set budget", Unclear(USAGE)),
-        ("set 预算不超过5000欧元", Set("", "预算不超过5000欧元")),
-        ("remove", Unclear(USAGE)),
-        ("remove everything", Unclear(USAGE)),
-        ("list all of them", Unclear(USAGE)),
-        ("what?", Unclear(USAGE)),
-        (f"set budget: {'x' * 501}", Unclear(TOO_LONG)),
-        (f"set {'x' * 81}: 5", Unclear(TOO_LONG)),
+        ("Set  Deadline of Apollo:  Friday", SetPolicy("Deadline of Apollo", "Friday", ConstraintType.DEADLINE)),
+        ("set Nobody deploys at 17:00", SetPolicy("", "Nobody deploys at 17:00")),
+        ("set discount: see https://example.org", SetPolicy("discount", "see https://example.org")),
+        ("remove 3", RemovePolicy("3")),
+        ("delete #12", RemovePolicy("12")),
+        ("set", UnclearPolicy(USAGE)),
+        ("set budget:", UnclearPolicy(USAGE)),
+        ("set budget", UnclearPolicy(USAGE)),
+        ("set 预算不超过5000欧元", SetPolicy("", "预算不超过5000欧元")),
+        ("remove", UnclearPolicy(USAGE)),
+        ("remove everything", UnclearPolicy(USAGE)),
+        ("list all of them", UnclearPolicy(USAGE)),
+        ("what?", UnclearPolicy(USAGE)),
+        (f"set budget: {'x' * 501}", UnclearPolicy(TOO_LONG)),
+        (f"set {'x' * 81}: 5", UnclearPolicy(TOO_LONG)),
     ],
 )
 def test_words_are_read_alike_in_any_case(words: str, request_: Request) -> None:
-    assert read(words) == request_
+    assert read_policy_request(words) == request_
 
 
 async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
@@ -82,7 +92,7 @@ async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
     assert (fact.is_constraint, fact.constraint_type) == (True, ConstraintType.BUDGET)
     assert await world.listed() == ["- **1** budget: at most 5,000 EUR a month"]
     layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
-    context = memory_context(layers, Reader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
+    context = memory_context(layers, ContextReader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
     assert "FACTS:\n! budget: at most 5,000 EUR a month" in context.text
 
 
@@ -123,7 +133,7 @@ async def test_a_removed_policy_is_superseded_and_no_longer_in_a_context() -> No
     await world.ask("set budget: at most 5,000 EUR")
     await world.ask("remove 1")
     layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
-    context = memory_context(layers, Reader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
+    context = memory_context(layers, ContextReader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
     assert "FACTS" not in context.text
     assert [" ".join(value.words) for value in context.superseded] == ["at most 5,000 eur"]
 

@@ -2,15 +2,15 @@
 
 from datetime import timedelta
 
-from bot.memory.rolling import Rolling
+from bot.hosting import RollingConversations
 from tests.fakes.incoming import said
 from tests.fakes.store import FakeStore
 
 IDLE = timedelta(hours=1)
 
 
-def rolling(store: FakeStore) -> Rolling:
-    return Rolling(store.conversations, store.preferences)
+def rolling(store: FakeStore) -> RollingConversations:
+    return RollingConversations(store.conversations, store.preferences)
 
 
 async def test_the_first_conversation_is_the_channels_own() -> None:

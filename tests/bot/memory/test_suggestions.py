@@ -3,7 +3,7 @@
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Thread
 from bot.host import Suggestion
-from bot.memory.suggestions import TITLE_CHARS, suggestions
+from bot.memory.desk import TITLE_CHARS, suggestions
 from tests.fakes.incoming import START
 
 

@@ -9,27 +9,23 @@ from functools import partial
 import pytest
 
 from agent.context import ContextBudget, Persona
-from agent.memory.forgetting import Deleted
+from agent.memory.forgetting_plans import Deleted
 from agent.messages import Message
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.scripted import ScriptedProvider
-from agent.recollection import recollect
 from agent.records import RecallQuery
-from agent.spending import By, Period
+from agent.spending import By, SpendingPeriod
 from agent.state import SituationSummary
-from agent.summarising import SUMMARY
-from agent.tools.recall import RecallTool
+from agent.summary import SUMMARY
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.jobs import JobWorker
+from bot.job_worker import JobWorker
 from bot.memory.learning import LearningModel
 from bot.memory.summarising import Summariser, may_spend
-from bot.turns.floor import Floor
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
@@ -55,9 +51,9 @@ class World:
     recollects: bool = False
     clock: FakeClock = field(default_factory=FakeClock)
 
-    def mind(self) -> Mind:
+    def mind(self) -> AgentConfig:
         store = self.store
-        return Mind(
+        return AgentConfig(
             fresh_word=lambda: "w0rd",
             provider=always(self.answers),
             persona=lambda _: Persona("You are a bot.", ""),
@@ -71,14 +67,14 @@ class World:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns]:
         store = self.store
-        thinking = Thinking(self.mind(), store.ledger, store.knowledge, self.clock)
+        thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
         surface = FakeSurface(self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         turns = Turns(store.ledger, thinking, lambda _: surface, LocalBell(), self.clock, "worker", limits)
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
-    def summariser(self, floor: Floor | None = None) -> Summariser:
+    def summariser(self, floor: ForegroundPriority | None = None) -> Summariser:
         model = LearningModel(self.notes, is_local=floor is not None, can_learn=self.can_learn)
         return Summariser(
             self.store.summaries,
@@ -86,11 +82,11 @@ class World:
             self.store.spending,
             lambda: model,
             self.clock,
-            floor or Floor(),
+            floor or ForegroundPriority(),
             self.has_budget,
         )
 
-    def worker(self, floor: Floor | None = None) -> JobWorker:
+    def worker(self, floor: ForegroundPriority | None = None) -> JobWorker:
         return JobWorker(self.store.jobs, {SUMMARY: self.summariser(floor).summarise}, self.clock, "worker")
 
     async def work(self) -> None:
@@ -133,7 +129,7 @@ async def test_what_was_said_first_stands_in_the_summary_once_it_is_out_of_sight
         assert not any("PELICAN" in message.text for message in one.last[1:-2])
         assert "SUMMARY OF EARLIER MESSAGES:\nkey_findings: Ann's code word is PELICAN" in context(one.last)
         assert "PELICAN" in one.notes.requests[0][-1].text
-        (total,) = await one.store.spending.totals(Period.days_until(START, 99), By.PERSON, person="ann")
+        (total,) = await one.store.spending.totals(SpendingPeriod.days_until(START, 99), By.PERSON, person="ann")
         assert total.spent.calls == len(one.answers.requests) + len(one.notes.requests)
 
 
@@ -176,7 +172,7 @@ async def test_a_model_that_writes_nonsense_is_asked_again_later_and_then_no_mor
 async def test_an_answer_that_needs_this_machines_model_goes_first() -> None:
     async with world() as one:
         await one.talk(works=False)
-        floor = Floor()
+        floor = ForegroundPriority()
         with floor.answering():
             assert await one.worker(floor).work()
         assert (await one.summary()).is_empty
@@ -272,7 +268,7 @@ async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_
     async with world() as one:
         rehearsal = RehearsalProvider(pace_s=0)
         mind = replace(one.mind(), provider=always(rehearsal))
-        thinking = Thinking(mind, one.store.ledger, one.store.knowledge, one.clock)
+        thinking = TurnRunner(mind, one.store.ledger, one.store.knowledge, one.clock)
         surface = FakeSurface(one.clock)
         turns = Turns(one.store.ledger, thinking, lambda _: surface, LocalBell(), one.clock, "w", TurnsLimits())
         async with asyncio.timeout(PATIENCE_S), turns.serving():

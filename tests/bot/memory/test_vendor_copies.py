@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.events import HandleClosed, HandleOpened, IterationStarted
-from bot.jobs import JobLimits, JobWorker
-from bot.memory.vendor_copies import GUARD, KIND, VendorCopies
+from bot.job_worker import JobLimits, JobWorker
+from bot.memory.retention import GUARD, KIND, VendorCopies
 from tests.fakes.clock import FakeClock
 from tests.fakes.jobs import FakeJobs
 

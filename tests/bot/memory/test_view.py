@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer
-from bot.memory import view, words
-from bot.memory.numbers import Numbers
+from bot.memory import view
+from bot.memory.view import EntryNumbers
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -16,8 +16,8 @@ LINK = "https://chat.example/m/7"
 
 
 def shown(*known: Remembered, zone: str = "UTC") -> list[str]:
-    numbers = Numbers().including(view.key_of(one) for one in known)
-    return [view.line(entry) for entry in view.listed(known, numbers, ZoneInfo(zone), own_words=())]
+    numbers = EntryNumbers().including(view.key_of(one) for one in known)
+    return [view.entry_line(entry) for entry in view.listed_entries(known, numbers, ZoneInfo(zone), own_words=())]
 
 
 def test_a_fact_is_shown_literally_with_its_date_and_its_source() -> None:
@@ -59,7 +59,7 @@ def test_what_an_entry_is_called_changes_with_what_it_says() -> None:
     vim = ProfileEntry(1, ProfileField.PREFERENCES, "Vim", "team:T", (7,), NOON, "editor", 0.9, LINK)
     emacs = replace(vim, text="Emacs")
     assert view.key_of(vim) == view.key_of(replace(vim, sources=(7, 8), confidence=1.0)) != view.key_of(emacs)
-    assert words.read(words.delete_words(view.key_of(vim))) == words.Delete(view.key_of(vim))
+    assert view.read_memory_request(view.delete_words(view.key_of(vim))) == view.DeleteEntry(view.key_of(vim))
 
 
 def test_an_answer_without_entries_is_its_text() -> None:

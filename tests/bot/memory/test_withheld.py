@@ -7,7 +7,7 @@ from agent.messages import ToolCall
 from agent.records import Incoming
 from agent.state import ActionRecord
 from bot.access.readers import Readers
-from bot.memory.withheld import MAX_SEARCHES, Withheld
+from bot.memory.notices import MAX_SEARCHES, WithheldNotice
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.incoming import said
@@ -28,7 +28,7 @@ def asked(place: Place = PUBLIC) -> Incoming:
     return said("which colour?", person=ANN, conversation="here", place=place)
 
 
-async def withheld() -> tuple[Withheld, FakeMembership]:
+async def withheld() -> tuple[WithheldNotice, FakeMembership]:
     """Ann spoke of her canoe in her direct messages, in a private channel and in public; bob in his direct messages."""
     store, clock = FakeStore(), FakeClock()
     for place in (DM, CLUB, PUBLIC):
@@ -36,14 +36,16 @@ async def withheld() -> tuple[Withheld, FakeMembership]:
     bobs = Place(PersonAudience("t:bob"))
     await answered(store, said("my canoe", person="t:bob", conversation="bob's", place=bobs), "noted")
     members = FakeMembership({"t:club": {ANN}})
-    return Withheld(store, Readers(store.groups, clock, {"t": members}), clock), members
+    return WithheldNotice(store, Readers(store.groups, clock, {"t": members}), clock), members
 
 
 async def test_what_the_person_would_find_in_their_direct_messages_is_counted_once() -> None:
     held, members = await withheld()
     assert await held.count(asked(), searching("canoe", "canoe red")) == 2
     members.readers.clear()
-    held = Withheld(held.memories, Readers(held.readers.written_in, held.clock, held.readers.platforms), held.clock)
+    held = WithheldNotice(
+        held.memories, Readers(held.readers.written_in, held.clock, held.readers.platforms), held.clock
+    )
     assert await held.count(asked(), searching("canoe")) == 1
 
 

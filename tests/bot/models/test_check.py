@@ -8,7 +8,7 @@ from agent.messages import ModelCall
 from agent.probes import PROBES
 from agent.providers.rehearsal import RehearsalProvider
 from agent.tools.registry import Registry
-from bot.models.check import Verdict, announcement, check_model, conclusion, is_usable, line
+from bot.models.check import ProbeVerdict, announcement, check_model, conclusion, is_usable, verdict_line
 from tests.fakes.clock import NOON, FakeClock
 
 
@@ -23,7 +23,7 @@ async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
     verdicts = [verdict async for verdict in check_model(rules, Registry([]), clock, count)]
     assert [verdict.probe for verdict in verdicts] == list(PROBES)
     assert len(verdicts) == len(calls) == 20
-    assert all("The model can " in line(verdict) for verdict in verdicts)
+    assert all("The model can " in verdict_line(verdict) for verdict in verdicts)
 
 
 def test_what_it_will_take_is_said_before_with_a_price_where_there_is_one() -> None:
@@ -38,7 +38,7 @@ def test_what_it_will_take_is_said_before_with_a_price_where_there_is_one() -> N
     ("passed", "usable", "meaning"), [(20, True, "a good choice"), (12, True, "usable"), (11, False, "a larger model")]
 )
 def test_the_conclusion_says_what_the_verdicts_mean(passed: int, *, usable: bool, meaning: str) -> None:
-    verdicts = [Verdict(probe, number < passed, 1.0) for number, probe in enumerate(PROBES)]
+    verdicts = [ProbeVerdict(probe, number < passed, 1.0) for number, probe in enumerate(PROBES)]
     assert is_usable(verdicts) is usable
     assert meaning in conclusion("ollama:llama3.2", verdicts)
     assert f"passed {passed} of 20 probes" in conclusion("ollama:llama3.2", verdicts)

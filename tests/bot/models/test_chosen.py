@@ -14,7 +14,7 @@ from agent.errors import SettingsError
 from agent.messages import Message, Role
 from agent.ports import TokensArrived
 from agent.providers.catalog import ENDPOINTS, Endpoint
-from bot.models.chosen import (
+from bot.models.choice import (
     AskServer,
     ModelChoice,
     ModelSettings,
@@ -24,7 +24,7 @@ from bot.models.chosen import (
     open_model,
     read_models,
 )
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import DONE, ModelServer, Wait, head, text, whole
 from tests.patience import PATIENCE_S
@@ -273,5 +273,5 @@ async def test_a_rehearsal_opens_without_a_connection() -> None:
 
 
 def test_a_rehearsal_does_not_pay_for_a_connection() -> None:
-    check = "import sys, bot.models.chosen; sys.exit('httpx' in sys.modules)"
+    check = "import sys, bot.models.choice; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, timeout=30).returncode == 0  # noqa: S603 -- ours

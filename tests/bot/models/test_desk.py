@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import SettingsError
-from bot.access.lists import AccessRules, Who, model_access
+from bot.access.acl import AccessRules, Requester, parse_model_access
 from bot.host import ModelMenu
-from bot.models.chosen import ModelSettings
-from bot.models.desk import ModelDesk
-from bot.models.switch import CHOSEN, ModelSwitch
+from bot.models.choice import ModelSettings
+from bot.models.switch import CHOSEN, ModelDesk, ModelSwitch
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.preferences import FakePreferences
@@ -25,28 +24,28 @@ async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:
     at = await desk()
     anna = said("Hello?")
     ben = replace(anna, person=replace(anna.person, id="slack:T1:UBEN"))
-    await at.choose(Who.wrote(anna), "ollama:small")
+    await at.choose(Requester.wrote(anna), "ollama:small")
     assert (await at.provider(anna)).name == "ollama:small"
     assert (await at.provider(ben)).name == "ollama:usual"
-    menu = await at.menu(Who.wrote(anna))
+    menu = await at.menu(Requester.wrote(anna))
     assert menu == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
-    await at.choose(Who.wrote(anna), "")
+    await at.choose(Requester.wrote(anna), "")
     assert (await at.provider(anna)).name == "ollama:usual"
 
 
 async def test_what_is_not_allowed_changes_nothing() -> None:
     at, anna = await desk(), said("Hello?")
     with pytest.raises(SettingsError):
-        await at.choose(Who.wrote(anna), "openai:gpt-6.1-sol")
+        await at.choose(Requester.wrote(anna), "openai:gpt-6.1-sol")
     assert (await at.provider(anna)).name == "ollama:usual"
 
 
 async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
-    at = await desk(AccessRules(models=model_access('{"ollama:small": "role:R1"}')))
-    anna, member = said("Hello?"), Who("ann", roles=frozenset({"R1"}))
-    assert (await at.menu(Who("ann"))).allowed == ("ollama:usual",)
+    at = await desk(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
+    anna, member = said("Hello?"), Requester("ann", roles=frozenset({"R1"}))
+    assert (await at.menu(Requester("ann"))).allowed == ("ollama:usual",)
     with pytest.raises(SettingsError, match="not open to you: choose one of ollama:usual"):
-        await at.choose(Who("ann"), "ollama:small")
+        await at.choose(Requester("ann"), "ollama:small")
     await at.choose(member, "ollama:small")
     assert (await at.menu(member)) == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
     assert (await at.provider(replace(anna, roles=member.roles))).name == "ollama:small"
@@ -54,7 +53,7 @@ async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
 
 
 async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_is_open() -> None:
-    at = await desk(AccessRules(models=model_access('{"ollama:small": "role:R1"}')))
+    at = await desk(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
     anna = replace(said("Hello?"), roles=frozenset({"R1"}))
     assert (await at.provider(replace(anna, model="ollama:small"))).name == "ollama:small"
     assert (await at.provider(anna)).name == "ollama:usual"

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.models.chosen import ModelSettings
-from bot.models.hearing import open_transcriber
-from bot.secret import Secret
+from bot.models.choice import ModelSettings, open_transcriber
+from bot.setting_parsers import Secret
 from bot.settings import load_settings
 
 

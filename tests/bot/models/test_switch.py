@@ -6,9 +6,9 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.ports import Provider
-from bot.models.chosen import ModelSettings
+from bot.models.choice import ModelSettings
 from bot.models.switch import CHOSEN, FOR_CHANNEL, FOR_PERSON, ModelSwitch, check_allowed
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.reply import files
 from bot.reply.files import LONG_LINES, MAX_PAGES, handed_over, named, plain_name
-from bot.surface import OutFile
+from bot.reply_surface import OutFile
 from tests.fakes.answers import answers, scribbles
 
 LONG = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.reply_text import joined
-from bot.reply.cut import LEAST_CHARS
+from agent.protocol.render import joined
 from bot.reply.draft import Draft
-from bot.reply.frames import TAKEN_BACK, Frame, Frames
-from bot.reply.wall import Delete, Edit, Find, Post, Wall
-from bot.surface import Limits, PageRef
+from bot.reply.pages import TAKEN_BACK, DeletePage, EditPage, FindPage, Frame, Frames, PageReconciler, PostPage
+from bot.reply.split import LEAST_CHARS
+from bot.reply_surface import Limits, PageRef
 from tests.fakes.answers import answers, scribbles
 from tests.fakes.reader import read_back
 
@@ -25,7 +24,7 @@ class Reader:
     """Performs what a wall asks for, on pages that only grow; every n-th edit finds its page full."""
 
     def __init__(self, full_every: int) -> None:
-        self.wall = Wall(STREAM, turn=1)
+        self.wall = PageReconciler(STREAM, turn=1)
         self.shown: dict[PageRef, str] = {}
         self._edits = 0
         self._full_every = full_every
@@ -33,11 +32,11 @@ class Reader:
     def show(self, draft: Draft) -> None:
         while (write := self.wall.next_write(draft)) is not None:
             match write:
-                case Post(key, frame):
+                case PostPage(key, frame):
                     page = PageRef(str(key))
                     self.shown[page] = frame.look.text
                     self.wall.posted(write, page)
-                case Edit(page, frame):
+                case EditPage(page, frame):
                     assert frame.look.text.startswith(self.shown[page]), "a stream only grows"
                     self._edits += 1
                     if self._full_every and self._edits % self._full_every == 0 and not frame.look.final:
@@ -45,7 +44,7 @@ class Reader:
                     else:
                         self.shown[page] = frame.look.text
                         self.wall.edited(write)
-                case Find() | Delete():
+                case FindPage() | DeletePage():
                     raise AssertionError("nothing was lost, and nothing is too much")
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reply.heal import HELD_CHARS, heal
+from bot.reply.markdown import HELD_CHARS, close_markdown
 from tests.fakes.answers import answer_of, answers, scribbles
 from tests.fakes.reader import fences_are_balanced
 
@@ -13,7 +13,7 @@ ANY_LIMIT = 1_200  # as far as lines go: the reader keeps those of up to 300 cha
 
 def healed(text: str) -> str:
     """What is shown of it."""
-    healing = heal(text)
+    healing = close_markdown(text)
     return text[: healing.kept] + healing.added
 
 
@@ -137,7 +137,7 @@ def test_every_prefix_of_an_answer_is_shown_without_an_open_fence_as_a_beginning
     text: str, at: int
 ) -> None:
     text = text[:at]
-    healing = heal(text)
+    healing = close_markdown(text)
     assert fences_are_balanced(healed(text), ANY_LIMIT)
     assert healed(text) == text[: healing.kept] + healing.added
     assert len(text.rstrip()) - healing.kept <= HELD_CHARS

@@ -25,10 +25,9 @@ from agent.events import (
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.backoff import FIRST_S
 from bot.reply.live import FINAL_PATIENCE_S, LiveReply
-from bot.surface import (
+from bot.reply_surface import (
     Limits,
-    Look,
-    Offer,
+    PageContent,
     PageFound,
     PageFull,
     PageGone,
@@ -37,7 +36,8 @@ from bot.surface import (
     PageQueued,
     PageRef,
     PageUnsent,
-    Step,
+    ReplyAction,
+    ShownStep,
     StepState,
     SurfaceError,
 )
@@ -50,9 +50,9 @@ from tests.patience import PATIENCE_S
 QUIET = replace(DISCORD_LIKE, announce_final=False)
 LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
-JUDGED = frozenset({Offer.GOOD, Offer.BAD})
+JUDGED = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
 STREAM = Limits(
-    page_chars=6_000, edit_interval_s=0.5, page_bytes=5_000, grows_only=True, steps=True, offers=frozenset(Offer)
+    page_chars=6_000, edit_interval_s=0.5, page_bytes=5_000, grows_only=True, steps=True, offers=frozenset(ReplyAction)
 )
 
 
@@ -382,7 +382,7 @@ class ForgettingSurface(FakeSurface):
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         if key in self.keys:
             raise PageFound(PageRef(self.keys[key]))
         return await super().post(key, look)
@@ -657,14 +657,14 @@ async def test_a_growing_reply_can_be_stopped_and_what_is_offered_at_its_end_sta
         await stage.say(live, WORDS * 60)
         await live.finish(WORDS * 60, JUDGED)
     growing = {frame.offers for frame in stage.surface.frames if not frame.final}
-    assert growing == {frozenset({Offer.STOP})}
+    assert growing == {frozenset({ReplyAction.STOP})}
     assert stage.surface.offers == {"page-7-0": frozenset(), "page-7-1": JUDGED}
 
 
 async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_stays() -> None:
     stage = Stage(BUTTONED)
     stage.surface.wall = {"a": WORDS}
-    stage.surface.offers = {"a": frozenset({Offer.STOP})}
+    stage.surface.offers = {"a": frozenset({ReplyAction.STOP})}
     async with stage.live(["a"]) as live:
         await live.finish(WORDS)
     assert stage.surface.offers == {"a": frozenset()}
@@ -674,15 +674,15 @@ async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_st
     ("errors", "offers"),
     [
         ([PageLimited(2.0), PageLimited(1.0)], JUDGED),
-        ([PageUnsent("down")] * 3, frozenset({Offer.STOP})),
+        ([PageUnsent("down")] * 3, frozenset({ReplyAction.STOP})),
         ([PageQueued(0.5)] * 5, JUDGED),
-        ([PageQueued(8.0)] * 3, frozenset({Offer.STOP})),
-        ([PageLimited(60.0)], frozenset({Offer.STOP})),
-        ([PageGone("deleted")], frozenset({Offer.STOP})),
+        ([PageQueued(8.0)] * 3, frozenset({ReplyAction.STOP})),
+        ([PageLimited(60.0)], frozenset({ReplyAction.STOP})),
+        ([PageGone("deleted")], frozenset({ReplyAction.STOP})),
     ],
 )
 async def test_buttons_wait_for_the_platforms_limits_but_not_for_long_and_their_failure_harms_nothing(
-    errors: list[SurfaceError], offers: frozenset[Offer]
+    errors: list[SurfaceError], offers: frozenset[ReplyAction]
 ) -> None:
     stage = Stage(BUTTONED)
     async with stage.live() as live:
@@ -728,7 +728,7 @@ async def test_a_page_that_does_not_even_take_its_end_stays_as_it_is() -> None:
     text = WORDS * 30
 
     class Stubborn(FakeSurface):
-        async def edit(self, page: PageRef, look: Look) -> None:
+        async def edit(self, page: PageRef, look: PageContent) -> None:
             if page.id in self.full:
                 raise PageFull("the message takes no more")
             await super().edit(page, look)
@@ -765,7 +765,7 @@ async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
     (running,) = stage.surface.frames[0].steps
     assert (stage.surface.frames[0].text, running.state) == ("", StepState.RUNNING)
     last = {frame.page: frame.steps for frame in stage.surface.frames}
-    assert last == {first: (Step("1.1", "Searching past threads…", StepState.DONE, output="Done."),), second: ()}
+    assert last == {first: (ShownStep("1.1", "Searching past threads…", StepState.DONE, output="Done."),), second: ()}
 
 
 async def test_a_step_that_runs_when_the_reply_is_stopped_is_said_to_be_unfinished() -> None:

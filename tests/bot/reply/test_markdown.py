@@ -2,25 +2,25 @@
 
 import pytest
 
-from bot.reply.markdown import Block, Fence, after, is_separator, opening, spans
+from bot.reply.markdown import CodeFence, LineBlock, block_after, fence_opening, is_separator, spans
 
 
 @pytest.mark.parametrize(
     ("line", "fence"),
     [
-        ("```", Fence("", "```", "")),
-        ("```py\r\n", Fence("", "```", "py")),
-        ("  ~~~~ a `tick`\n", Fence("  ", "~~~~", " a `tick`")),
-        ("- ```py", Fence("  ", "```", "py")),
-        ("10. ```py", Fence("    ", "```", "py")),
-        ("> ```", Fence("> ", "```", "")),
+        ("```", CodeFence("", "```", "")),
+        ("```py\r\n", CodeFence("", "```", "py")),
+        ("  ~~~~ a `tick`\n", CodeFence("  ", "~~~~", " a `tick`")),
+        ("- ```py", CodeFence("  ", "```", "py")),
+        ("10. ```py", CodeFence("    ", "```", "py")),
+        ("> ```", CodeFence("> ", "```", "")),
         ("``", None),
         ("```code```", None),
         ("text ```", None),
     ],
 )
-def test_a_fence_opens(line: str, fence: Fence | None) -> None:
-    assert opening(line) == fence
+def test_a_fence_opens(line: str, fence: CodeFence | None) -> None:
+    assert fence_opening(line) == fence
 
 
 @pytest.mark.parametrize(
@@ -37,29 +37,29 @@ def test_a_fence_opens(line: str, fence: Fence | None) -> None:
     ],
 )
 def test_a_fence_closes_with_at_least_its_own_marker(line: str, *, closed: bool) -> None:
-    assert Fence("", "```", "py").closed_by(line) is closed
+    assert CodeFence("", "```", "py").closed_by(line) is closed
 
 
 def test_a_fence_in_a_quote_ends_with_the_quote() -> None:
-    fence = Fence("> ", "```", "")
+    fence = CodeFence("> ", "```", "")
     assert fence.closed_by("> ```")
     assert not fence.left_by("> code")
     assert fence.left_by("text")
-    assert after(Block(fence), "text\n", longest=100) == Block()
+    assert block_after(LineBlock(fence), "text\n", longest=100) == LineBlock()
 
 
 def test_a_table_is_a_header_a_separator_and_rows() -> None:
-    block = Block()
+    block = LineBlock()
     for line in ["| a | b |\n", "|:--|--:|\n", "| 1 | 2 |\n", "3 | 4\n"]:
-        block = after(block, line, longest=100)
+        block = block_after(block, line, longest=100)
     assert block.table == "| a | b |\n|:--|--:|\n"
-    assert after(block, "\n", longest=100) == Block()
+    assert block_after(block, "\n", longest=100) == LineBlock()
 
 
 def test_what_is_too_long_to_be_repeated_is_text() -> None:
-    assert after(Block(), "```" + "x" * 20 + "\n", longest=20) == Block()
-    header = after(Block(), "| " + "x" * 15 + " |\n", longest=20)
-    assert after(header, "|---|\n", longest=20).table == ""
+    assert block_after(LineBlock(), "```" + "x" * 20 + "\n", longest=20) == LineBlock()
+    header = block_after(LineBlock(), "| " + "x" * 15 + " |\n", longest=20)
+    assert block_after(header, "|---|\n", longest=20).table == ""
 
 
 def test_a_line_of_dashes_without_a_bar_is_no_separator() -> None:

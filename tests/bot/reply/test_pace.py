@@ -1,7 +1,7 @@
 """The pace: not before t."""
 
-from bot.reply.pace import AT_ONCE, MAX_STRETCH, Pace
-from bot.surface import Limits
+from bot.reply.live import AT_ONCE, MAX_STRETCH, Pace
+from bot.reply_surface import Limits
 
 LIMITS = Limits(page_chars=2_000, edit_interval_s=1.2)
 

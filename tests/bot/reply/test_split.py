@@ -8,8 +8,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reply.cut import LEAST_CHARS
-from bot.reply.split import Page, Pager, pages
+from bot.reply.split import LEAST_CHARS, Page, Pager, pages
 from tests.fakes.answers import ATOMS, CJK, GRAPHEMES, answer_of, answers, edges, scribbles
 from tests.fakes.reader import fences_are_balanced, read_back
 

@@ -5,13 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from agent.admission import Terms
+from agent.admission_terms import Terms
 from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.providers.scripted import Until
 from agent.records import Accepted, Claiming, Closing, Incoming
-from bot.turns.asking import AnsweredElsewhere
-from bot.turns.slots import TurnsLimits
+from bot.turns.worker import AnsweredElsewhere, TurnsLimits
 from bot.wording import UNSTORED
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World

@@ -12,9 +12,9 @@ from agent.messages import Image
 from agent.records import Attachment, Claim, Closing, Incoming, Quoted
 from bot.attachments.reading import Attached
 from bot.reply.files import LONG_LINES
-from bot.surface import PageUnsent
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
+from bot.reply_surface import PageUnsent
+from bot.turns.runner import AgentConfig
+from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -32,7 +32,7 @@ class Reading(World):
     attached = Attached()
     read: Sequence[Incoming] = ()
 
-    def mind(self) -> Mind:
+    def mind(self) -> AgentConfig:
         return replace(super().mind(), attached=self._read)
 
     async def _read(self, incoming: Incoming) -> Attached:

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.context import ContextBudget, Persona
-from agent.providers.scripted import Pause, ScriptedProvider
+from agent.providers.scripted import ScriptedProvider, ScriptPause
 from agent.records import Incoming
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.surface import Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.reply_surface import Surface
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
@@ -36,11 +34,11 @@ class Bot:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        model = ScriptedProvider(lambda _: [Pause(ANSWER_S), "Done."], sleep=self.clock.sleep)
-        mind = Mind(
+        model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
+        mind = AgentConfig(
             always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
         )
-        thinking = Thinking(mind, self.store, self.store, self.clock)
+        thinking = TurnRunner(mind, self.store, self.store, self.clock)
         self.turns = Turns(self.store, thinking, self._surface, LocalBell(), self.clock, "worker", self.limits)
 
     def _surface(self, _: Incoming) -> Surface:

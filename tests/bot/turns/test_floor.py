@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.turns.floor import Floor
+from bot.turns.runner import ForegroundPriority
 from tests.patience import PATIENCE_S
 
 
@@ -18,18 +18,18 @@ async def at_once() -> str:
 
 
 async def test_who_works_while_nobody_is_answered_comes_to_an_end() -> None:
-    assert await Floor().while_free(at_once()) == "done"
+    assert await ForegroundPriority().while_free(at_once()) == "done"
 
 
 async def test_nobody_begins_while_somebody_is_answered() -> None:
-    floor = Floor()
+    floor = ForegroundPriority()
     with floor.answering(), floor.answering():
         assert await floor.while_free(at_once()) is None
     assert await floor.while_free(at_once()) == "done"
 
 
 async def test_who_works_gives_way_as_soon_as_somebody_is_answered() -> None:
-    floor = Floor()
+    floor = ForegroundPriority()
     async with asyncio.timeout(PATIENCE_S):
         working = asyncio.create_task(floor.while_free(forever()))
         await asyncio.sleep(0)
@@ -42,4 +42,4 @@ async def test_work_that_fails_fails_as_it_would_alone() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await Floor().while_free(failing())
+        await ForegroundPriority().while_free(failing())

@@ -10,8 +10,8 @@ from agent.errors import ProviderRefused
 from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Until
-from agent.transcript import JUST_ARRIVED
-from bot.turns.mind import Mind
+from agent.turn import JUST_ARRIVED
+from bot.turns.runner import AgentConfig
 from tests.bot.turns.test_worker import REMEMBER, World
 from tests.fakes.incoming import said
 
@@ -19,7 +19,7 @@ from tests.fakes.incoming import said
 class Joining(World):
     """Messages join."""
 
-    def mind(self) -> Mind:
+    def mind(self) -> AgentConfig:
         return replace(super().mind(), joins=True)
 
 

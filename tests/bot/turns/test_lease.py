@@ -7,8 +7,8 @@ import pytest
 
 from agent.errors import LeaseLost, StoreError
 from agent.records import Claim, Claiming
-from bot.surface import PageUnsent
-from bot.turns.lease import Lease
+from bot.reply_surface import PageUnsent
+from bot.turns.answering import Lease
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import FakeStore

@@ -5,16 +5,16 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import CogencyError, StoreError, StoreUnavailable
-from bot.turns.missed import KEEP_S, Bounds, Listening
+from bot.turns.watermark import KEEP_S, Bounds, Watermark
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.host import FakeHost
 
 BOUNDS = Bounds()
 
 
-async def listening(host: FakeHost, clock: FakeClock) -> Listening:
+async def listening(host: FakeHost, clock: FakeClock) -> Watermark:
     """A process that listens, and has heard everything."""
-    begun = Listening(host, "test", clock)
+    begun = Watermark(host, "test", clock)
     await begun.begin()
     begun.connected = True
     return begun

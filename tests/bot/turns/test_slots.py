@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.turns.slots import Slots, TurnsLimits
+from bot.turns.worker import TurnsLimits, TurnSlots
 from tests.fakes.clock import FakeClock
 
 
-def slots(*, are_open: bool = True) -> Slots:
-    return Slots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open)
+def slots(*, are_open: bool = True) -> TurnSlots:
+    return TurnSlots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open)
 
 
 def test_a_slot_is_free_until_as_many_run_as_may() -> None:

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError, StreamBroken
 from agent.events import Outcome
 from agent.providers.scripted import Answer, Until
-from bot.surface import Offer
+from bot.reply_surface import ReplyAction
 from bot.turns.worker import Turns
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
@@ -85,13 +85,21 @@ async def test_a_question_after_a_stop_is_answered() -> None:
 @pytest.mark.parametrize(
     ("answer", "outcome", "offers"),
     [
-        (["Whole."], Outcome.ANSWERED, frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})),
-        ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({Offer.CONTINUE})),
-        ([StreamBroken("The answer broke off.")], Outcome.REFUSED, frozenset({Offer.REGENERATE, Offer.DELETE})),
+        (
+            ["Whole."],
+            Outcome.ANSWERED,
+            frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.REGENERATE, ReplyAction.DELETE}),
+        ),
+        ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({ReplyAction.CONTINUE})),
+        (
+            [StreamBroken("The answer broke off.")],
+            Outcome.REFUSED,
+            frozenset({ReplyAction.REGENERATE, ReplyAction.DELETE}),
+        ),
     ],
 )
 async def test_only_an_answer_that_was_cut_offers_to_go_on_and_only_a_whole_one_to_be_judged(
-    answer: Answer, outcome: Outcome, offers: frozenset[Offer]
+    answer: Answer, outcome: Outcome, offers: frozenset[ReplyAction]
 ) -> None:
     world = World([answer])
     world.surfaces["thread"] = FakeSurface(world.clock, BUTTONED)

@@ -14,7 +14,7 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Depth, Message, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ModelChanged
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Incoming
 from agent.state import SituationSummary, Workspace
@@ -22,12 +22,10 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.surface import Surface
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import BROKEN, WAITED, Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.reply_surface import Surface
+from bot.turns.runner import BROKEN, WAITED, AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, dm, said
@@ -57,8 +55,8 @@ class World:
     def surface(self, incoming: Incoming) -> Surface:
         return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
 
-    def mind(self) -> Mind:
-        return Mind(
+    def mind(self) -> AgentConfig:
+        return AgentConfig(
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
@@ -70,7 +68,7 @@ class World:
 
     def turns(self, owner: str = "worker") -> Turns:
         store = self.store
-        thinking = Thinking(self.mind(), store, store, self.clock)
+        thinking = TurnRunner(self.mind(), store, store, self.clock)
         return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
 
     @asynccontextmanager
@@ -195,7 +193,7 @@ async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspa
     assert claim is not None
     found = ToolResult("recall", ResultStatus.SUCCESS, "It lies in the harbour.")
     calls = (ToolCall("recall", {"query": "boat"}),)
-    steps = (Step(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(found,)),)
+    steps = (RoundStep(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(found,)),)
     await world.store.save(claim, progress=encode(Progress(steps)))
     await world.store.release_all()
     async with world.serving() as turns:
@@ -367,7 +365,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
     world = World(["Hello."])
     turns = Turns(
         world.store,
-        Thinking(world.mind(), world.store, world.store, world.clock),
+        TurnRunner(world.mind(), world.store, world.store, world.clock),
         world.surface,
         LocalBell(),
         world.clock,

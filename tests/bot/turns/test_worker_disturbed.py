@@ -8,10 +8,10 @@ import pytest
 
 from agent.errors import StoreError
 from agent.events import Outcome
-from agent.providers.scripted import Pause, ScriptedProvider, Until
+from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.records import Claim
-from bot.surface import Limits, Look, PageKey, PageRef, PageRefused
-from bot.turns.slots import TurnsLimits
+from bot.reply_surface import Limits, PageContent, PageKey, PageRef, PageRefused
+from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -66,7 +66,7 @@ async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None
 
 
 async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once() -> None:
-    world = World([["Hel", Until(lambda: world.clock.advance(120)), Pause(1), "lost"], "Hello."])
+    world = World([["Hel", Until(lambda: world.clock.advance(120)), ScriptPause(1), "lost"], "Hello."])
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
         await turns.idle()
@@ -97,7 +97,7 @@ class SlowSurface(FakeSurface):
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
         self.posts += 1
         number = self.posts
         if number == 1:

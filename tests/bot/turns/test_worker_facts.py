@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
-from agent.recollection import recollect
 from agent.records import Closing, Quoted
-from bot.turns.mind import Mind
+from agent.tools.recall import recollect
+from bot.turns.runner import AgentConfig
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
 
@@ -17,7 +17,7 @@ from tests.fakes.incoming import said
 class Remembering(World):
     """A mind that is given past threads at once."""
 
-    def mind(self) -> Mind:
+    def mind(self) -> AgentConfig:
         return replace(super().mind(), recollect=partial(recollect, self.store, self.store))
 
 

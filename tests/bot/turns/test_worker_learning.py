@@ -16,14 +16,11 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.jobs import JobWorker
+from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
-from bot.turns.floor import Floor
-from bot.turns.mind import Mind
-from bot.turns.slots import TurnsLimits
-from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns
-from store.databases.bell import LocalBell
+from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalBell
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
@@ -46,7 +43,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        store, self.floor = self.store, Floor()
+        store, self.floor = self.store, ForegroundPriority()
         self.learner = Learner(
             store.profiles,
             store.facts,
@@ -57,7 +54,7 @@ class World:
             self.floor,
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
-        mind = Mind(
+        mind = AgentConfig(
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -67,7 +64,7 @@ class World:
             learn_at=self.learner.due,
             answering=self.answering,
         )
-        thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
+        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, "worker", limits)
         self.answered: list[str] = []

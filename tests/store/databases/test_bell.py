@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from store.databases.bell import LocalBell
-from store.databases.notify import SharedBell
-from store.databases.postgresql import PostgresDatabase
+from store.databases.database import LocalBell
+from store.databases.postgresql import PostgresDatabase, SharedBell
 from tests.fakes.postgresql import PostgresServer, running_postgres
 from tests.patience import PATIENCE_S
 

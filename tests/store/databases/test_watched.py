@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from agent.errors import StoreError, StoreUnavailable
 from store.databases.sqlite import open_sqlite
-from store.databases.watched import REPEAT_S, Kind, Outage, Watched
+from store.databases.watched import REPEAT_S, Outage, OutageKind, Watched
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -57,8 +57,10 @@ async def test_what_is_wrong_with_one_message_is_not_the_databases_fault(caplog:
     assert caplog.messages == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(Kind), st.booleans(), st.floats(0, 100))))
-def test_lines_alternate_and_never_come_faster_than_one_a_minute(happened: list[tuple[Kind, bool, float]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(OutageKind), st.booleans(), st.floats(0, 100))))
+def test_lines_alternate_and_never_come_faster_than_one_a_minute(
+    happened: list[tuple[OutageKind, bool, float]],
+) -> None:
     outage, now, told, lines = Outage(), 0.0, -REPEAT_S, list[str]()
     for kind, works, later in happened:
         now += later
@@ -69,7 +71,7 @@ def test_lines_alternate_and_never_come_faster_than_one_a_minute(happened: list[
         elif works and outage.worked(kind, now) is not None:
             assert lines[-1] == "fails"
             lines.append("works")
-    assert outage.worked(Kind.WRITE, now) is None or lines[-1] == "fails"
+    assert outage.worked(OutageKind.WRITE, now) is None or lines[-1] == "fails"
 
 
 async def test_a_full_disk_stores_nothing_and_everything_again_once_there_is_space(

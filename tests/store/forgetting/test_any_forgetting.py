@@ -18,8 +18,8 @@ from sqlalchemy import Connection, select, text
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, GroupAudience, Place, label
-from agent.memory.forgetting import (
-    About,
+from agent.memory.forgetting_plans import (
+    AboutTopic,
     Deleted,
     During,
     Everything,
@@ -29,7 +29,7 @@ from agent.memory.forgetting import (
     OneReply,
     OneThread,
 )
-from agent.memory.periods import Period
+from agent.memory.periods import TimeSpan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.messages import ResultStatus, ToolCall, ToolResult
@@ -127,7 +127,7 @@ def falls(plan: ForgettingPlan, one: Said) -> bool:
             return one.talk.person == person
         case During(person, period):
             return one.talk.person == person and period.since <= one.time < period.until
-        case About(person, words):
+        case AboutTopic(person, words):
             return one.talk.person == person and one.word == words
         case Deleted(channel, messages):
             return one.conversation == channel and one.message_id in messages
@@ -154,9 +154,9 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
         case "everything":
             return Everything(person)
         case "during":
-            return During(person, Period(START + at * HOUR, START + (at + 3) * HOUR))
+            return During(person, TimeSpan(START + at * HOUR, START + (at + 3) * HOUR))
         case "about":
-            return About(one.talk.person, one.word)
+            return AboutTopic(one.talk.person, one.word)
         case "deleted":
             return Deleted(one.conversation, frozenset({one.message_id}))
         case "gone":

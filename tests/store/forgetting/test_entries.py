@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.events import Outcome
-from agent.memory.forgetting import EntriesPlan
+from agent.memory.forgetting_plans import EntriesPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.records import Closing
 from agent.state import SituationSummary

@@ -14,15 +14,15 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import GOES_ON, Deleted, Everything, ForgettingPlan
+from agent.memory.forgetting_plans import GOES_ON, Deleted, Everything, ForgettingPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
 from store.forgetting import proof
-from store.forgetting.doomed import reached
 from store.forgetting.erase import Erasure
+from store.forgetting.erasure_set import find_erasure_set
 from store.search import index
 from store.tables import action_record, erased, fact, fact_term, message, meta, person, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
@@ -214,10 +214,10 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) 
     await remember(either.facts, "ann", "quince marmalade", "person:ann", START, claim.message)
     thread, everything, elsewhere = one_thread("ann", "a"), Everything("ann"), one_thread("ann", "b")
     readers = await either.database.read(index.readers, "a")
-    doomed = await either.database.read(reached, thread)
+    doomed = await either.database.read(find_erasure_set, thread)
     texts = ["a quince marmalade", "quince marmalade"]
     missed = Erasure(doomed, texts, [], frozenset({"a"}), readers)
-    nothing = Erasure(await either.database.read(reached, elsewhere), texts, [], frozenset(), readers)
+    nothing = Erasure(await either.database.read(find_erasure_set, elsewhere), texts, [], frozenset(), readers)
 
     async def found_again(plan: ForgettingPlan, erasure: Erasure) -> int:
         return await either.database.read(proof.found_again, plan, erasure)

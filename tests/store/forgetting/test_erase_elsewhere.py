@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select, update
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing, Quoted
 from agent.state import ActionRecord, SituationSummary

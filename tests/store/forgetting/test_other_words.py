@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting import OneThread
+from agent.memory.forgetting_plans import OneThread
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.records import Closing, Receipt

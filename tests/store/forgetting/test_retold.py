@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, event, select
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting import OneThread
+from agent.memory.forgetting_plans import OneThread
 from agent.memory.layers import WorkingItem
 from agent.memory.writing import NewFact, Written
 from agent.progress import Progress, encode

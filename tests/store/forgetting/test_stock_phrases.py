@@ -11,7 +11,7 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import label
-from agent.memory.forgetting import Deleted, ForgettingPlan, OneReply, OneThread
+from agent.memory.forgetting_plans import Deleted, ForgettingPlan, OneReply, OneThread
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.providers.rehearsal import NOTICE

@@ -11,13 +11,13 @@ from sqlalchemy import select, update
 
 from agent.events import Outcome
 from agent.memory.facts import Fact
-from agent.memory.forgetting import ERASE_ENTRIES, About, Deleted, EntriesPlan
+from agent.memory.forgetting_plans import ERASE_ENTRIES, AboutTopic, Deleted, EntriesPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.records import Closing
 from agent.state import SituationSummary
 from store.engine import Store, open_store
-from store.memory import facts
+from store.memory import fact_store
 from store.tables import conversation, fact_term
 from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.facts import remember
@@ -110,7 +110,7 @@ async def test_what_lost_its_ground_meanwhile_does_not_come_back(tmp_path: Path,
 async def test_forgetting_what_was_just_deleted_leaves_no_byte_of_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
-        await store.forgetting.forget(About("ann", "collect"), START)
+        await store.forgetting.forget(AboutTopic("ann", "collect"), START)
         assert b"harmoniums" not in held(tmp_path)
         assert await store.forgetting.undo("ann") is None
 
@@ -119,7 +119,7 @@ async def test_forgetting_in_a_thread_that_stays_what_was_just_deleted_there_is_
     async with opened(tmp_path) as store:
         await answered(store, said("Hello."), "Hello.")
         await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
-        assert proved(await store.forgetting.forget(About("ann", "collect"), START))
+        assert proved(await store.forgetting.forget(AboutTopic("ann", "collect"), START))
 
 
 async def test_a_history_and_what_was_derived_come_back_linked_as_they_were(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_a_question_that_was_shown_the_older_fact_meanwhile_leaves_it_supe
         new = await written(store, "budget", "200 EUR")
         before = await store.facts.readable("ann", OWN)
         await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({new.id})), "f:2", MINUTE)
-        await store.database.write(facts.use, [old.id], START)
+        await store.database.write(fact_store.use, [old.id], START)
         assert await store.forgetting.undo("ann", "f:2") == "f:2"
         assert await store.facts.readable("ann", OWN) == before
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent.memory.audience import GroupAudience, Place, may_flow_from
-from agent.memory.forgetting import Everything
+from agent.memory.forgetting_plans import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
 from store.tables import embedding

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select, update
 
-from agent.memory.statements import READER, read
+from agent.memory.statements import READER, read_statement
 from store.engine import open_store
 from store.memory import fact_index
 from store.tables import fact, fact_term, meta
@@ -28,20 +28,20 @@ READ_AS = "dccb572a513f"
 
 
 def test_whoever_changes_the_reader_counts_its_version_up() -> None:
-    said = "\n".join(fact_index.reading(read(text, about="a key"))["reading"] for text in SAMPLES)
+    said = "\n".join(fact_index.reading(read_statement(text, about="a key"))["reading"] for text in SAMPLES)
     assert (READER, sha256(said.encode()).hexdigest()[:12]) == (4, READ_AS), "count READER up, and change both here"
 
 
 @given(st.text(max_size=300), st.text(max_size=40))
 def test_what_is_kept_is_what_a_reading_finds(value: str, key: str) -> None:
-    kept = fact_index.reading(read(value, about=key))
-    assert fact_index.statement(value, kept["reading"], kept["reader"]) == read(value, about=key)
+    kept = fact_index.reading(read_statement(value, about=key))
+    assert fact_index.statement(value, kept["reading"], kept["reader"]) == read_statement(value, about=key)
     assert fact_index.statement(value, kept["reading"], READER + 1) is None
 
 
 @given(st.text(max_size=3_000), st.text(max_size=80))
 def test_a_fact_has_a_bounded_number_of_words_that_lead_to_it_and_at_least_one(value: str, key: str) -> None:
-    assert 1 <= len(fact_index.terms(key, value, read(value, about=key))) <= fact_index.MAX_TERMS + 1
+    assert 1 <= len(fact_index.terms(key, value, read_statement(value, about=key))) <= fact_index.MAX_TERMS + 1
     assert len(fact_index.asked_terms(value)) <= fact_index.MAX_ASKED
 
 
@@ -60,7 +60,7 @@ async def test_facts_that_an_older_reader_read_are_read_anew_at_the_next_start()
         assert await store.database.write(fact_index.renew) == 1
         assert await store.database.write(fact_index.renew) == 0
         (kept,) = await store.facts.readable("ann", frozenset({DM}))
-        assert kept.reading == read("The boat is blue.")
+        assert kept.reading == read_statement("The boat is blue.")
         assert set(await store.database.read(_terms)) >= {"boat", "blu"}
     finally:
         await store.close()

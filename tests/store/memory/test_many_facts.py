@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.facts import FACTS_KEPT, FACTS_MADE_ROOM, Fact
-from agent.memory.statements import read
+from agent.memory.statements import read_statement
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from store.engine import Store, open_store
-from store.memory import fact_index, facts
+from store.memory import fact_index, fact_store
 from store.tables import fact, fact_term
 from tests.fakes.incoming import START
 
@@ -42,7 +42,7 @@ def fill(connection: Connection, many: int, audience: str, *, is_valid: bool = T
     """Facts about boats, a second apart."""
     for number in range(many):
         key, value = f"boat {number}", f"Boat {number} lies at the pier."
-        said = read(value, about=key)
+        said = read_statement(value, about=key)
         row = {
             "key": key,
             "value": value,
@@ -64,7 +64,7 @@ def fill(connection: Connection, many: int, audience: str, *, is_valid: bool = T
 
 
 async def given(store: Store, question: str, audiences: frozenset[str] = HERE) -> list[Fact]:
-    return await store.database.read(facts.relevant, "ann", audiences, question, "thread", ())
+    return await store.database.read(fact_store.relevant, "ann", audiences, question, "thread", ())
 
 
 async def values(store: Store, question: str, audiences: frozenset[str] = HERE) -> set[str]:
@@ -81,7 +81,7 @@ async def test_a_question_is_given_what_its_words_lead_to_however_many_facts_the
     await store.database.write(fill, 600, "group:club")
     asked = await given(store, "What is my cat called?")
     assert "The cat is called Minka." in {one.value for one in asked}
-    assert len(asked) <= facts.CHOSEN
+    assert len(asked) <= fact_store.CHOSEN
     assert "Boat 599 lies at the pier." in {one.value for one in asked}, "and the newest"
     assert "Boat 7 lies at the pier." in await values(store, "Where does boat 7 lie?")
 
@@ -144,7 +144,7 @@ async def test_a_superseded_value_that_the_question_is_about_is_marked_however_m
     await store.database.write(fill, 200, DM, is_valid=False)
     asked = await given(store, "When is the deadline of Apollo?")
     assert [one.value for one in asked if not one.is_valid and "Apollo" in one.key] == ["Friday"]
-    assert sum(not one.is_valid for one in asked) <= 2 * facts.PAST
+    assert sum(not one.is_valid for one in asked) <= 2 * fact_store.PAST
 
 
 async def test_the_same_again_changes_nothing_among_very_many(store: Store) -> None:
@@ -174,7 +174,7 @@ async def test_then_those_that_stood_in_no_context_for_longest_and_nothing_that_
     await store.database.write(fill, FACTS_KEPT - 10, DM)
     ids = [one.id for one in await store.facts.readable("ann", HERE) if not one.is_constraint]
     used = set(ids[:5])
-    await store.database.write(facts.use, used, START + timedelta(days=1))
+    await store.database.write(fact_store.use, used, START + timedelta(days=1))
     await kept(store, new("cat", "Minka", minutes=600))
     left = {one.id for one in await store.facts.readable("ann", HERE)}
     assert used <= left
@@ -191,7 +191,7 @@ async def test_where_everything_binds_nothing_makes_room(store: Store) -> None:
 async def test_the_words_of_a_fact_go_with_it(store: Store) -> None:
     cat = await kept(store, new("cat", "Minka"))
     assert await count(store, "fact_term") > 0
-    await store.database.write(facts.remove, "ann", [cat.id])
+    await store.database.write(fact_store.remove, "ann", [cat.id])
     assert await count(store, "fact_term") == 0
 
 

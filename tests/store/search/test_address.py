@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.search.address import speaks_of_asker, speaks_of_bot
+from store.search.search import speaks_of_asker, speaks_of_bot
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.search.forms import forms
+from store.search.search import word_forms
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from store.search.forms import forms
     ],
 )
 def test_a_word_is_looked_for_in_all_its_forms(word: str, expected: tuple[str, ...]) -> None:
-    assert forms(word) == expected
+    assert word_forms(word) == expected
 
 
 def test_no_word_belongs_to_two_groups() -> None:
     for word in ("find", "lie", "lay", "see", "saw", "leave", "left", "lead", "wake", "wear"):
-        for form in forms(word):
-            assert forms(form) == forms(word)
+        for form in word_forms(word):
+            assert word_forms(form) == word_forms(word)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.periods import Period
-from store.search.ranking import CANDIDATES, MOST, Hints, Line, Match, Range, candidates, ranked
+from agent.memory.periods import TimeSpan
+from store.search.ranking import CANDIDATES, MOST, FoundLine, Hints, Match, Range, candidates, ranked
 
 RARE, COMMON = 0, 1
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -29,11 +29,11 @@ def by_keyword(held: list[Held]) -> list[list[Match]]:
     return [[match for keyword, match in held if keyword == wanted] for wanted in keywords]
 
 
-def said(*ids: int, thread: str = "thread", by: str = "ann", days_ago: int = 0) -> dict[int, Line]:
+def said(*ids: int, thread: str = "thread", by: str = "ann", days_ago: int = 0) -> dict[int, FoundLine]:
     """Messages that follow one another in a thread; negative ones are the bot's."""
     ways = [abs(id_) for id_ in ids]
     return {
-        abs(id_): Line(
+        abs(id_): FoundLine(
             thread,
             id_ > 0,
             by,
@@ -45,12 +45,12 @@ def said(*ids: int, thread: str = "thread", by: str = "ann", days_ago: int = 0) 
     }
 
 
-def apart(*ids: int) -> dict[int, Line]:
+def apart(*ids: int) -> dict[int, FoundLine]:
     """Messages that each stand in a thread of their own."""
     return {id_: line for one in ids for id_, line in said(one, thread=f"thread {one}").items()}
 
 
-def order(matches: list[Held], lines: dict[int, Line], hints: Hints = PLAIN) -> list[int]:
+def order(matches: list[Held], lines: dict[int, FoundLine], hints: Hints = PLAIN) -> list[int]:
     return [message for message, _ in ranked(candidates(by_keyword(matches), Range(100)), lines, hints)]
 
 
@@ -141,7 +141,7 @@ def test_a_name_alone_is_looked_for() -> None:
 
 @pytest.mark.parametrize(("days_ago", "first"), [(11, 1), (9, 1), (2, 2), (30, 2)])
 def test_what_was_said_then_or_soon_after_comes_first(days_ago: int, first: int) -> None:
-    then = Period(NOW - timedelta(days=12), NOW - timedelta(days=10))
+    then = TimeSpan(NOW - timedelta(days=12), NOW - timedelta(days=10))
     lines = said(1, thread="a", days_ago=days_ago) | said(2, thread="b")
     assert order([*holds(1), *holds(2)], lines, Hints(periods=(then,)))[0] == first
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
-from agent.memory.periods import Period
+from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
 from store.engine import Store, open_store
-from store.search import fts5, surroundings
-from store.search.sought import PARAMETERS, Sought
-from store.search.text import keywords
+from store.search import fts5, search
+from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
 
@@ -104,14 +103,14 @@ async def searched(store: Store, text: str, **narrowed: Any) -> list[str]:
     return [hit.message.text for hit in await store.memories.search(RecallQuery("ann", text, club, "", **narrowed))]
 
 
-async def two_people(store: Store) -> Period:
+async def two_people(store: Store) -> TimeSpan:
     """Ann and Ben speak of boats in one thread, and the bot answers; later they do so again. The first time."""
     first = [said("Ann has a boat", conversation="one", place=CLUB)]
     first.append(said("Ben sold his boat", person="ben", conversation="one", place=CLUB))
     for message in first:
         await answered(store, message, f"A boat, {message.person.name}.")
     await answered(store, said("Ann sails the boat", conversation="two", place=CLUB), "Fine.")
-    return Period(first[0].time, first[1].time + timedelta(milliseconds=900))
+    return TimeSpan(first[0].time, first[1].time + timedelta(milliseconds=900))
 
 
 async def test_a_name_in_the_question_brings_what_that_person_wrote_to_the_front(either: Store) -> None:
@@ -141,11 +140,11 @@ async def test_a_message_without_words_is_not_found_beside_a_match(either: Store
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     await answered(store, said("my boat"), "your boat")
     first, last = fts5.entries_of(1)
-    sought = Sought((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
+    sought = SearchQuery((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
     bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "message_bits": 1, "most": 9}
 
     def steps(connection: Connection) -> list[str]:
-        near = surroundings.SURROUNDINGS.params(hits=[1], audiences=["1"])
+        near = search.SURROUNDINGS.params(hits=[1], audiences=["1"])
         sql = f"EXPLAIN QUERY PLAN {near.compile(connection, compile_kwargs={'render_postcompile': True})}"
         matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(*PARAMETERS)
         found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(sql, (None,) * sql.count("?")))

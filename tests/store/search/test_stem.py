@@ -6,7 +6,7 @@ from contextlib import closing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.search.stem import stem
+from store.search.text import stem
 
 ENDINGS = (
     "ational", "tional", "enci", "anci", "izer", "logi", "bli", "alli", "entli", "eli", "ousli", "ization", "ation",

@@ -7,8 +7,7 @@ from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 from agent.records import RecallQuery
 from store.engine import Store, open_store
 from store.search import tsvector
-from store.search.sought import PARAMETERS, Sought
-from store.search.text import index_words
+from store.search.text import PARAMETERS, SearchQuery, index_words
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
@@ -51,7 +50,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
         connection.execute(text("SET LOCAL enable_seqscan = off"))  # so few rows would be read one after the other
         words = bindparam("words", ["'1:boat'"], ARRAY(Text))
         explained = text(f"EXPLAIN {tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
-        sought = Sought((("boat",),), number=1, audiences=("",), exclude="")
+        sought = SearchQuery((("boat",),), number=1, audiences=("",), exclude="")
         return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
     steps = await store.database.read(plan)

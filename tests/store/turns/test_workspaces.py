@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from agent.events import Outcome
-from agent.progress import Progress, Step, encode
+from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
 from agent.state import Workspace
 from store.engine import Store, open_store
@@ -19,7 +19,7 @@ SECOND = Workspace("find the boat", "it is blue", "ask the harbour master", "it 
 
 
 def progress(*workspaces: Workspace | None) -> str:
-    return encode(Progress(tuple(Step(START, workspace=one) for one in workspaces)))
+    return encode(Progress(tuple(RoundStep(START, workspace=one) for one in workspaces)))
 
 
 async def kept(store: Store) -> list[tuple[int, str, Workspace]]:

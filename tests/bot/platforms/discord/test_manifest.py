@@ -6,7 +6,7 @@ from pathlib import Path
 import discord
 
 from bot.platforms.discord.client import intents
-from bot.platforms.discord.setup.invite import EVERYTHING, PERMISSIONS, needed, person_link, server_link
+from bot.platforms.discord.invite import EVERYTHING, PERMISSIONS, needed, person_link, server_link
 
 PAGE = (Path(__file__).parents[4] / "manifests" / "discord.md").read_text(encoding="utf-8")
 

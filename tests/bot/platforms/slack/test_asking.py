@@ -10,9 +10,9 @@ from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.records import Incoming
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
-from bot.platforms.slack.setup.commands import COMMANDS, help_text
-from bot.platforms.slack.views import forms
-from bot.surface import Look, PageKey
+from bot.platforms.slack import modals
+from bot.platforms.slack.slash_commands import COMMANDS, help_text
+from bot.reply_surface import PageContent, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -40,7 +40,7 @@ def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
 
 async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> None:
     async with serving(slack, host):
-        await slack.shortcut_anywhere(ANN, forms.ANYWHERE_SHORTCUT)
+        await slack.shortcut_anywhere(ANN, modals.ANYWHERE_SHORTCUT)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.fill_in(ANN, slack.state.views[0], question=typed("Why?"), **filled))
 
@@ -122,7 +122,7 @@ async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} /ask privately fast: what do I earn?", root.ts)
         await slack.settled()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Enough.", final=True))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Enough.", final=True))
     (taken,) = host.taken
     assert (taken.text, taken.depth) == ("what do I earn?", Depth.FAST)
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
@@ -325,7 +325,7 @@ async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeS
     there = {"type": "conversations_select", "selected_conversation": "C0SECRET"}
     async with serving(slack, host):
         for private in ({}, {"private": TICKED}):
-            await slack.shortcut_anywhere(ANN, forms.ANYWHERE_SHORTCUT)
+            await slack.shortcut_anywhere(ANN, modals.ANYWHERE_SHORTCUT)
             await slack.until(lambda: slack.state.views)
             view = {**slack.state.views[0], "id": f"V{len(private)}"}
             await slack.acked(await slack.fill_in(ANN, view, question=typed("Why?"), where=there, **private))

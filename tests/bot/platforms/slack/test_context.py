@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent.records import Incoming
-from bot.platforms.slack.reading import threads
+from bot.platforms.slack import surroundings
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -59,8 +59,12 @@ async def test_a_long_thread_is_told_by_its_beginning_and_its_end(slack: FakeSla
     for number in range(350):
         slack.state.write(ANN, GENERAL, f"message {number}", root.ts)
     told = [text for _, _, text in await quoted(slack, f"{ME} sum this up", thread_ts=root.ts)]
-    assert len(told) == threads.MAX_MESSAGES + 1
-    assert (told[0], told[1], told[-1]) == ("the beginning", f"message {350 - threads.MAX_MESSAGES}", "message 349")
+    assert len(told) == surroundings.MAX_MESSAGES + 1
+    assert (told[0], told[1], told[-1]) == (
+        "the beginning",
+        f"message {350 - surroundings.MAX_MESSAGES}",
+        "message 349",
+    )
 
 
 async def test_a_thread_of_long_messages_is_bounded_too(slack: FakeSlack) -> None:
@@ -68,7 +72,7 @@ async def test_a_thread_of_long_messages_is_bounded_too(slack: FakeSlack) -> Non
     for number in range(40):
         slack.state.write(ANN, GENERAL, f"{number} {'x' * 2_000}", root.ts)
     told = [text for _, _, text in await quoted(slack, f"{ME} sum this up", thread_ts=root.ts)]
-    assert sum(map(len, told)) <= threads.MAX_CHARS
+    assert sum(map(len, told)) <= surroundings.MAX_CHARS
     assert told[0] == "the beginning"
     assert told[-1].startswith("39 ")
 

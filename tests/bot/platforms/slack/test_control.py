@@ -5,7 +5,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
-from bot.surface import Look, Offer, PageKey
+from bot.reply_surface import PageContent, PageKey, ReplyAction
 from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -16,7 +16,7 @@ from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper, Object
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
-CONTINUE = frozenset({Offer.CONTINUE})
+CONTINUE = frozenset({ReplyAction.CONTINUE})
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
@@ -176,7 +176,7 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
 async def cut(slack: FakeSlack, host: FakeHost) -> FakeMessage | FakeWhisper:
     """The last question's answer was cut: where the button stands."""
     asked = host.taken[-1]
-    await host.surface(asked).post(PageKey(1, 0), Look("Half an", final=True, offers=CONTINUE, turn=1))
+    await host.surface(asked).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE, turn=1))
     return [*slack.state.answers(asked.channel), *slack.state.whispers][-1]
 
 
@@ -190,7 +190,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_on_the_button_below_it(
         first, second = host.taken
         surface = host.surface(second)
         await slack.clock.sleep(1.5)  # a post a second in one channel
-        await surface.post(PageKey(2, 0), Look("answer.", final=True))
+        await surface.post(PageKey(2, 0), PageContent("answer.", final=True))
     assert (second.text, second.conversation, second.person) == (GO_ON, first.conversation, first.person)
     assert second.place.audience == TeamAudience(TEAM)
     assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
@@ -214,7 +214,7 @@ async def test_a_private_answer_goes_on_in_private(slack: FakeSlack) -> None:
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately why?"))
         offered = await cut(slack, host)
         await slack.acked(await slack.click(ANN, offered, "Continue"))
-        await host.surface(host.taken[1]).post(PageKey(2, 0), Look("More.", final=True))
+        await host.surface(host.taken[1]).post(PageKey(2, 0), PageContent("More.", final=True))
     first, second = host.taken
     assert second.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert second.conversation == first.conversation
@@ -242,7 +242,7 @@ async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Whole.", final=True))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Whole.", final=True))
     assert not slack.state.whispers
     assert not slack.state.called("chat.postEphemeral")
 
@@ -320,7 +320,7 @@ async def test_an_offer_that_fails_harms_no_answer(slack: FakeSlack) -> None:
         await slack.say(ANN, DM, "hello")
         await slack.settled()
         slack.faults["chat.postEphemeral"].append(Fault(503))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Half an", final=True, offers=CONTINUE))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE))
         (answer,) = slack.state.answers(DM)
     assert answer.text == "Half an"
 

@@ -7,10 +7,10 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import ModelCall, Usage
-from agent.spending import Account, Spent
+from agent.spending import SpendingAccount, Spent
 from bot.host import MemoryAnswer, ShownEntry
-from bot.platforms.slack.views import forms
-from bot.surface import Look, PageKey
+from bot.platforms.slack import modals
+from bot.reply_surface import PageContent, PageKey
 from bot.wording import forget_declined, receipt_text
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -44,9 +44,9 @@ async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
         (taken,) = host.taken
         surface = host.surface(taken)
-        page = await surface.post(PageKey(1, 0), Look("You"))
+        page = await surface.post(PageKey(1, 0), PageContent("You"))
         assert not slack.state.whispers
-        await surface.edit(page, Look("You earn enough.", final=True))
+        await surface.edit(page, PageContent("You earn enough.", final=True))
     assert taken.text == "what do I earn?"
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert taken.conversation == f"{TEAM}:{GENERAL}:private:{ANN}"
@@ -60,7 +60,7 @@ async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
         slack.expire_all()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("At noon.", final=True))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At noon.", final=True))
     assert not slack.state.whispers
     assert [answer.text for answer in slack.state.answers(DM)] == ["At noon."]
 
@@ -71,7 +71,7 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
         (told,) = slack.state.whispers
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Elsewhere.", final=True))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert "so only you see the answer" in told.text
     assert [whisper.text for whisper in slack.state.whispers] == [told.text, "Elsewhere."]
@@ -107,7 +107,7 @@ async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> Non
 @pytest.mark.parametrize("way", ["command", "mention", "direct message"])
 async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: FakeSlack, way: str) -> None:
     spent = Spent.on([ModelCall("openai:gpt-6-luna", Usage(input_uncached=10_000))])
-    host = FakeHost(account=Account(spent, spent))
+    host = FakeHost(account=SpendingAccount(spent, spent))
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, GENERAL, "/usage")
@@ -135,7 +135,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         elif way == "direct message":
             await slack.say(ANN, DM, "Memory!")
         else:
-            await slack.shortcut(ANN, forms.MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
+            await slack.shortcut(ANN, modals.MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
         await slack.until(lambda: slack.state.whispers)
         await slack.settled()
     (whisper,) = slack.state.whispers
@@ -236,7 +236,7 @@ async def test_what_was_said_before_threads_were_conversations_is_the_thread_bes
         elif way == "message":
             await slack.say(ANN, DM, "forget this thread")
         else:
-            await slack.shortcut(ANN, forms.FORGET_SHORTCUT, old)
+            await slack.shortcut(ANN, modals.FORGET_SHORTCUT, old)
         assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}"}
 
 
@@ -263,7 +263,7 @@ async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: Fa
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, "hello")
-        await slack.shortcut(ANN, forms.FORGET_SHORTCUT, message)
+        await slack.shortcut(ANN, modals.FORGET_SHORTCUT, message)
         await slack.until(lambda: slack.state.whispers)
         await slack.click(ANN, slack.state.whispers[0], "Forget")
         await slack.until(lambda: host.forgotten)
@@ -295,10 +295,10 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, f"meet <@{ANN}> at 9")
-        await slack.shortcut(ANN, forms.ASK_SHORTCUT, message)
+        await slack.shortcut(ANN, modals.ASK_SHORTCUT, message)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "when is that in Tokyo?"))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("At 17:00.", final=True))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At 17:00.", final=True))
     (taken,) = host.taken
     assert taken.text == "when is that in Tokyo?"
     assert [(quoted.author, quoted.text) for quoted in taken.quoted] == [("bob", "meet @ann at 9")]
@@ -309,7 +309,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
 async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
-        await slack.shortcut(ANN, forms.ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
+        await slack.shortcut(ANN, modals.ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
         await slack.until(lambda: slack.state.views)
     assert len(slack.state.views[0]["private_metadata"]) <= 3_000
 

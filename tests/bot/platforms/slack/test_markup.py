@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.markup import (
-    MessageLink,
+    SlackMessageLink,
     mentioned_channels,
     mentioned_users,
     message_links,
@@ -66,8 +66,8 @@ def test_links_to_messages_are_found_with_their_thread() -> None:
         "<https://acme.slack.com/archives/C1/p1700000000000100>"
     )
     assert message_links(text) == (
-        MessageLink("C1", "1700000000.000100", ""),
-        MessageLink("C2", "1700000000.000200", "1700000000.000100"),
+        SlackMessageLink("C1", "1700000000.000100", ""),
+        SlackMessageLink("C2", "1700000000.000200", "1700000000.000100"),
     )
     assert message_links("https://x/archives/C1/p1700000000000100?" * 2_000)  # in no more time than it takes to read it
 

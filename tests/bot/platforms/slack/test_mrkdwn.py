@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.mrkdwn import mrkdwn, pieces
+from bot.platforms.slack.markup import mrkdwn, pieces
 
 
 @pytest.mark.parametrize(

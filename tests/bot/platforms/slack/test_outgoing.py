@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
-from bot.platforms.slack.api import SlackApi, SlackRefused
+from bot.platforms.slack.api import SlackApi, SlackRefused, harmless
 from bot.platforms.slack.methods import READS, Method
-from bot.platforms.slack.outgoing import harmless
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_TOKEN
 

@@ -7,8 +7,10 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
-from agent.records import Answered, Verdict
+from agent.records import Answered, ReplyVerdict
+from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.asking import NOT_THERE
+from bot.platforms.slack.buttons import below
 from bot.platforms.slack.pressing import (
     ASKED_ALREADY,
     NOT_YOUR_QUESTION,
@@ -16,10 +18,8 @@ from bot.platforms.slack.pressing import (
     THANKS,
     UNKNOWN_REPLY,
 )
-from bot.platforms.slack.replies.reply_to import ReplyTo, decode
-from bot.platforms.slack.views.reply_blocks import below
-from bot.repeats import MAX_REPEATS
-from bot.surface import Offer
+from bot.reply_surface import ReplyAction
+from bot.triggers import MAX_REPEATS
 from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH, UNDONE
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -30,14 +30,14 @@ from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper,
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 TEAM = "slack:T0TEAM"
 ROOT = "1700000000.000001"
-OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+OFFERS = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.REGENERATE, ReplyAction.DELETE})
 
 
 PRIVATE = f"{TEAM}:{GENERAL}:private:{ANN}"
 
 
 def blocks_below(
-    offers: frozenset[Offer], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
+    offers: frozenset[ReplyAction], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
 ) -> list[Object]:
     """What stands below a reply, as Slack holds it."""
     return [cast("Object", block) for block in below(offers, turn, conversation, to, plain=plain)]
@@ -45,7 +45,7 @@ def blocks_below(
 
 def reply(
     slack: FakeSlack,
-    offers: frozenset[Offer] = OFFERS,
+    offers: frozenset[ReplyAction] = OFFERS,
     channel: str = GENERAL,
     audience: str = label(TeamAudience(TEAM)),
 ) -> tuple[FakeHost, FakeMessage]:
@@ -68,8 +68,8 @@ async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(sl
         await slack.until(lambda: slack.state.whispers)
         await slack.acked(await slack.click(ANN, shown, "Bad answer"))
         await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert host.verdicts == {(7, f"{TEAM}:{BOB}"): Verdict.GOOD, (7, f"{TEAM}:{ANN}"): Verdict.BAD}
-    assert said_alone(slack) == [(BOB, THANKS[Verdict.GOOD]), (ANN, THANKS[Verdict.BAD])]
+    assert host.verdicts == {(7, f"{TEAM}:{BOB}"): ReplyVerdict.GOOD, (7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
+    assert said_alone(slack) == [(BOB, THANKS[ReplyVerdict.GOOD]), (ANN, THANKS[ReplyVerdict.BAD])]
     assert {whisper.thread_ts for whisper in slack.state.whispers} == {ROOT}
 
 
@@ -80,12 +80,12 @@ async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
         await slack.until(lambda: slack.state.whispers)
         await slack.click(ANN, shown, "Bad answer")
         await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
 @pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply", "Undo “Remembered”"])
 async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, label: str) -> None:
-    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     host.replies.clear()
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
@@ -106,7 +106,7 @@ async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(sla
 
 @pytest.mark.parametrize("form", ["rich_text", "markdown"])
 async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(slack: FakeSlack, form: str) -> None:
-    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     text = {"type": "text", "text": "It is blue.\n\n"}
     line = {"type": "text", "text": "Remembered: drinks tea from ", "style": {"italic": True}}
     link = {"type": "link", "url": "https://tea.example", "style": {"italic": True}}
@@ -137,7 +137,7 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
 
 
 async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: FakeSlack) -> None:
-    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Undo “Remembered”"))
         await slack.settled()
@@ -145,7 +145,7 @@ async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: Fak
 
 
 async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(slack: FakeSlack) -> None:
-    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Undo “Remembered”"))
         await slack.until(lambda: slack.state.whispers)
@@ -204,7 +204,7 @@ async def test_the_asker_has_the_question_answered_again_in_the_same_conversatio
     (taken,) = host.taken
     assert (taken.text, taken.conversation) == ("Which colour?", f"{TEAM}:{GENERAL}:{ROOT}")
     assert taken.place.audience == TeamAudience(TEAM)
-    assert decode(taken.reply_to) == ReplyTo(GENERAL, ANN, ROOT, after=shown.ts)
+    assert decode_reply_to(taken.reply_to) == ReplyTo(GENERAL, ANN, ROOT, after=shown.ts)
 
 
 async def test_what_was_attached_to_the_question_comes_along(slack: FakeSlack) -> None:
@@ -251,16 +251,16 @@ async def test_a_question_from_before_a_channel_was_public_is_not_asked_again_in
 
 
 async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlack) -> None:
-    host, shown = reply(slack, frozenset({Offer.CONTINUE}))
+    host, shown = reply(slack, frozenset({ReplyAction.CONTINUE}))
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Continue"))
     (taken,) = host.taken
     assert (taken.text, taken.person.id, taken.conversation) == (GO_ON, f"{TEAM}:{BOB}", f"{TEAM}:{GENERAL}:{ROOT}")
-    assert decode(taken.reply_to).user == BOB
+    assert decode_reply_to(taken.reply_to).user == BOB
 
 
 async def test_a_growing_answer_is_stopped_by_its_button(slack: FakeSlack) -> None:
-    host, shown = reply(slack, frozenset({Offer.STOP}))
+    host, shown = reply(slack, frozenset({ReplyAction.STOP}))
     async with serving(slack, host):
         await slack.click(BOB, shown, "Stop")
         await slack.until(lambda: host.stopped)
@@ -281,15 +281,15 @@ async def test_what_could_not_be_stored_is_said(slack: FakeSlack) -> None:
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [
-        ("+1", Verdict.GOOD),
-        ("thumbsup::skin-tone-4", Verdict.GOOD),
-        ("white_check_mark", Verdict.GOOD),
-        ("-1", Verdict.BAD),
-        ("thumbsdown", Verdict.BAD),
+        ("+1", ReplyVerdict.GOOD),
+        ("thumbsup::skin-tone-4", ReplyVerdict.GOOD),
+        ("white_check_mark", ReplyVerdict.GOOD),
+        ("-1", ReplyVerdict.BAD),
+        ("thumbsdown", ReplyVerdict.BAD),
     ],
 )
 async def test_a_reaction_judges_and_taking_it_back_takes_that_back(
-    slack: FakeSlack, name: str, verdict: Verdict
+    slack: FakeSlack, name: str, verdict: ReplyVerdict
 ) -> None:
     host, shown = reply(slack)
     async with serving(slack, host):
@@ -306,7 +306,7 @@ async def test_of_several_reactions_the_last_one_added_counts(slack: FakeSlack) 
         await slack.acked(await slack.react(ANN, shown, "+1"))
         await slack.acked(await slack.react(ANN, shown, "-1"))
         await slack.acked(await slack.react(ANN, shown, "+1", added=False))
-    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
 async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack: FakeSlack) -> None:
@@ -316,7 +316,7 @@ async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack
         await slack.click(ANN, shown, "Bad answer")
         await slack.until(lambda: slack.state.whispers)
         await slack.acked(await slack.react(ANN, shown, "+1", added=False))
-    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
 async def test_a_wastebasket_of_the_asker_deletes_and_one_of_somebody_else_does_nothing(slack: FakeSlack) -> None:
@@ -427,7 +427,7 @@ async def test_what_a_button_carries_of_a_place_that_its_presser_cannot_read_is_
     host, shown = reply(slack)
     slack.state.channels[SECRET].members -= {BOB}
     host.replies = [replace(host.replies[0], conversation=conversation, person=f"{TEAM}:{BOB}")]
-    shown.blocks = blocks_below(frozenset({Offer(label.lower())}), 7, conversation, to)
+    shown.blocks = blocks_below(frozenset({ReplyAction(label.lower())}), 7, conversation, to)
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, label))
         await slack.until(lambda: slack.state.whispers)
@@ -435,7 +435,7 @@ async def test_what_a_button_carries_of_a_place_that_its_presser_cannot_read_is_
 
 
 async def test_a_button_works_for_members_of_a_private_channel_and_not_after_they_left(slack: FakeSlack) -> None:
-    host, shown = reply(slack, frozenset({Offer.CONTINUE}), SECRET)
+    host, shown = reply(slack, frozenset({ReplyAction.CONTINUE}), SECRET)
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Continue"))
         slack.state.channels[SECRET].members -= {BOB}

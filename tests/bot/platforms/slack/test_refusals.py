@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.access.lists import AccessRules, Who, entries, may_use, model_access
-from bot.platforms.slack import listeners
-from bot.platforms.slack.delivery import owed
-from bot.platforms.slack.members.people import member_of
-from bot.platforms.slack.reading.inbound import Me, budget_ids
+from bot.access.acl import AccessRules, Requester, may_use, parse_entries, parse_model_access
+from bot.platforms.slack import listeners, redelivery
+from bot.platforms.slack.inbound import SlackBot, budget_ids
+from bot.platforms.slack.members import member_of
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -26,7 +25,7 @@ ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 SLACK_WAITS_S = 3.0
-US = Me("T1", "UBOT", "BBOT")
+US = SlackBot("T1", "UBOT", "BBOT")
 CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
 
 
@@ -179,7 +178,7 @@ async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_mess
 
 # Lists and rates hold for everything
 
-DENIED = AccessRules(open_to=frozenset(Authority), deny=entries(f"person:{BOB}"))
+DENIED = AccessRules(open_to=frozenset(Authority), deny=parse_entries(f"person:{BOB}"))
 
 
 async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack) -> None:
@@ -269,7 +268,7 @@ async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: Fa
 
 
 def test_nothing_is_waited_for_longer_than_slack_waits_for_its_acknowledgement() -> None:
-    assert max(owed.ACK_S, listeners.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
+    assert max(redelivery.ACK_S, listeners.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
 
 
 async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(
@@ -315,5 +314,5 @@ async def test_a_model_that_is_kept_for_a_team_is_asked_for_with_the_team(slack:
         await slack.command(ANN, GENERAL, "/model")
         await slack.until(lambda: slack.state.whispers)
     (who,) = host.asked_for_models
-    assert who == Who(f"{TEAM}:{ANN}", GENERAL, team="T0TEAM")
-    assert may_use(AccessRules(models=model_access('{"m": "team:T0TEAM"}')), "m", who)
+    assert who == Requester(f"{TEAM}:{ANN}", GENERAL, team="T0TEAM")
+    assert may_use(AccessRules(models=parse_model_access('{"m": "team:T0TEAM"}')), "m", who)

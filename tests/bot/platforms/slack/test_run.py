@@ -8,9 +8,9 @@ import pytest
 from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.records import Incoming
+from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
-from bot.platforms.slack.settings import SlackSettings, SocketMode
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from bot.wording import KEPT_WAITING
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock

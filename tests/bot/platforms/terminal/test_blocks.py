@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from bot.platforms.terminal.blocks import ending, parsed, printable, settled_chars
+from bot.platforms.terminal.surface import block_ending, parsed_blocks, printable, settled_chars
 
 LINES = st.sampled_from(
     [
@@ -71,7 +71,7 @@ def test_printing_block_by_block_shows_the_same_blocks_as_printing_the_whole(tex
         done += settled
     pieces.append(text[done:])
     assert "".join(pieces) == text
-    assert [entry for piece in pieces for entry in shape(parsed(piece))] == shape(parsed(text))
+    assert [entry for piece in pieces for entry in shape(parsed_blocks(piece))] == shape(parsed_blocks(text))
 
 
 @given(st.text(), st.text())
@@ -101,10 +101,10 @@ def test_line_ends_become_one_kind() -> None:
     ],
 )
 def test_a_long_block_is_drawn_by_its_end_alone(text: str, short: str) -> None:
-    assert ending(text, 2) == short
+    assert block_ending(text, 2) == short
 
 
 @given(DOCUMENTS, st.integers(1, 5))
 def test_what_is_drawn_ends_as_the_text_does(text: str, lines: int) -> None:
     tail = text[settled_chars(text) :]
-    assert tail.endswith("\n".join(ending(tail, lines).split("\n")[2:]))
+    assert tail.endswith("\n".join(block_ending(tail, lines).split("\n")[2:]))

@@ -8,21 +8,21 @@ from agent.messages import Depth
 from bot.platforms.terminal.inbound import (
     COMMANDS,
     Ask,
-    Budget,
+    BudgetLine,
     Command,
-    Forget,
+    ForgetLine,
     ListThreads,
-    Memory,
+    MemoryLine,
     NewThread,
     Nothing,
     OpenThread,
-    Policy,
+    PolicyLine,
     Quit,
     ShowHelp,
     ShowModel,
     ShowUsage,
     Stop,
-    Unclear,
+    UnclearLine,
     UseModel,
     parse,
 )
@@ -53,16 +53,16 @@ MEANINGS: list[tuple[str, Command]] = [
     ("/threads", ListThreads()),
     ("/threads 2", OpenThread(2)),
     ("/threads   12", OpenThread(12)),
-    ("/memory", Memory()),
-    ("/memory delete 3", Memory("delete 3")),
+    ("/memory", MemoryLine()),
+    ("/memory delete 3", MemoryLine("delete 3")),
     ("/usage", ShowUsage()),
-    ("/policy", Policy()),
-    ("/policy set budget: 5 EUR", Policy("set budget: 5 EUR")),
-    ("/budget", Budget()),
-    ("/budget everyone $20", Budget("everyone $20")),
-    ("/forget", Forget()),
-    ("/forget this thread", Forget("this thread")),
-    ("/FORGET about Apollo", Forget("about Apollo")),
+    ("/policy", PolicyLine()),
+    ("/policy set budget: 5 EUR", PolicyLine("set budget: 5 EUR")),
+    ("/budget", BudgetLine()),
+    ("/budget everyone $20", BudgetLine("everyone $20")),
+    ("/forget", ForgetLine()),
+    ("/forget this thread", ForgetLine("this thread")),
+    ("/FORGET about Apollo", ForgetLine("about Apollo")),
     ("/model", ShowModel()),
     ("/model ollama:llama3.2", UseModel("ollama:llama3.2")),
     ("/help", ShowHelp()),
@@ -95,12 +95,12 @@ def test_a_line_means_one_thing(line: str, meaning: Command) -> None:
     ],
 )
 def test_what_looks_like_a_command_and_is_none_is_answered_with_a_sentence(line: str, sentence: str) -> None:
-    assert parse(line) == Unclear(sentence)
+    assert parse(line) == UnclearLine(sentence)
 
 
 def test_a_long_unknown_word_is_shown_in_part() -> None:
     meaning = parse("/etc/very/long/path/to/some/file/that/somebody/asked/about")
-    assert isinstance(meaning, Unclear)
+    assert isinstance(meaning, UnclearLine)
     assert "`/etc/very/long/path/to/some/f…`" in meaning.sentence
 
 
@@ -118,4 +118,4 @@ def test_any_text_can_be_sent_after_ask(text: str) -> None:
 
 @pytest.mark.parametrize("written", COMMANDS)
 def test_every_command_that_the_help_lists_exists(written: str) -> None:
-    assert not isinstance(parse(written.replace("N", "2") if "threads" in written else written), Unclear)
+    assert not isinstance(parse(written.replace("N", "2") if "threads" in written else written), UnclearLine)

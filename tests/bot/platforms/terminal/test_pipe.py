@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.terminal.pipe import PipeWindow, lines_from
-from bot.platforms.terminal.window import PlainDisplay
+from bot.platforms.terminal.surface import PipeWindow, PlainDisplay, lines_from
 from bot.wording import UNSTORED
 from tests.patience import PATIENCE_S
 

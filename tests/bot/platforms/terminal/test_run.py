@@ -14,8 +14,8 @@ from agent.errors import StoreError
 from agent.messages import Depth
 from bot import wording
 from bot.exits import Exit
-from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import KEPT, MAY_DECIDE, answer_as_json, ask_once, chat, question_of
+from bot.platforms.terminal.surface import PipeWindow
 from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.patience import PATIENCE_S

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bot.platforms.terminal.markdown import Answer
-from bot.platforms.terminal.screen import LiveDisplay
+from bot.platforms.terminal.rendering import RenderedAnswer
+from bot.platforms.terminal.tty import LiveDisplay
 from tests.fakes.screen import FakeScreen
 
 ANSWER = """\
@@ -67,7 +67,7 @@ def shown_live(text: str, step: int, width: int = 80, height: int = 24) -> FakeS
 
 def shown_whole(text: str, width: int = 80) -> str:
     screen = FakeScreen(width, 10_000)
-    console_on(screen).print(Answer(text))
+    console_on(screen).print(RenderedAnswer(text))
     return screen.text
 
 

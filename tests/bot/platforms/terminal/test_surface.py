@@ -1,7 +1,7 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
 from bot.platforms.terminal.surface import CONTINUE, UNDO, TerminalSurface
-from bot.surface import Look, Offer, PageKey, PageRef, Surface
+from bot.reply_surface import PageContent, PageKey, PageRef, ReplyAction, Surface
 
 
 class FakeDisplay:
@@ -28,9 +28,9 @@ class FakeDisplay:
 async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
     display = FakeDisplay()
     surface: Surface = TerminalSurface(display)
-    first = await surface.post(PageKey(7, 0), Look("one"))
-    await surface.edit(first, Look("one, two", final=True))
-    second = await surface.post(PageKey(7, 1), Look("three"))
+    first = await surface.post(PageKey(7, 0), PageContent("one"))
+    await surface.edit(first, PageContent("one, two", final=True))
+    second = await surface.post(PageKey(7, 1), PageContent("three"))
     await surface.delete(second)
     assert display.frames == ["one", "one, two", "one, two\nthree", "one, two"]
 
@@ -38,13 +38,15 @@ async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
 async def test_posting_the_same_key_again_makes_no_second_page() -> None:
     display = FakeDisplay()
     surface = TerminalSurface(display)
-    assert await surface.post(PageKey(7, 0), Look("on")) == await surface.post(PageKey(7, 0), Look("one", final=True))
+    assert await surface.post(PageKey(7, 0), PageContent("on")) == await surface.post(
+        PageKey(7, 0), PageContent("one", final=True)
+    )
     assert display.frames == ["on", "one"]
 
 
 async def test_a_page_of_an_earlier_process_is_shown_here_when_it_is_edited() -> None:
     display = FakeDisplay()
-    await TerminalSurface(display).edit(PageRef("7-0"), Look("one", final=True))
+    await TerminalSurface(display).edit(PageRef("7-0"), PageContent("one", final=True))
     assert display.frames == ["one"]
 
 
@@ -63,15 +65,15 @@ def test_every_answer_fits_on_one_page() -> None:
 async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_buttons() -> None:
     display = FakeDisplay()
     surface = TerminalSurface(display)
-    page = await surface.post(PageKey(7, 0), Look("one", final=True))
+    page = await surface.post(PageKey(7, 0), PageContent("one", final=True))
     assert display.frames == ["one"]
-    await surface.edit(page, Look("one", final=True, offers=frozenset({Offer.CONTINUE})))
+    await surface.edit(page, PageContent("one", final=True, offers=frozenset({ReplyAction.CONTINUE})))
     assert display.frames[-1] == f"one\n\n{CONTINUE}"
 
 
 async def test_what_was_remembered_is_taken_back_by_a_command_since_there_are_no_buttons() -> None:
     display = FakeDisplay()
     surface = TerminalSurface(display)
-    look = Look("one", final=True, offers=frozenset({Offer.UNDO}), turn=7)
+    look = PageContent("one", final=True, offers=frozenset({ReplyAction.UNDO}), turn=7)
     await surface.post(PageKey(7, 0), look)
     assert display.frames[-1] == f"one\n\n{UNDO.format(words='undo t:7')}"

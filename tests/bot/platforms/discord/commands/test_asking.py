@@ -8,18 +8,16 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.latest import Latest
-from bot.platforms.discord.commands.desk import Desk
-from bot.platforms.discord.commands.interactions import Tree
-from bot.platforms.discord.commands.syncing import same
-from bot.platforms.discord.commands.translations import LANGUAGES, TRANSLATIONS, Translator
-from bot.platforms.discord.members.members import Members
-from bot.platforms.discord.members.servers import Servers
-from bot.platforms.discord.reading.conversations import Conversations
-from bot.platforms.discord.reading.surroundings import Surroundings
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.settings import DiscordSettings
-from bot.secret import Secret
+from bot.caches import LRUCache
+from bot.platforms.discord.commands import CommandDesk, same
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.interactions import Tree
+from bot.platforms.discord.members import Members, Servers
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.surroundings import Surroundings
+from bot.platforms.discord.translations import LANGUAGES, TRANSLATIONS, Translator
+from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
 
@@ -35,14 +33,14 @@ async def payload() -> list[dict[str, Any]]:
     tree: Tree = app_commands.CommandTree(client)
     host, clock = FakeHost(), FakeClock()
     members = Members(Servers(DiscordSettings(Secret("t")), client), clock)
-    Desk(
+    CommandDesk(
         tree,
         host,
         Connection(clock, 1.0),
         Surroundings(client),
         members,
-        Conversations(host, DiscordSettings(Secret("t"))),
-        Latest(),
+        DiscordConversations(host, DiscordSettings(Secret("t"))),
+        LRUCache(),
     )
     return [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.memory.forget_words import MAX_TOKEN_CHARS
-from bot.platforms.discord.commands.forgetting import NOTHING, Decision, decision
+from bot.memory.forget_desk import MAX_TOKEN_CHARS
+from bot.platforms.discord.forgetting import NOTHING, Decision, decision
 
 ids = st.integers(0, 2**64 - 1)
 tokens = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=MAX_TOKEN_CHARS)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory import view
-from bot.platforms.discord.commands import memory, panels, preferences
-from bot.platforms.discord.commands.panels import Panel
-from bot.platforms.discord.commands.preferences import Chosen
+from bot.platforms.discord import interactions, memory, preferences
+from bot.platforms.discord.interactions import Panel
+from bot.platforms.discord.preferences import ChosenSettings
 from tests.fakes.discord_world import parts
 
 PERSON = 2**63
@@ -61,14 +61,14 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
     shown = memory.entry_panel(entry, page, PERSON)
     assert fits(shown)
     ids = [part["custom_id"] for part in parts({"components": shown.to_components()}) if part["type"] == 2]
-    assert all(memory.pressed(each) is not None for each in ids)
+    assert all(memory.memory_press(each) is not None for each in ids)
 
 
 @given(MENUS, st.booleans(), st.booleans(), st.sampled_from([None, *preferences.PLACES, "gone"]))
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str | None) -> None:
-    assert fits(preferences.settings_panel(Chosen(menu, paused, private, place, place), PERSON))
+    assert fits(preferences.settings_panel(ChosenSettings(menu, paused, private, place, place), PERSON))
 
 
 @given(TEXTS)
 def test_any_text_fits_a_panel(text: str) -> None:
-    assert fits(panels.panel(panels.text(text)))
+    assert fits(interactions.panel(interactions.panel_text(text)))

@@ -3,16 +3,15 @@
 import discord
 import pytest
 
-from bot.latest import Latest
-from bot.platforms.discord.commands.desk import CommandTree, Desk
-from bot.platforms.discord.commands.translations import Translator
-from bot.platforms.discord.members.members import Members
-from bot.platforms.discord.members.servers import Servers
-from bot.platforms.discord.reading.conversations import Conversations
-from bot.platforms.discord.reading.surroundings import Surroundings
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.settings import DiscordSettings
-from bot.secret import Secret
+from bot.caches import LRUCache
+from bot.platforms.discord.commands import CommandDesk, CommandTree
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.members import Members, Servers
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.surroundings import Surroundings
+from bot.platforms.discord.translations import Translator
+from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_spec import problems
 from tests.fakes.host import FakeHost
@@ -21,8 +20,8 @@ from tests.fakes.host import FakeHost
 async def test_the_registration_of_every_command_is_as_discord_describes_it() -> None:
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
-    members, conversations = Members(Servers(settings, client), clock), Conversations(host, settings)
-    Desk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, Latest())
+    members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
+    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, LRUCache())
     body = [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
     assert body
     assert problems("PUT", "/applications/1/commands", body, {}) == []

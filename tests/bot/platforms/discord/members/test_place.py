@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from bot.platforms.discord.members.place import ChannelFacts, place_of, private_place
+from bot.platforms.discord.places import ChannelFacts, place_of, private_place
 
 OPEN = ChannelFacts(20, guild=10, everyone_reads=True, someone_denied=False)
 facts = st.builds(ChannelFacts, id=st.just(20))

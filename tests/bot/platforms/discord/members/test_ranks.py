@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.authority import Authority
-from bot.platforms.discord.members.ranks import ranked
-from bot.platforms.discord.reading.inbound import Standing
-from bot.platforms.discord.settings import Ranks
+from agent.admission_terms import Authority
+from bot.platforms.discord.inbound import ServerStanding
+from bot.platforms.discord.members import ranked
+from bot.platforms.discord.options import Ranks
 
 ROLES = st.frozensets(st.sampled_from(["1", "2", "3", "4"]))
-STANDINGS = st.builds(Standing, st.sampled_from(Authority), ROLES, st.just("10"))
+STANDINGS = st.builds(ServerStanding, st.sampled_from(Authority), ROLES, st.just("10"))
 RANKS = st.builds(Ranks, ROLES, ROLES, ROLES)
 
 
@@ -30,11 +30,11 @@ RANKS = st.builds(Ranks, ROLES, ROLES, ROLES)
     ],
 )
 def test_roles_make_ranks(told: Authority, roles: str, named: Ranks, becomes: Authority) -> None:
-    assert ranked(Standing(told, frozenset(roles)), named).authority is becomes
+    assert ranked(ServerStanding(told, frozenset(roles)), named).authority is becomes
 
 
 @given(STANDINGS, RANKS)
-def test_nobody_is_raised_without_a_role_that_was_named(standing: Standing, ranks: Ranks) -> None:
+def test_nobody_is_raised_without_a_role_that_was_named(standing: ServerStanding, ranks: Ranks) -> None:
     after = ranked(standing, ranks)
     assert after.authority <= standing.authority or standing.roles & (ranks.admins | ranks.managers)
     assert (after.roles, after.team) == (standing.roles, standing.team)

@@ -8,8 +8,8 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.providers.http import Http
-from bot.platforms.discord.reading.files import Downloads, kept_at
+from agent.providers.http_client import Http
+from bot.platforms.discord.attachments import Downloads, kept_at
 
 DISCORD = "https://discord.com/api/v10"
 

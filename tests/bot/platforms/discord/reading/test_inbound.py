@@ -5,41 +5,43 @@ from datetime import timedelta
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.platforms.discord.members.place import private_place
-from bot.platforms.discord.reading.inbound import (
+from bot.platforms.discord.address import decode_address
+from bot.platforms.discord.inbound import (
     NO_TEXT,
     STRANGER,
-    Author,
-    Me,
-    Post,
-    Question,
-    Standing,
-    Where,
-    asked,
+    AskedQuestion,
+    ChannelFactsForConversation,
+    DiscordAuthor,
+    DiscordBot,
+    DiscordPost,
+    ServerStanding,
     plausible,
-    read,
+    read_post,
+    read_question,
     thread_name,
 )
-from bot.platforms.discord.replies.address import decode
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.options import ReplyMode
+from bot.platforms.discord.places import private_place
 from tests.fakes.clock import NOON
 
-ANN = Author(41, "Ann")
+ANN = DiscordAuthor(41, "Ann")
 PUBLIC = Place(TeamAudience("discord:10"), "discord:10")
-CHANNEL = Where(20, PUBLIC, has_threads=True)
-VOICE = Where(22, PUBLIC)
-THREAD = Where(30, PUBLIC, parent=20)
-DM = Where(71, private_place("discord:41"), direct=True)
-ME = Me(900, frozenset({31}), frozenset({"901"}))
-POST = Post(7, CHANNEL, ANN, "<@900> hello", NOON, "https://discord.com/channels/10/20/7", mentions=frozenset({900}))
-QUESTION = Question(8, 900, "token", CHANNEL, ANN, "hello", False, NOON, private_place("discord:41", 10))
+CHANNEL = ChannelFactsForConversation(20, PUBLIC, has_threads=True)
+VOICE = ChannelFactsForConversation(22, PUBLIC)
+THREAD = ChannelFactsForConversation(30, PUBLIC, parent=20)
+DM = ChannelFactsForConversation(71, private_place("discord:41"), direct=True)
+ME = DiscordBot(900, frozenset({31}), frozenset({"901"}))
+POST = DiscordPost(
+    7, CHANNEL, ANN, "<@900> hello", NOON, "https://discord.com/channels/10/20/7", mentions=frozenset({900})
+)
+QUESTION = AskedQuestion(8, 900, "token", CHANNEL, ANN, "hello", False, NOON, private_place("discord:41", 10))
 
 
-def taken(post: Post, mode: ReplyMode = ReplyMode.THREAD) -> Incoming:
-    incoming = read(post, ME, mode)
+def taken(post: DiscordPost, mode: ReplyMode = ReplyMode.THREAD) -> Incoming:
+    incoming = read_post(post, ME, mode)
     assert incoming is not None
     return incoming
 
@@ -56,7 +58,7 @@ def taken(post: Post, mode: ReplyMode = ReplyMode.THREAD) -> Incoming:
     ],
 )
 def test_where_it_is_said_names_the_conversation(
-    where: Where, mode: ReplyMode, conversation: str, channel: str
+    where: ChannelFactsForConversation, mode: ReplyMode, conversation: str, channel: str
 ) -> None:
     incoming = taken(replace(POST, where=where), mode)
     assert (incoming.conversation, incoming.channel) == (conversation, channel)
@@ -72,35 +74,37 @@ def test_where_it_is_said_names_the_conversation(
         (DM, ReplyMode.THREAD, "", ""),
     ],
 )
-def test_the_answer_knows_its_way(where: Where, mode: ReplyMode, message: str, thread: str) -> None:
-    address = decode(taken(replace(POST, where=where), mode).reply_to)
+def test_the_answer_knows_its_way(
+    where: ChannelFactsForConversation, mode: ReplyMode, message: str, thread: str
+) -> None:
+    address = decode_address(taken(replace(POST, where=where), mode).reply_to)
     assert (address.channel, address.message, address.thread) == (str(where.channel), message, thread)
 
 
 def test_a_thread_has_a_name_that_fits_even_without_words() -> None:
-    assert decode(taken(replace(POST, content="<@900>")).reply_to).thread == "Ann asked"
-    assert len(decode(taken(replace(POST, content="boat " * 400)).reply_to).thread) <= 80
+    assert decode_address(taken(replace(POST, content="<@900>")).reply_to).thread == "Ann asked"
+    assert len(decode_address(taken(replace(POST, content="boat " * 400)).reply_to).thread) <= 80
 
 
 @pytest.mark.parametrize(
     "post",
     [
-        replace(POST, author=Author(900, "Cogency", automatic=True)),
-        replace(POST, author=Author(902, "A bot", automatic=True)),
+        replace(POST, author=DiscordAuthor(900, "Cogency", automatic=True)),
+        replace(POST, author=DiscordAuthor(902, "A bot", automatic=True)),
         replace(POST, said=False),
         replace(POST, content="", mentions=frozenset(), where=THREAD),
     ],
 )
-def test_what_is_the_bots_own_or_another_bots_or_discords_or_empty_is_passed_over(post: Post) -> None:
-    assert read(post, ME, ReplyMode.THREAD) is None
+def test_what_is_the_bots_own_or_another_bots_or_discords_or_empty_is_passed_over(post: DiscordPost) -> None:
+    assert read_post(post, ME, ReplyMode.THREAD) is None
 
 
 def test_an_allowed_bot_is_heard() -> None:
-    assert taken(replace(POST, author=Author(901, "Herald", automatic=True))).person.id == "discord:901"
+    assert taken(replace(POST, author=DiscordAuthor(901, "Herald", automatic=True))).person.id == "discord:901"
 
 
 @pytest.mark.parametrize("post", [replace(POST, content="<@900>"), replace(POST, content="", where=DM)])
-def test_a_message_for_the_bot_without_words_still_counts(post: Post) -> None:
+def test_a_message_for_the_bot_without_words_still_counts(post: DiscordPost) -> None:
     assert taken(post).text == NO_TEXT
 
 
@@ -122,13 +126,13 @@ def test_a_picture_in_a_thread_still_counts() -> None:
     ],
 )
 def test_where_it_is_asked_names_the_conversation(
-    where: Where, private: bool, mode: ReplyMode, conversation: str
+    where: ChannelFactsForConversation, private: bool, mode: ReplyMode, conversation: str
 ) -> None:
-    incoming = asked(replace(QUESTION, where=where, private=private), mode)
+    incoming = read_question(replace(QUESTION, where=where, private=private), mode)
     assert incoming.conversation == conversation
     hidden = private and not where.direct
     assert incoming.place == (QUESTION.private_place if hidden else where.place)
-    assert decode(incoming.reply_to).private == hidden
+    assert decode_address(incoming.reply_to).private == hidden
 
 
 def test_a_time_that_an_id_cannot_mean_is_now() -> None:
@@ -140,13 +144,13 @@ def test_a_time_that_an_id_cannot_mean_is_now() -> None:
 @pytest.mark.parametrize(
     ("standing", "within"),
     [
-        (Standing(Authority.EMPLOYEE, team="10"), "discord:10"),
-        (Standing(Authority.ADMIN, team="10"), "discord:10"),
-        (Standing(Authority.GUEST, team="10"), None),
+        (ServerStanding(Authority.EMPLOYEE, team="10"), "discord:10"),
+        (ServerStanding(Authority.ADMIN, team="10"), "discord:10"),
+        (ServerStanding(Authority.GUEST, team="10"), None),
         (STRANGER, None),
     ],
 )
-def test_a_dm_lies_within_the_server_of_a_full_member(standing: Standing, within: str | None) -> None:
+def test_a_dm_lies_within_the_server_of_a_full_member(standing: ServerStanding, within: str | None) -> None:
     incoming = taken(replace(POST, where=DM, author=replace(POST.author, standing=standing)))
     assert incoming.place == Place(PersonAudience("discord:41"), within_team=within)
 

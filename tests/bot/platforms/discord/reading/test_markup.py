@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord.reading.markup import MessageLink, Names, message_links, readable, without_mention
+from bot.platforms.discord.markup import DiscordMessageLink, DiscordNames, message_links, readable, without_mention
 
-NAMES = Names(users={1: "Ann"}, roles={2: "Crew"}, channels={3: "general"})
+NAMES = DiscordNames(users={1: "Ann"}, roles={2: "Crew"}, channels={3: "general"})
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_links_to_messages_are_found_once_each_in_order() -> None:
         "see https://discord.com/channels/1/2/3, https://canary.discord.com/channels/@me/5/6 "
         "and https://discord.com/channels/1/2/3; not https://discord.com/channels/1/2 or https://discord.com.evil/channels/1/2/3"
     )
-    assert message_links(text) == [MessageLink(1, 2, 3), MessageLink(None, 5, 6)]
+    assert message_links(text) == [DiscordMessageLink(1, 2, 3), DiscordMessageLink(None, 5, 6)]

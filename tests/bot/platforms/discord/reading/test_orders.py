@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from bot.platforms.discord.reading.inbound import Me, Post, Where, read
-from bot.platforms.discord.reading.orders import command_meant
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, command_meant, read_post
+from bot.platforms.discord.options import ReplyMode
 from bot.wording import use_command
 from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
 
 
-def meant(said: str, where: Where = CHANNEL, post: Post = POST, me: Me = ME) -> str:
-    incoming = read(replace(post, content=f"<@900> {said}", where=where), me, ReplyMode.THREAD)
+def meant(
+    said: str, where: ChannelFactsForConversation = CHANNEL, post: DiscordPost = POST, me: DiscordBot = ME
+) -> str:
+    incoming = read_post(replace(post, content=f"<@900> {said}", where=where), me, ReplyMode.THREAD)
     assert incoming is not None
     return command_meant(incoming, direct=where.direct)
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.records import REACHED_ONCE
-from bot.platforms.discord.replies.address import (
+from bot.platforms.discord.address import (
     TOKEN_LIFE,
     Address,
-    decode,
+    decode_address,
     page_of_answer,
     pages_at,
     place_of_page,
@@ -25,7 +25,7 @@ ids = st.text(min_size=1)
 
 @given(st.builds(Address, ids, ids, private=st.booleans(), **dict.fromkeys(_fields, st.text())))
 def test_an_address_survives_the_ledger(address: Address) -> None:
-    assert decode(address.encode()) == address
+    assert decode_address(address.encode()) == address
 
 
 def test_a_token_lives_for_less_than_fifteen_minutes_from_its_arrival() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.connection import Connection
 from tests.fakes.clock import FakeClock
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord.replies.gate import FEW, LOOK_AGAIN, PATIENCE_S, Gate
+from bot.platforms.discord.connection import FEW, LOOK_AGAIN, PATIENCE_S, WriteTurns
 from tests.fakes.discord_bot import most_in
 
 GAP_S, WINDOW_S, MOST = 1.02, 5.0, 5
 
 
 def test_the_next_edit_begins_a_gap_after_the_last_began_and_not_before_that_has_returned() -> None:
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     assert gate.wait("a", 0.0) == 0.0
     assert gate.wait("b", 0.5) == pytest.approx(GAP_S - 0.5)
     assert gate.wait("b", GAP_S) == pytest.approx(LOOK_AGAIN * GAP_S), "nobody knows yet when it will return"
@@ -22,12 +22,12 @@ def test_the_next_edit_begins_a_gap_after_the_last_began_and_not_before_that_has
 
 
 def test_the_sixth_edit_begins_five_gaps_after_the_first_has_returned() -> None:
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     for number in range(FEW):
         assert gate.wait("a", 2.0 * number) == 0.0
         gate.returned(2.0 * number + 1.9)
     assert gate.wait("a", 10.0) == 0.0, "slow ones are far enough from one another"
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     for number in range(FEW):
         assert gate.wait("a", GAP_S * number) == 0.0
         gate.returned(GAP_S * number + 0.2)
@@ -35,7 +35,7 @@ def test_the_sixth_edit_begins_five_gaps_after_the_first_has_returned() -> None:
 
 
 def test_those_who_wait_keep_their_places() -> None:
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     gate.wait("a", 0.0)
     gate.returned(0.0)
     assert [round(gate.wait(who, 0.1), 2) for who in "bcd"] == [0.92, 1.94, 2.96]
@@ -44,7 +44,7 @@ def test_those_who_wait_keep_their_places() -> None:
 
 
 def test_one_who_does_not_come_back_holds_nobody_up() -> None:
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     gate.wait("a", 0.0)
     gate.returned(0.0)
     gate.wait("b", 0.1)
@@ -62,7 +62,7 @@ def test_however_long_edits_take_discord_never_sees_more_than_it_allows_and_each
     replies: int, takes: list[float], lags: list[float]
 ) -> None:
     """Every reply has always something to say; an edit arrives at any moment between its start and its return."""
-    gate = Gate(GAP_S)
+    gate = WriteTurns(GAP_S)
     asks = {f"reply {number}": 0.0 for number in range(replies)}
     arrived: list[float] = []
     written: Counter[str] = Counter()

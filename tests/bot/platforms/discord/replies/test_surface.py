@@ -14,15 +14,14 @@ import pytest
 
 from agent.memory.audience import PersonAudience, Place
 from agent.records import Incoming, Person
+from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.client import MAX_RATE_LIMIT_WAIT_S
-from bot.platforms.discord.replies.address import Address, token_until
-from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.replies.rest import Rest
-from bot.platforms.discord.replies.surface import DiscordSurface
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.run import point_at
-from bot.surface import (
-    Look,
-    Offer,
+from bot.platforms.discord.surface import DiscordSurface
+from bot.reply_surface import (
+    PageContent,
     PageFound,
     PageGone,
     PageKey,
@@ -31,6 +30,7 @@ from bot.surface import (
     PageQueued,
     PageRef,
     PageUnsent,
+    ReplyAction,
 )
 from tests.fakes.clock import NOON
 from tests.fakes.discord_bot import by_the_bot, edits_of, settings
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 FIRST, SECOND = PageKey(1, 0), PageKey(1, 1)
 SUPPRESSED = 1 << 2
-STOP = frozenset({Offer.STOP})
+STOP = frozenset({ReplyAction.STOP})
 
 
 class Clock(FastClock):
@@ -125,8 +125,8 @@ async def there() -> AsyncGenerator[Room, None]:
 
 async def test_a_page_notifies_nobody_and_shows_no_embeds(there: Room) -> None:
     surface = there.surface(Address(GENERAL, ANN))
-    page = await surface.post(FIRST, Look("@everyone <@41> https://example.org"))
-    await surface.edit(page, Look("@everyone again", final=True))
+    page = await surface.post(FIRST, PageContent("@everyone <@41> https://example.org"))
+    await surface.edit(page, PageContent("@everyone again", final=True))
     for call in there.fake.calls[-2:]:
         assert call.body["allowed_mentions"] == {"parse": [], "replied_user": False}
         assert call.body["flags"] & SUPPRESSED
@@ -134,33 +134,35 @@ async def test_a_page_notifies_nobody_and_shows_no_embeds(there: Room) -> None:
 
 
 async def test_posting_the_same_page_again_makes_no_second_message(there: Room) -> None:
-    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
-    assert await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True)) == page
-    assert await there.surface(Address(GENERAL, ANN)).post(SECOND, Look("And red.", final=True)) != page
-    assert await there.surface(Address(GENERAL, ANN), message="9").post(FIRST, Look("Green.", final=True)) != page
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
+    assert await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True)) == page
+    assert await there.surface(Address(GENERAL, ANN)).post(SECOND, PageContent("And red.", final=True)) != page
+    assert (
+        await there.surface(Address(GENERAL, ANN), message="9").post(FIRST, PageContent("Green.", final=True)) != page
+    )
     assert there.fake.world.shown(GENERAL) == ["Blue.", "And red.", "Green."]
 
 
 async def test_a_page_that_a_dead_process_had_posted_is_found_and_left_as_it_is(there: Room) -> None:
-    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Bl"))
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Bl"))
     with pytest.raises(PageFound) as found:
-        await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
+        await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
     assert found.value.page == page
     assert there.fake.world.shown(GENERAL) == ["Bl"]
 
 
 async def test_a_page_whose_answer_was_lost_is_posted_once(there: Room) -> None:
     there.fake.rest.fail("POST", "/messages$", 502, lost=True)
-    await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
+    await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
     assert there.fake.world.shown(GENERAL) == ["Blue."]
 
 
 async def test_a_message_that_was_deleted_is_gone(there: Room) -> None:
     surface = there.surface(Address(GENERAL, ANN))
-    page = await surface.post(FIRST, Look("Blue."))
+    page = await surface.post(FIRST, PageContent("Blue."))
     await surface.delete(page)
     with pytest.raises(PageGone):
-        await surface.edit(page, Look("Blue boat.", final=True))
+        await surface.edit(page, PageContent("Blue boat.", final=True))
     with pytest.raises(PageGone):
         await surface.delete(page)
 
@@ -180,25 +182,25 @@ async def test_a_message_that_was_deleted_is_gone(there: Room) -> None:
 )
 async def test_what_a_failed_edit_means(there: Room, status: int, code: int, error: type[Exception]) -> None:
     surface = there.surface(Address(GENERAL, ANN))
-    page = await surface.post(FIRST, Look("Blue."))
+    page = await surface.post(FIRST, PageContent("Blue."))
     there.fake.rest.fail("PATCH", "/messages/", status, code)
     with pytest.raises(error):
-        await surface.edit(page, Look("Blue boat.", final=True))
+        await surface.edit(page, PageContent("Blue boat.", final=True))
 
 
 async def test_a_long_limit_is_handed_on_and_a_short_one_waited_for(there: Room) -> None:
     surface = there.surface(Address(GENERAL, ANN))
-    page = await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
+    page = await in_turn(there, partial(surface.post, FIRST, PageContent("Blue.")))
     google = {"Via": "1.1 google"}
     there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 0.2})
-    await in_turn(there, partial(surface.edit, page, Look("Blue boat.")))
+    await in_turn(there, partial(surface.edit, page, PageContent("Blue boat.")))
     there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 60.0})
     with pytest.raises(PageLimited) as limited:
-        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
+        await in_turn(there, partial(surface.edit, page, PageContent("Blue boats.")))
     assert limited.value.retry_after_s == 60.0
     there.fake.rest.fail("PATCH", "/messages/", 429, body={"retry_after": 0.2})  # from a proxy that is not Discord's
     with pytest.raises(PageLimited):
-        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
+        await in_turn(there, partial(surface.edit, page, PageContent("Blue boats.")))
 
 
 async def test_a_server_that_is_away_leaves_the_page_unsent() -> None:
@@ -206,13 +208,15 @@ async def test_a_server_that_is_away_leaves_the_page_unsent() -> None:
         surface = there.surface(Address(GENERAL, ANN))
         address = there.fake.address
     with pytest.raises(PageUnsent):
-        await surface.post(FIRST, Look("Blue."))
+        await surface.post(FIRST, PageContent("Blue."))
     assert address
 
 
 async def test_a_reply_that_goes_on_before_the_bot_is_logged_in_waits_for_it() -> None:
     async with room(log_in=False) as there:
-        posting = asyncio.create_task(there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True)))
+        posting = asyncio.create_task(
+            there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
+        )
         await asyncio.sleep(0)
         assert not posting.done()
         there.connection.log_in(there.rest)
@@ -223,7 +227,7 @@ async def test_a_reply_that_goes_on_before_the_bot_is_logged_in_waits_for_it() -
 async def test_a_thread_that_somebody_else_started_is_used(there: Room) -> None:
     asked = there.fake.world.message(GENERAL, ANN, "?")
     there.fake.world.start_thread(GENERAL, asked["id"], "theirs")
-    await there.surface(Address(GENERAL, ANN, asked["id"], "ours")).post(FIRST, Look("Blue.", final=True))
+    await there.surface(Address(GENERAL, ANN, asked["id"], "ours")).post(FIRST, PageContent("Blue.", final=True))
     assert there.fake.world.shown(asked["id"]) == ["Blue."]
 
 
@@ -233,8 +237,8 @@ async def test_where_no_thread_can_be_started_the_reply_stands_in_place(there: R
         if code:
             there.fake.rest.fail("POST", "/threads$", 403, code)
         surface = there.surface(Address(channel, ANN, asked["id"], "the boat"), message=asked["id"])
-        await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
-        await in_turn(there, partial(surface.post, SECOND, Look("And red.", final=True)))
+        await in_turn(there, partial(surface.post, FIRST, PageContent("Blue.")))
+        await in_turn(there, partial(surface.post, SECOND, PageContent("And red.", final=True)))
         one, two = by_the_bot(there.fake)[-2:]
         assert one["message_reference"]["message_id"] == asked["id"]
         assert "message_reference" not in two
@@ -243,16 +247,16 @@ async def test_where_no_thread_can_be_started_the_reply_stands_in_place(there: R
 
 async def test_a_question_that_was_deleted_meanwhile_is_not_answered(there: Room) -> None:
     with pytest.raises(PageGone):
-        await there.surface(Address(GENERAL, ANN, "12345", "the boat")).post(FIRST, Look("Blue.", final=True))
+        await there.surface(Address(GENERAL, ANN, "12345", "the boat")).post(FIRST, PageContent("Blue.", final=True))
     assert by_the_bot(there.fake) == []
 
 
 async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
     async def reply(number: str) -> None:
         surface = there.surface(Address(GENERAL, ANN), message=number)
-        page = await in_turn(there, partial(surface.post, FIRST, Look("0")))
+        page = await in_turn(there, partial(surface.post, FIRST, PageContent("0")))
         for text in "123":
-            await in_turn(there, partial(surface.edit, page, Look(text)))
+            await in_turn(there, partial(surface.edit, page, PageContent(text)))
 
     await asyncio.gather(reply("1"), reply("2"))
     times = edits_of(there.fake, GENERAL)
@@ -263,10 +267,10 @@ async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
 
 async def test_an_answer_of_an_interaction_is_edited_by_its_token_and_then_in_the_channel(there: Room) -> None:
     surface = there.asked()
-    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl")))
-    await in_turn(there, partial(surface.edit, page, Look("Blue")))
+    page = await in_turn(there, partial(surface.post, FIRST, PageContent("Bl")))
+    await in_turn(there, partial(surface.edit, page, PageContent("Blue")))
     there.clock.ahead = timedelta(minutes=15)
-    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
+    await in_turn(there, partial(surface.edit, page, PageContent("Blue.", final=True)))
     assert there.fake.world.shown(GENERAL) == ["Blue."]
     assert len(by_the_bot(there.fake)) == 1
     assert len(edits_of(there.fake, GENERAL)) == 1
@@ -274,11 +278,11 @@ async def test_an_answer_of_an_interaction_is_edited_by_its_token_and_then_in_th
 
 async def test_a_private_answer_is_locked_when_its_token_ends_and_goes_on_in_the_dm(there: Room) -> None:
     surface = there.asked(private=True)
-    page = await surface.post(FIRST, Look("Bl"))
+    page = await surface.post(FIRST, PageContent("Bl"))
     there.clock.ahead = timedelta(minutes=15)
     with pytest.raises(PageLocked):
-        await surface.edit(page, Look("Blue.", final=True))
-    await surface.post(SECOND, Look("ue.", final=True))
+        await surface.edit(page, PageContent("Blue.", final=True))
+    await surface.post(SECOND, PageContent("ue.", final=True))
     assert there.fake.world.shown(DM_OF[ANN]) == ["ue."]
     assert there.fake.world.shown(GENERAL) == []
 
@@ -286,7 +290,7 @@ async def test_a_private_answer_is_locked_when_its_token_ends_and_goes_on_in_the
 async def test_a_token_that_discord_ends_early_counts_as_ended(there: Room) -> None:
     surface = there.asked(private=True)
     there.fake.rest.fail("PATCH", "@original$", 401, 50027)
-    await surface.post(FIRST, Look("Blue.", final=True))
+    await surface.post(FIRST, PageContent("Blue.", final=True))
     assert there.fake.world.shown(DM_OF[ANN]) == ["Blue."]
 
 
@@ -295,7 +299,7 @@ async def test_a_dm_that_is_closed_is_gone(there: Room) -> None:
     there.clock.ahead = timedelta(minutes=15)
     there.fake.rest.fail("POST", "/messages$", 403, 50007)
     with pytest.raises(PageGone):
-        await surface.post(FIRST, Look("Blue.", final=True))
+        await surface.post(FIRST, PageContent("Blue.", final=True))
 
 
 async def test_typing_is_shown_until_the_first_page(there: Room) -> None:
@@ -304,7 +308,7 @@ async def test_typing_is_shown_until_the_first_page(there: Room) -> None:
     await surface.status("Searching past threads…")
     await there.fake.until(lambda: there.fake.calls[-1].path.endswith("/typing"))
     await surface.status("")
-    await surface.post(FIRST, Look("Blue.", final=True))
+    await surface.post(FIRST, PageContent("Blue.", final=True))
     assert sum(call.path.endswith("/typing") for call in there.fake.calls) == 1
 
 
@@ -314,9 +318,9 @@ async def test_a_deferred_interaction_needs_no_typing(there: Room) -> None:
 
 
 async def test_a_page_of_an_earlier_process_is_edited_by_what_its_id_says(there: Room) -> None:
-    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Bl"))
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Bl"))
     again = there.surface(Address(GENERAL, ANN))
-    await again.edit(PageRef(page.id), Look("Blue.", final=True))
+    await again.edit(PageRef(page.id), PageContent("Blue.", final=True))
     assert there.fake.world.shown(GENERAL) == ["Blue."]
 
 
@@ -329,32 +333,34 @@ def below(there: Room, page: PageRef) -> list[str]:
 @pytest.mark.parametrize("where", ["a channel", "an interaction"])
 async def test_a_growing_page_can_be_stopped_and_a_complete_one_not(there: Room, where: str) -> None:
     surface = there.asked() if where == "an interaction" else there.surface(Address(GENERAL, ANN))
-    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl", offers=STOP)))
+    page = await in_turn(there, partial(surface.post, FIRST, PageContent("Bl", offers=STOP)))
     assert below(there, page) == ["Stop"]
-    await in_turn(there, partial(surface.edit, page, Look("Blu", offers=STOP)))
+    await in_turn(there, partial(surface.edit, page, PageContent("Blu", offers=STOP)))
     assert below(there, page) == ["Stop"]
     assert "components" not in there.fake.calls[-1].body
-    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
+    await in_turn(there, partial(surface.edit, page, PageContent("Blue.", final=True)))
     assert below(there, page) == []
-    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True, offers=frozenset({Offer.CONTINUE}))))
+    await in_turn(
+        there, partial(surface.edit, page, PageContent("Blue.", final=True, offers=frozenset({ReplyAction.CONTINUE})))
+    )
     assert below(there, page) == ["Continue"]
 
 
 async def test_a_button_of_a_dead_process_goes_with_the_last_edit_of_the_next(there: Room) -> None:
-    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", offers=STOP))
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", offers=STOP))
     again = there.surface(Address(GENERAL, ANN))
     with pytest.raises(PageFound):
-        await again.post(FIRST, Look("Blue.", final=True))
-    await again.edit(page, Look("Blue.", final=True))
+        await again.post(FIRST, PageContent("Blue.", final=True))
+    await again.edit(page, PageContent("Blue.", final=True))
     assert below(there, page) == []
 
 
 async def test_what_follows_a_press_is_a_message_of_its_own(there: Room) -> None:
     asked = there.asked(private=True)
-    cut = await asked.post(FIRST, Look("Half", final=True))
+    cut = await asked.post(FIRST, PageContent("Half", final=True))
     until = token_until(there.clock.now())
     address = Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private=True, follows=True)
-    more = await there.surface(address).post(FIRST, Look("the rest", final=True))
+    more = await there.surface(address).post(FIRST, PageContent("the rest", final=True))
     assert more != cut
     first, second = by_the_bot(there.fake)
     assert (first["content"], second["content"]) == ("Half", "the rest")

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from bot.doctor import Level, healthy
-from bot.platforms.discord.settings import DiscordSettings, OtherServers
-from bot.platforms.discord.setup.checks import Facts, findings
-from bot.platforms.discord.setup.invite import EVERYTHING, Feature, needed, person_link, server_link, text
-from bot.secret import Secret
+from bot.findings import Level, healthy
+from bot.platforms.discord.checks import DiscordFacts, findings
+from bot.platforms.discord.invite import EVERYTHING, DiscordFeature, needed, person_link, server_link, text
+from bot.platforms.discord.options import DiscordSettings, OtherServers
+from bot.setting_parsers import Secret
 
 SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {
@@ -25,10 +25,10 @@ HARBOUR = {"id": "10", "name": "harbour", "permissions": str(needed(EVERYTHING))
 DAY_MS = int(timedelta(days=1).total_seconds() * 1000)
 STARTS = {"total": 1000, "remaining": 990, "reset_after": DAY_MS}
 GATEWAY: dict[str, object] = {"shards": 1, "session_start_limit": STARTS}
-WELL = Facts(SETTINGS, APPLICATION, (HARBOUR,), GATEWAY)
+WELL = DiscordFacts(SETTINGS, APPLICATION, (HARBOUR,), GATEWAY)
 
 
-def wrong(facts: Facts) -> list[tuple[Level, str]]:
+def wrong(facts: DiscordFacts) -> list[tuple[Level, str]]:
     return [(found.level, found.what) for found in findings(facts) if found.level is not Level.GOOD]
 
 
@@ -60,7 +60,7 @@ def test_a_bot_that_was_told_to_do_without_the_texts_of_messages_is_only_reminde
 
 
 def test_permissions_that_are_missing_are_named_with_their_server() -> None:
-    granted = needed(EVERYTHING) & ~needed([Feature.FILES])
+    granted = needed(EVERYTHING) & ~needed([DiscordFeature.FILES])
     ((_, what),) = wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(granted)},)))
     assert what == "in “harbour” the bot lacks Attach Files"
     assert wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(1 << 3)},))) == [], "administrators may all"
@@ -134,12 +134,12 @@ def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decid
 
 
 def test_what_discord_did_not_say_is_a_warning_and_no_verdict() -> None:
-    assert [level for level, _ in wrong(Facts(SETTINGS))] == [Level.WARNING] * 3
+    assert [level for level, _ in wrong(DiscordFacts(SETTINGS))] == [Level.WARNING] * 3
 
 
 def test_a_link_asks_for_what_its_features_need_and_for_nothing_else() -> None:
-    assert server_link("1", [Feature.MENTIONS]).endswith("&scope=bot&permissions=68608&integration_type=0")
-    assert "applications.commands" in server_link("1", [Feature.COMMANDS])
-    assert "permissions=0&" in server_link("1", [Feature.COMMANDS])
+    assert server_link("1", [DiscordFeature.MENTIONS]).endswith("&scope=bot&permissions=68608&integration_type=0")
+    assert "applications.commands" in server_link("1", [DiscordFeature.COMMANDS])
+    assert "permissions=0&" in server_link("1", [DiscordFeature.COMMANDS])
     assert person_link("1") in text("1")
-    assert person_link("1") not in text("1", [Feature.MENTIONS])
+    assert person_link("1") not in text("1", [DiscordFeature.MENTIONS])

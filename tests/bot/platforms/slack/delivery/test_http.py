@@ -11,9 +11,9 @@ import pytest
 from aiohttp import ClientSession
 
 from agent.errors import SettingsError
-from bot.platforms.slack.delivery.http import AT_ONCE, BODY_BYTES, CONNECTIONS, UNSIGNED
+from bot.platforms.slack.http_events import AT_ONCE, BODY_BYTES, CONNECTIONS, UNSIGNED
 from bot.platforms.slack.run import serve
-from bot.secret import Secret
+from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

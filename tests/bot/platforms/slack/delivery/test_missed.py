@@ -11,9 +11,9 @@ import pytest
 
 from agent.errors import Refused, StoreError
 from agent.records import Incoming, LastSeen
-from bot.platforms.slack.delivery.missed import Spot, spots_of
-from bot.platforms.slack.reading.inbound import Me
-from bot.turns.missed import Bounds
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.missed import Spot, spots_of
+from bot.turns.watermark import Bounds
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
@@ -233,7 +233,7 @@ def test_where_to_look_is_each_conversation_and_the_channel_around_it_once() -> 
         return LastSeen(f"{TEAM}:{conversation}", channel, "1.1", datetime(2026, 1, 5, tzinfo=UTC))
 
     known = [seen("C1:1.1", "C1"), seen("D1", "D1"), seen("C1:2.2", "C1"), seen("C2:private:U1", "C2")]
-    me = Me("T0TEAM", BOT_USER, "B0BOT")
+    me = SlackBot("T0TEAM", BOT_USER, "B0BOT")
     expected = [Spot("C1", "1.1"), Spot("C1"), Spot("D1"), Spot("C1", "2.2"), Spot("C2")]
     assert spots_of(known, me) == expected
 

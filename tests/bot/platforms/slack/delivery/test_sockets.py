@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.platforms.slack.delivery.sockets import CROWDED
+from bot.platforms.slack.sockets import CROWDED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving

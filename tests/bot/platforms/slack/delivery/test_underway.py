@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.sockets import TaskGroup
 
 
 async def hang() -> None:
@@ -12,7 +12,7 @@ async def hang() -> None:
 
 
 async def test_what_ends_in_time_is_waited_for() -> None:
-    underway, done = Underway(patience_s=9.0), list[str]()
+    underway, done = TaskGroup(patience_s=9.0), list[str]()
 
     async def work() -> None:
         await asyncio.sleep(0)
@@ -25,11 +25,11 @@ async def test_what_ends_in_time_is_waited_for() -> None:
 
 @pytest.mark.parametrize("patience_s", [0.0, 0.01])
 async def test_what_does_not_end_is_cancelled(patience_s: float) -> None:
-    underway = Underway(patience_s)
+    underway = TaskGroup(patience_s)
     task = underway.begin(hang())
     await underway.close()
     assert task.cancelled()
 
 
 async def test_there_may_be_nothing_to_close() -> None:
-    await Underway(9.0).close()
+    await TaskGroup(9.0).close()

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.records import Incoming
-from bot.access.lists import AccessRules, entries, refusal
-from bot.platforms.slack.members.groups import Belonging
-from bot.platforms.slack.members.people import belonging, member_of
-from bot.platforms.slack.reading.inbound import Me
+from bot.access.acl import AccessRules, parse_entries, refusal
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.members import Belonging, belonging, member_of
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -18,7 +17,7 @@ from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_USER
 
 ANN, BOB, DM = "U0ANN", "U0BOB", "D0ANN"
-US = Me("T1", "UBOT", "BBOT")
+US = SlackBot("T1", "UBOT", "BBOT")
 LEADS, CREW = "S0LEADS", "S0CREW"
 FAULTS = [DOWN, limited(30), Fault(error="missing_scope"), Fault(error="no_such_subteam")]
 
@@ -83,8 +82,8 @@ async def test_a_group_is_a_role_by_which_lists_let_in_and_keep_out(slack: FakeS
     slack.state.groups = {LEADS: {ANN}, CREW: {BOB}}
     (taken,) = await asked(slack, groups=frozenset({LEADS, CREW}), denied=frozenset({CREW}))
     assert taken.roles == {LEADS}
-    assert refusal(AccessRules(allow=entries(f"role:{LEADS}")), taken) is None
-    assert refusal(AccessRules(allow=entries(f"role:{CREW}")), taken) is not None
+    assert refusal(AccessRules(allow=parse_entries(f"role:{LEADS}")), taken) is None
+    assert refusal(AccessRules(allow=parse_entries(f"role:{CREW}")), taken) is not None
 
 
 @pytest.mark.parametrize("fault", FAULTS)

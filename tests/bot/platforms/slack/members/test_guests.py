@@ -3,7 +3,7 @@
 import pytest
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from bot.platforms.slack.members.guests import MAX_MEMBERS_PAGES, MEMBERS_PAGE, PAGE
+from bot.platforms.slack.members import MAX_MEMBERS_PAGES, MEMBERS_PAGE, PAGE
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

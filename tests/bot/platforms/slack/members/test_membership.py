@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.platforms.slack.members.membership import MAX_PAGES, PAGE
+from bot.platforms.slack.places import MAX_PAGES, PAGE
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

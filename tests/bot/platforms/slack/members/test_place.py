@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Person
-from bot.platforms.slack.members.people import Member
-from bot.platforms.slack.members.place import channel_place, person_place
-from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.members import Member
+from bot.platforms.slack.places import channel_place, person_place
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN
 from tests.fakes.slack_things import BOT_USER, TEAM
 
-ME = Me("T1", "U0BOT", "B0BOT")
+ME = SlackBot("T1", "U0BOT", "B0BOT")
 PUBLIC = Place(TeamAudience("slack:T1"), within_team="slack:T1")
 GROUP = Place(GroupAudience("slack:T1:C1"))
 OPEN = {"is_channel": True, "is_private": False}

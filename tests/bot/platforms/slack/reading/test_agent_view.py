@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.reading.agent_view import (
+from bot.platforms.slack.agent_events import (
     MOST_THINGS,
-    Kind,
+    AgentOpened,
+    AgentThingKind,
     LookedAt,
-    Opened,
     SessionRenamed,
     SessionStopped,
     Thing,
-    read,
+    read_agent_event,
     things,
 )
 from tests.fakes.slack_things import Object
@@ -26,10 +26,10 @@ ENTITIES = [
     {"type": "slack#/types/list_id", "value": "F2"},
 ]
 SEEN = (
-    Thing(Kind.MESSAGE, "C1", "1700000000.000100"),
-    Thing(Kind.CHANNEL, "C1"),
-    Thing(Kind.CANVAS, "F1"),
-    Thing(Kind.LIST, "F2"),
+    Thing(AgentThingKind.MESSAGE, "C1", "1700000000.000100"),
+    Thing(AgentThingKind.CHANNEL, "C1"),
+    Thing(AgentThingKind.CANVAS, "F1"),
+    Thing(AgentThingKind.LIST, "F2"),
 )
 
 
@@ -39,9 +39,11 @@ def envelope(**event: Any) -> dict[str, Any]:
 
 def test_opening_the_messages_tab_comes_with_what_the_person_looks_at() -> None:
     event = {"type": "app_home_opened", "user": "U1", "channel": "D1", "tab": "messages"}
-    assert read(envelope(**event)) == Opened("U1", "D1", "messages", None)
-    assert read(envelope(**event, context={})) == Opened("U1", "D1", "messages", ())
-    assert read(envelope(**event, context={"entities": ENTITIES})) == Opened("U1", "D1", "messages", SEEN)
+    assert read_agent_event(envelope(**event)) == AgentOpened("U1", "D1", "messages", None)
+    assert read_agent_event(envelope(**event, context={})) == AgentOpened("U1", "D1", "messages", ())
+    assert read_agent_event(envelope(**event, context={"entities": ENTITIES})) == AgentOpened(
+        "U1", "D1", "messages", SEEN
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,25 +55,27 @@ def test_opening_the_messages_tab_comes_with_what_the_person_looks_at() -> None:
 )
 def test_whose_view_has_changed_is_named_in_the_event_or_beside_it(who: dict[str, Any]) -> None:
     body = envelope(type="app_context_changed", context={"entities": ENTITIES[1:2]}, **who.get("event", {}))
-    assert read(body | {key: value for key, value in who.items() if key != "event"}) == LookedAt("U1", SEEN[1:2])
+    assert read_agent_event(body | {key: value for key, value in who.items() if key != "event"}) == LookedAt(
+        "U1", SEEN[1:2]
+    )
 
 
 def test_a_view_of_nobody_is_no_event() -> None:
-    assert read(envelope(type="app_context_changed", context={"entities": ENTITIES})) is None
+    assert read_agent_event(envelope(type="app_context_changed", context={"entities": ENTITIES})) is None
 
 
 def test_a_view_of_nothing_that_has_a_name_is_empty() -> None:
-    assert read(envelope(type="app_context_changed", user="U1", context={})) == LookedAt("U1", ())
+    assert read_agent_event(envelope(type="app_context_changed", user="U1", context={})) == LookedAt("U1", ())
 
 
 def test_a_stop_names_its_thread() -> None:
     event = {"type": "agent_session_stopped", "channel": "D1", "user": "U1", "thread_ts": "1.1"}
-    assert read(envelope(**event, streaming_message_ts=["2.1"])) == SessionStopped("D1", "1.1", "U1")
+    assert read_agent_event(envelope(**event, streaming_message_ts=["2.1"])) == SessionStopped("D1", "1.1", "U1")
 
 
 def test_a_title_that_a_person_gave_names_its_thread() -> None:
     event = {"type": "agent_session_title_changed", "channel": "D1", "user": "U1", "thread_ts": "1.1", "title": "Boats"}
-    assert read(envelope(**event)) == SessionRenamed("D1", "1.1")
+    assert read_agent_event(envelope(**event)) == SessionRenamed("D1", "1.1")
 
 
 @pytest.mark.parametrize(
@@ -87,13 +91,15 @@ def test_a_title_that_a_person_gave_names_its_thread() -> None:
 )
 def test_what_cannot_be_named_is_left_out(entity: dict[str, Any]) -> None:
     event: Object = {"app_context": {"entities": [entity, ENTITIES[2]]}}
-    assert things(event, "app_context") == (Thing(Kind.CANVAS, "F1"),)
+    assert things(event, "app_context") == (Thing(AgentThingKind.CANVAS, "F1"),)
 
 
 def test_of_many_things_those_that_come_first_are_kept() -> None:
     entities = [{"type": "slack#/types/channel_id", "value": f"C{number}"} for number in range(20)]
     event: Object = {"context": {"entities": entities}}
-    assert things(event, "context") == tuple(Thing(Kind.CHANNEL, f"C{number}") for number in range(MOST_THINGS))
+    assert things(event, "context") == tuple(
+        Thing(AgentThingKind.CHANNEL, f"C{number}") for number in range(MOST_THINGS)
+    )
 
 
 _json = st.recursive(
@@ -114,4 +120,4 @@ _types = st.sampled_from(
     st.dictionaries(st.sampled_from(["user", "channel", "tab", "context", "thread_ts", "authorizations"]), _json),
 )
 def test_no_event_is_too_strange_to_be_read(kind: str, fields: dict[str, Any]) -> None:
-    read({"event": {**fields, "type": kind}, "authorizations": fields.get("authorizations")})
+    read_agent_event({"event": {**fields, "type": kind}, "authorizations": fields.get("authorizations")})

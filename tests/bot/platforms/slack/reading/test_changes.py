@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from agent.messages import JsonObject
-from bot.platforms.slack.reading.changes import Changed, read_change
-from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.inbound import Changed, SlackBot, read_change
 
-ME = Me("T1", "UBOT", "BBOT")
+ME = SlackBot("T1", "UBOT", "BBOT")
 TS = "1700000000.000100"
 BEFORE = {"type": "message", "user": "U1", "text": "old", "ts": TS}
 

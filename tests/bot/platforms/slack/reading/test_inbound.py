@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.authority import Authority
-from bot.platforms.slack.reading.inbound import (
-    Me,
+from agent.admission_terms import Authority
+from bot.platforms.slack.inbound import (
+    SlackBot,
     ask_words,
     conversation,
     nearly_private,
@@ -18,7 +18,7 @@ from bot.platforms.slack.reading.inbound import (
     time_of,
 )
 
-ME = Me("T1", "UBOT", "BBOT", "https://acme.slack.com/")
+ME = SlackBot("T1", "UBOT", "BBOT", "https://acme.slack.com/")
 
 
 def envelope(**event: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def test_links_have_the_form_that_slack_gives_them() -> None:
     assert permalink(ME, "C1", "1700000000.000100", "1700000000.000050") == (
         "https://acme.slack.com/archives/C1/p1700000000000100?thread_ts=1700000000.000050&cid=C1"
     )
-    assert permalink(Me("T1", "U", "B"), "C1", "1.1") is None
+    assert permalink(SlackBot("T1", "U", "B"), "C1", "1.1") is None
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_links_have_the_form_that_slack_gives_them() -> None:
     [(Authority.ADMIN, "Acme"), (Authority.EMPLOYEE, "Acme"), (Authority.GUEST, ""), (Authority.STRANGER, "")],
 )
 def test_members_alone_are_of_the_workspaces_organisation(authority: Authority, called: str) -> None:
-    assert organization(Me("T1", "UBOT", "BBOT", organization="Acme"), authority) == called
+    assert organization(SlackBot("T1", "UBOT", "BBOT", organization="Acme"), authority) == called

@@ -1,22 +1,19 @@
 """What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
 
+from bot.platforms.slack.agent_events import AgentThingKind, Thing
+from bot.platforms.slack.agent_view import MOST_PEOPLE, Looking
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.members.groups import Groups
-from bot.platforms.slack.members.guests import Guests
-from bot.platforms.slack.members.membership import SlackMembership
-from bot.platforms.slack.members.people import People
-from bot.platforms.slack.members.place import Places, group_place
-from bot.platforms.slack.reading.agent_view import Kind, Thing
-from bot.platforms.slack.reading.inbound import Heard, Me
-from bot.platforms.slack.reading.looking import MOST_PEOPLE, Looking
-from bot.platforms.slack.reading.threads import Threads
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.members import Groups, Guests, People
+from bot.platforms.slack.places import Places, SlackMembership, group_place
+from bot.platforms.slack.surroundings import Threads
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
-ME = Me(TEAM, BOT_USER, BOT_ID)
+ME = SlackBot(TEAM, BOT_USER, BOT_ID)
 DM = "D0ANN"
-CANVAS = (Thing(Kind.CANVAS, "F1"),)
+CANVAS = (Thing(AgentThingKind.CANVAS, "F1"),)
 
 
 def looking(slack: FakeSlack, api: SlackApi) -> Looking:
@@ -27,13 +24,15 @@ def looking(slack: FakeSlack, api: SlackApi) -> Looking:
 
 async def noted(looking: Looking, user: str, sees: tuple[Thing, ...] | None = None) -> list[str]:
     """The notes beside a direct message of this user."""
-    heard = Heard("Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees)
+    heard = SlackMessage(
+        "Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees
+    )
     return [quoted.text for quoted in await looking.beside(heard, "ann", group_place(ME, DM))]
 
 
 async def test_it_is_taken_once_and_replaced_by_what_comes_later(slack: FakeSlack, api: SlackApi) -> None:
     view = looking(slack, api)
-    view.sees("U1", (Thing(Kind.LIST, "F2"),))
+    view.sees("U1", (Thing(AgentThingKind.LIST, "F2"),))
     view.sees("U1", CANVAS)
     view.sees("U2", CANVAS)
     view.sees("U2", ())

@@ -5,27 +5,27 @@ from dataclasses import replace
 import pytest
 
 from agent.messages import JsonObject
-from bot.platforms.slack.reading.inbound import Heard, Me, read_event
-from bot.platforms.slack.reading.orders import (
+from bot.platforms.slack.inbound import SlackBot, SlackMessage, read_event
+from bot.platforms.slack.orders import (
     AskPrivately,
-    Budget,
-    Forget,
-    Help,
-    Memory,
-    Mistyped,
-    Model,
+    BudgetOrder,
+    ForgetOrder,
+    HelpOrder,
+    MemoryOrder,
+    MistypedOrder,
+    ModelOrder,
     Order,
-    Policy,
-    Usage,
+    PolicyOrder,
+    UsageOrder,
     order,
     says_stop,
     without_ask,
 )
 
-ME = Me("T1", "UBOT", "BBOT", name="cogency")
+ME = SlackBot("T1", "UBOT", "BBOT", name="cogency")
 
 
-def heard(words: str) -> Heard:
+def heard(words: str) -> SlackMessage:
     event: JsonObject = {"type": "app_mention", "user": "U1", "text": words, "channel": "C1", "ts": "1700000000.0001"}
     body: JsonObject = {"event_id": "Ev1", "event": {**event}}
     read = read_event(body, ME)
@@ -36,38 +36,38 @@ def heard(words: str) -> Heard:
 @pytest.mark.parametrize(
     ("written", "ordered"),
     [
-        ("<@UBOT> memory", Memory()),
-        ("<@UBOT> Memory delete 3", Memory("delete 3")),
+        ("<@UBOT> memory", MemoryOrder()),
+        ("<@UBOT> Memory delete 3", MemoryOrder("delete 3")),
         ("<@UBOT> memory is a strange thing", None),
         ("<@UBOT> what is memory", None),
-        ("<@UBOT> Usage.", Usage()),
-        ("<@UBOT> show my usage", Usage()),
-        ("<@UBOT> model?", Model("")),
-        ("<@UBOT> /model `ollama:small`", Model("ollama:small")),
+        ("<@UBOT> Usage.", UsageOrder()),
+        ("<@UBOT> show my usage", UsageOrder()),
+        ("<@UBOT> model?", ModelOrder("")),
+        ("<@UBOT> /model `ollama:small`", ModelOrder("ollama:small")),
         ("<@UBOT> model your answer on this", None),
         ("<@UBOT>", None),
-        ("<@UBOT> policy", Policy()),
-        ("<@UBOT> policy set budget: 5 EUR", Policy("set budget: 5 EUR")),
+        ("<@UBOT> policy", PolicyOrder()),
+        ("<@UBOT> policy set budget: 5 EUR", PolicyOrder("set budget: 5 EUR")),
         ("<@UBOT> policy makers are slow", None),
-        ("<@UBOT> Help!", Help()),
+        ("<@UBOT> Help!", HelpOrder()),
         ("<@UBOT> help me with this", None),
-        ("<@UBOT> /ask", Help()),
+        ("<@UBOT> /ask", HelpOrder()),
         ("<@UBOT> /ask why?", None),
         ("<@UBOT> /ask privately why?", AskPrivately("why?")),
         ("<@UBOT> ask privately: deep: why?", AskPrivately("deep: why?")),
         ("<@UBOT> ask Bob privately", None),
-        ("<@UBOT> /policy of trade", Policy("of trade")),
-        ("<@UBOT> /memory nonsense", Memory("nonsense")),
-        ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),
-        ("<@UBOT> Usage?", Usage()),
-        ("<@UBOT> policies?", Policy()),
-        ("<@UBOT> /usgae", Mistyped("usgae", "usage")),
-        ("<@UBOT> ask privatly what I earn", Mistyped("ask privatly", "ask privately")),
-        ("<@UBOT> /ask privatley: why?", Mistyped("ask privatley", "ask privately")),
+        ("<@UBOT> /policy of trade", PolicyOrder("of trade")),
+        ("<@UBOT> /memory nonsense", MemoryOrder("nonsense")),
+        ("<@UBOT> /memmory delete 3", MistypedOrder("memmory", "memory")),
+        ("<@UBOT> Usage?", UsageOrder()),
+        ("<@UBOT> policies?", PolicyOrder()),
+        ("<@UBOT> /usgae", MistypedOrder("usgae", "usage")),
+        ("<@UBOT> ask privatly what I earn", MistypedOrder("ask privatly", "ask privately")),
+        ("<@UBOT> /ask privatley: why?", MistypedOrder("ask privatley", "ask privately")),
         ("<@UBOT> /etc/hosts is empty", None),
         ("<@UBOT> /var is full", None),
         ("<@UBOT> / is a slash", None),
-        ("<@UBOT> /sotp", Mistyped("sotp", "stop")),
+        ("<@UBOT> /sotp", MistypedOrder("sotp", "stop")),
         ("<@UBOT> /shop is closed", None),
     ],
 )
@@ -90,7 +90,7 @@ def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> N
     ],
 )
 def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
-    assert order(heard(written), ME) == (None if words is None else Forget(words))
+    assert order(heard(written), ME) == (None if words is None else ForgetOrder(words))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str
     ],
 )
 def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str, near: str | None) -> None:
-    assert order(heard(written), ME) == (None if near is None else Mistyped("", near))
+    assert order(heard(written), ME) == (None if near is None else MistypedOrder("", near))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str,
     ],
 )
 def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
-    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else Budget(words))
+    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else BudgetOrder(words))
 
 
 def test_the_word_stop_is_no_question() -> None:
@@ -132,8 +132,8 @@ def test_the_word_stop_is_no_question() -> None:
 
 def test_the_prefix_of_the_commands_may_be_written_too() -> None:
     mine = replace(ME, prefix="my-")
-    assert order(heard("<@UBOT> /my-usage"), mine) == Usage()
-    assert order(heard("<@UBOT> /my-usgae"), mine) == Mistyped("usgae", "usage")
+    assert order(heard("<@UBOT> /my-usage"), mine) == UsageOrder()
+    assert order(heard("<@UBOT> /my-usgae"), mine) == MistypedOrder("usgae", "usage")
     assert says_stop(heard("<@UBOT> /my-stop"), mine)
     assert without_ask("/my-ask why?", mine) == "why?"
 

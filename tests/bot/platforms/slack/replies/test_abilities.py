@@ -1,10 +1,10 @@
 """What a workspace has refused is let be for a while."""
 
-from bot.platforms.slack.replies.abilities import MOST_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, Abilities
+from bot.platforms.slack.message_pages import MOST_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
 
 
 def test_a_refusal_holds_for_its_channel_and_for_a_while() -> None:
-    abilities = Abilities()
+    abilities = FeatureSupport()
     abilities.refused_stream("D1", "channel_type_not_supported", 100.0)
     assert not abilities.streams("D1", 100.0 + REFUSED_S - 1)
     assert abilities.streams("D2", 100.0)
@@ -12,13 +12,13 @@ def test_a_refusal_holds_for_its_channel_and_for_a_while() -> None:
 
 
 def test_what_the_app_cannot_do_at_all_holds_everywhere() -> None:
-    abilities = Abilities()
+    abilities = FeatureSupport()
     abilities.refused_stream("D1", "unknown_method", 100.0)
     assert not abilities.streams("D2", 100.0 + REFUSED_EVERYWHERE_S - 1)
 
 
 def test_no_more_channels_are_remembered_than_fit() -> None:
-    abilities = Abilities()
+    abilities = FeatureSupport()
     for number in range(MOST_CHANNELS + 1):
         abilities.refused_stream(f"D{number}", "invalid_thread_ts", 0.0)
     assert abilities.streams("D0", 0.0)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.replies.budget import ACTIVE_S, Budget, Budgets, Queue
+from bot.platforms.slack.rate_limits import ACTIVE_S, MethodQueue, MethodRate, MethodRates
 
 
-def calls(budget: Budget, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
+def calls(budget: MethodRate, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
     """Who called when, if each of so many replies asks as soon as it may."""
     made: list[tuple[float, str]] = []
     ready = dict.fromkeys(map(str, range(replies)), 0.0)
@@ -33,26 +33,26 @@ def most_in_a_minute(made: list[tuple[float, str]]) -> int:
 
 
 def test_the_first_call_may_be_made_at_once() -> None:
-    assert Budget(48, 60).wait("a", 0.0) == 0.0
+    assert MethodRate(48, 60).wait("a", 0.0) == 0.0
 
 
 def test_one_reply_alone_calls_at_nearly_the_pace_that_is_allowed() -> None:
-    assert 40 <= len(calls(Budget(48, 60), 1, 60)) <= 48
+    assert 40 <= len(calls(MethodRate(48, 60), 1, 60)) <= 48
 
 
 @given(st.integers(1, 30), st.floats(0.05, 1.5))
 def test_no_minute_holds_more_calls_than_the_limit(replies: int, step: float) -> None:
-    assert most_in_a_minute(calls(Budget(48, 60), replies, 180, step)) <= 48
+    assert most_in_a_minute(calls(MethodRate(48, 60), replies, 180, step)) <= 48
 
 
 def test_open_replies_get_equal_shares() -> None:
-    shares = Counter(who for _, who in calls(Budget(48, 60), 6, 240))
+    shares = Counter(who for _, who in calls(MethodRate(48, 60), 6, 240))
     assert len(shares) == 6
     assert max(shares.values()) - min(shares.values()) <= 3
 
 
 def test_a_reply_that_has_ended_takes_no_share() -> None:
-    budget = Budget(60, 60)
+    budget = MethodRate(60, 60)
     for who in "abc":
         budget.wait(who, 0.0)
     assert budget.wait("a", 1.0) > 0
@@ -62,7 +62,7 @@ def test_a_reply_that_has_ended_takes_no_share() -> None:
 
 
 def test_the_first_calls_come_quicker_than_the_limit_lasts_and_later_ones_slower() -> None:
-    times = [at for at, _ in calls(Budget(60, 60), 1, 120, step=0.05)]
+    times = [at for at, _ in calls(MethodRate(60, 60), 1, 120, step=0.05)]
     pauses = [later - earlier for earlier, later in pairwise(times)]
     assert max(pauses[:10]) < 0.8
     assert min(pauses[50:]) > 1.0
@@ -71,7 +71,7 @@ def test_the_first_calls_come_quicker_than_the_limit_lasts_and_later_ones_slower
 
 @given(st.integers(1, 30), st.floats(0.05, 1.5))
 def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, step: float) -> None:
-    budgets = Budgets()
+    budgets = MethodRates()
     for budget, tier in ((budgets.appends, 100), (budgets.updates, 50), (budgets.starts, 20), (budgets.stops, 20)):
         made = calls(budget, replies, 180, step)
         assert most_in_a_minute(made) < tier
@@ -81,13 +81,13 @@ def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, s
 
 
 def test_what_is_not_worth_waiting_for_takes_no_share() -> None:
-    budget = Budget(3, 60)
+    budget = MethodRate(3, 60)
     assert [budget.spare(who, 0.0) for who in "aabc"] == [True, True, True, False]
     assert budget.spare("c", 60.0)
 
 
 def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:
-    budget = Budget(60, 60)
+    budget = MethodRate(60, 60)
     for who in "abc":
         budget.wait(who, 0.0)
     assert budget.wait("a", ACTIVE_S + 2.0) == 0.0
@@ -95,19 +95,19 @@ def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:
 
 
 def test_a_refusal_holds_everybody_back() -> None:
-    budget = Budget(48, 60)
+    budget = MethodRate(48, 60)
     budget.limited(10.0, 7.0)
     assert budget.wait("a", 12.0) == 5.0
     assert budget.wait("b", 17.0) == 0.0
 
 
 def test_a_queue_serves_one_a_second_in_the_order_of_arrival() -> None:
-    queue = Queue(1.0)
+    queue = MethodQueue(1.0)
     assert [queue.join(now) for now in (5.0, 5.0, 5.5, 9.0)] == [0.0, 1.0, 1.5, 0.0]
 
 
 def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() -> None:
-    queue = Queue(1.0)
+    queue = MethodQueue(1.0)
     assert queue.wait("a", 5.0) == 0.0
     assert queue.wait("b", 5.2) == queue.wait("b", 5.2) == pytest.approx(0.8)
     assert queue.wait("c", 5.5) == pytest.approx(1.5)
@@ -116,13 +116,13 @@ def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() -> None:
 
 
 def test_a_refusal_holds_the_queue_back() -> None:
-    queue = Queue(1.0)
+    queue = MethodQueue(1.0)
     queue.limited(5.0, 3.0)
     assert queue.join(6.0) == 2.0
 
 
 def test_calls_are_scarce_while_half_of_a_window_is_used_up() -> None:
-    budget = Budget(4, 60)
+    budget = MethodRate(4, 60)
     assert not budget.is_scarce(0.0)
     for who in "ab":
         assert budget.wait(who, 100.0) == 0.0
@@ -151,7 +151,7 @@ _ASKS = st.builds(
 def test_whoever_is_refused_leaves_or_stays_no_window_holds_too_many_and_nobody_starves(
     asks: list[Ask], calls: int
 ) -> None:
-    budget, now, true_now = Budget(calls, 60.0), 0.0, float("-inf")
+    budget, now, true_now = MethodRate(calls, 60.0), 0.0, float("-inf")
     made, staying = list[float](), dict[str, float]()
     for ask in asks:
         now += ask.after

@@ -5,10 +5,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent.messages import Json, JsonObject
+from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi
-from bot.platforms.slack.replies.ornaments import Ornaments
-from bot.platforms.slack.replies.reply_to import ReplyTo
-from bot.platforms.slack.replies.sessions import BEGINS_PER_MINUTE, Session, Sessions
+from bot.platforms.slack.sessions import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
 from bot.reply.draft import THINKING
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
@@ -19,7 +18,7 @@ ANN, GENERAL = "U0ANN", "C0GENERAL"
 SET_SESSION, SET_LINE = "agents.sessions.setStatus", "assistant.threads.setStatus"
 
 
-class Counted(Ornaments):
+class Counted(BestEffortCalls):
     """`answered`: how many calls have come back."""
 
     answered = 0
@@ -36,13 +35,13 @@ def ornaments(slack: FakeSlack, api: SlackApi) -> Counted:
 
 
 @pytest.fixture
-async def sessions(slack: FakeSlack, ornaments: Counted) -> AsyncGenerator[Sessions, None]:
-    made = Sessions(ornaments, slack.clock)
+async def sessions(slack: FakeSlack, ornaments: Counted) -> AsyncGenerator[AgentSessions, None]:
+    made = AgentSessions(ornaments, slack.clock)
     yield made
     await made.close()
 
 
-def begun(slack: FakeSlack, sessions: Sessions, question: str = "which colour?") -> tuple[Session, str]:
+def begun(slack: FakeSlack, sessions: AgentSessions, question: str = "which colour?") -> tuple[AgentSession, str]:
     """A reply whose bot thinks, and the thread of it."""
     root = slack.state.write(ANN, GENERAL, question)
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
@@ -58,7 +57,7 @@ async def thinking(slack: FakeSlack, lines: int = 1) -> None:
     await slack.until(lambda: len(slack.state.statuses) == lines)
 
 
-async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, sessions: Sessions) -> None:
+async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, sessions: AgentSessions) -> None:
     session, thread = begun(slack, sessions)
     await thinking(slack)
     assert (seen(slack, thread).status, seen(slack, thread).title) == ("processing", "which colour?")
@@ -71,7 +70,7 @@ async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, 
 
 
 async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
-    slack: FakeSlack, sessions: Sessions, ornaments: Counted
+    slack: FakeSlack, sessions: AgentSessions, ornaments: Counted
 ) -> None:
     session, thread = begun(slack, sessions)
     await slack.until(lambda: ornaments.answered == 2)
@@ -84,7 +83,7 @@ async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
 
 
 async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_stay(
-    slack: FakeSlack, sessions: Sessions
+    slack: FakeSlack, sessions: AgentSessions
 ) -> None:
     session, thread = begun(slack, sessions)
     session.said()
@@ -97,7 +96,7 @@ async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_
 
 @pytest.mark.parametrize("slack", [1_000.0], indirect=True)
 async def test_a_turn_that_goes_on_elsewhere_keeps_its_line_and_refreshes_it_no_more(
-    slack: FakeSlack, sessions: Sessions
+    slack: FakeSlack, sessions: AgentSessions
 ) -> None:
     session, thread = begun(slack, sessions)
     await thinking(slack)
@@ -108,7 +107,7 @@ async def test_a_turn_that_goes_on_elsewhere_keeps_its_line_and_refreshes_it_no_
     assert len(slack.state.statuses) == 1
 
 
-async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sessions: Sessions) -> None:
+async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sessions: AgentSessions) -> None:
     root = slack.state.write(ANN, GENERAL, "hello?")
     stuck = slack.state.agents.sessions[GENERAL, root.ts] = FakeSession(slack.clock)
     stuck.set("processing")
@@ -118,7 +117,9 @@ async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sess
     await slack.until(lambda: stuck.status == "active")
 
 
-async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(slack: FakeSlack, sessions: Sessions) -> None:
+async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(
+    slack: FakeSlack, sessions: AgentSessions
+) -> None:
     session, thread = begun(slack, sessions)
     await thinking(slack)
     slack.faults[SET_SESSION].append(limited(60))
@@ -127,7 +128,7 @@ async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(slack: 
     assert slack.state.statuses[-1][2] == ""
 
 
-async def test_many_sessions_at_once_leave_room_for_their_ends(slack: FakeSlack, sessions: Sessions) -> None:
+async def test_many_sessions_at_once_leave_room_for_their_ends(slack: FakeSlack, sessions: AgentSessions) -> None:
     many = [begun(slack, sessions) for _ in range(BEGINS_PER_MINUTE + 3)]
     await thinking(slack, len(many))
     assert len(slack.state.called(SET_SESSION)) == BEGINS_PER_MINUTE
@@ -152,7 +153,7 @@ async def test_a_refusal_in_one_channel_holds_there_and_for_a_while(slack: FakeS
 
 
 async def test_more_new_threads_than_slack_takes_leave_out_some_and_fail_none(
-    slack: FakeSlack, sessions: Sessions, caplog: pytest.LogCaptureFixture
+    slack: FakeSlack, sessions: AgentSessions, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         many = [begun(slack, sessions)[0] for _ in range(2 * BEGINS_PER_MINUTE)]

@@ -9,27 +9,19 @@ from hypothesis import strategies as st
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
-from bot.platforms.slack import payload
+from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.markup import neutral
-from bot.platforms.slack.replies.budget import Budgets
-from bot.platforms.slack.replies.stream import (
-    AGE_S,
-    MOST_BYTES,
-    Stream,
-    StreamEnded,
-    StreamPlace,
-    StreamRefused,
-    Streams,
-)
-from bot.surface import Look, PageFull, PageLimited, PageQueued, PageUnsent, Step, StepState
+from bot.platforms.slack.rate_limits import MethodRates
+from bot.platforms.slack.stream import AGE_S, MOST_BYTES, Stream, StreamEnded, StreamPlace, StreamRefused, Streams
+from bot.reply_surface import PageContent, PageFull, PageLimited, PageQueued, PageUnsent, ShownStep, StepState
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, FakeMessage
 
-RUNNING = Step("1.1", "Searching past threads…", StepState.RUNNING, details="boats")
-DONE = Step("1.1", "Searching past threads…", StepState.DONE, details="boats", output="Done.")
+RUNNING = ShownStep("1.1", "Searching past threads…", StepState.RUNNING, details="boats")
+DONE = ShownStep("1.1", "Searching past threads…", StepState.DONE, details="boats", output="Done.")
 
 
 class Room:
@@ -41,7 +33,7 @@ class Room:
         self.channel = slack.state.channel("anna", "im")
         question = slack.state.write(ann, self.channel, "hello?")
         self.place = StreamPlace(self.channel, question.ts)
-        self.budgets = Budgets()
+        self.budgets = MethodRates()
         self.streams = Streams(api, self.budgets, clock, self.place, "a reply")
 
     @property
@@ -62,12 +54,12 @@ def empty() -> Stream:
     return Stream(StreamPlace("D1", "1.0"), "2.0", 0.0)
 
 
-def written(stream: Stream, look: Look) -> str:
+def written(stream: Stream, look: PageContent) -> str:
     """The words that are sent of this look."""
     addition = stream.addition(look)
     assert addition is not None
     stream.took(addition)
-    return "".join(payload.text(chunk, "text") for chunk in addition.chunks)
+    return "".join(api.text(chunk, "text") for chunk in addition.chunks)
 
 
 @given(st.lists(st.text(alphabet="<@!#&;| \nUhere1subtam^-channl", max_size=20), max_size=12))
@@ -75,53 +67,53 @@ def test_however_a_text_is_cut_what_is_sent_is_its_harmless_form(pieces: list[st
     stream, text, sent = empty(), "", ""
     for piece in pieces:
         text += piece
-        sent += written(stream, Look(text))
+        sent += written(stream, PageContent(text))
         assert neutral(text).startswith(sent)
-    assert sent + written(stream, Look(text, final=True)) == neutral(text)
+    assert sent + written(stream, PageContent(text, final=True)) == neutral(text)
 
 
 def test_a_card_tells_its_details_once_and_its_output_at_its_end() -> None:
     stream = empty()
-    first, second = (stream.addition(Look("", steps=(step,))) for step in (RUNNING, DONE))
+    first, second = (stream.addition(PageContent("", steps=(step,))) for step in (RUNNING, DONE))
     assert first is not None
     assert first.chunks == [
         {"type": "task_update", "id": "1.1", "title": RUNNING.title, "status": "in_progress", "details": "boats"}
     ]
     stream.took(first)
-    second = stream.addition(Look("", steps=(DONE,)))
+    second = stream.addition(PageContent("", steps=(DONE,)))
     assert second is not None
     assert second.chunks == [
         {"type": "task_update", "id": "1.1", "title": DONE.title, "status": "complete", "output": "Done."}
     ]
     stream.took(second)
-    assert stream.addition(Look("", steps=(DONE,))) == second.__class__([], "", {"1.1": DONE}, second.bytes)
+    assert stream.addition(PageContent("", steps=(DONE,))) == second.__class__([], "", {"1.1": DONE}, second.bytes)
 
 
 def test_another_text_is_no_addition() -> None:
     stream = empty()
-    written(stream, Look("It is blue. "))
-    assert stream.addition(Look("Sorry.", final=True)) is None
+    written(stream, PageContent("It is blue. "))
+    assert stream.addition(PageContent("Sorry.", final=True)) is None
 
 
 async def test_what_has_not_changed_is_not_sent(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
-    await room.streams.grow(stream, Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
+    await room.streams.grow(stream, PageContent("It is "))
     assert not room.slack.state.called("chat.appendStream")
 
 
 async def test_a_stream_takes_no_more_when_it_is_old_but_its_end(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     await room.clock.advance(AGE_S + 1)
     with pytest.raises(PageFull):
-        await room.streams.grow(stream, Look("It is blue "))
-    await room.streams.end(stream, Look("It is blue.", final=True), [])
+        await room.streams.grow(stream, PageContent("It is blue "))
+    await room.streams.end(stream, PageContent("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
 
 
 async def test_a_stream_takes_no_more_when_it_is_large(room: Room) -> None:
-    stream = await room.streams.start(Look("船" * (MOST_BYTES // 3 - 10)))
+    stream = await room.streams.start(PageContent("船" * (MOST_BYTES // 3 - 10)))
     with pytest.raises(PageFull):
-        await room.streams.grow(stream, Look("船" * (MOST_BYTES // 3 + 10)))
+        await room.streams.grow(stream, PageContent("船" * (MOST_BYTES // 3 + 10)))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ async def test_a_start_that_fails_is_a_refusal_or_is_tried_again(
 ) -> None:
     room.slack.faults["chat.startStream"].append(fault)
     with pytest.raises(error):
-        await room.streams.start(Look("It is "))
+        await room.streams.start(PageContent("It is "))
 
 
 @pytest.mark.parametrize(
@@ -155,52 +147,52 @@ async def test_a_start_that_fails_is_a_refusal_or_is_tried_again(
     ],
 )
 async def test_a_refused_addition_is_translated(room: Room, fault: Fault, error: type[Exception]) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     room.slack.faults["chat.appendStream"].append(fault)
     with pytest.raises(error):
-        await room.streams.grow(stream, Look("It is blue "))
+        await room.streams.grow(stream, PageContent("It is blue "))
 
 
 async def test_a_limit_holds_for_every_reply_of_the_workspace(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     room.slack.faults["chat.appendStream"].append(limited(30))
     with pytest.raises(PageLimited):
-        await room.streams.grow(stream, Look("It is blue "))
+        await room.streams.grow(stream, PageContent("It is blue "))
     assert room.budgets.appends.wait("another reply", room.clock.monotonic()) == 30
 
 
 async def test_a_stream_of_which_nobody_knows_what_it_shows_is_ended_without_a_word(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     room.slack.faults["chat.appendStream"].append(LOST)
     with pytest.raises(PageUnsent):
-        await room.streams.grow(stream, Look("It is blue "))
+        await room.streams.grow(stream, PageContent("It is blue "))
     with pytest.raises(StreamEnded):
-        await room.streams.grow(stream, Look("It is blue and "))
+        await room.streams.grow(stream, PageContent("It is blue and "))
     assert room.shown.text == "It is blue "
     assert not room.slack.state.streams.streams(room.shown)
 
 
 async def test_where_the_end_has_to_wait_the_words_do_not(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     room.budgets.stops.limited(room.clock.monotonic(), 30)
     with pytest.raises(PageQueued):
-        await room.streams.end(stream, Look("It is blue.", final=True), [])
+        await room.streams.end(stream, PageContent("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
     await room.clock.advance(31)
-    await room.streams.end(stream, Look("It is blue.", final=True), [])
+    await room.streams.end(stream, PageContent("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
 
 
 async def test_of_several_forms_of_buttons_the_first_that_slack_takes_stands_there(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     divider: list[Json] = [{"type": "divider"}]
-    await room.streams.end(stream, Look("It is blue.", final=True), [[{"type": "unheard_of"}], divider])
+    await room.streams.end(stream, PageContent("It is blue.", final=True), [[{"type": "unheard_of"}], divider])
     assert (room.shown.text, room.shown.blocks) == ("It is blue.", divider)
     room.slack.violations.clear()  # the form that is not there on purpose
 
 
 async def test_a_stream_that_has_ended_may_be_dropped_again(room: Room) -> None:
-    stream = await room.streams.start(Look("It is "))
+    stream = await room.streams.start(PageContent("It is "))
     await room.streams.drop(stream.ts)
     await room.clock.advance(10)
     await room.streams.drop(stream.ts)

@@ -4,16 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.reading.inbound import Me
-from bot.platforms.slack.replies.ornaments import Ornaments
-from bot.platforms.slack.replies.private import LIMITS as PRIVATE_LIMITS
-from bot.platforms.slack.replies.private import PrivateSurface
-from bot.platforms.slack.replies.reply_to import ReplyTo, decode
-from bot.platforms.slack.replies.sessions import Sessions
-from bot.platforms.slack.replies.surface import LIMITS, MOST_HELD_S, SlackSurface, Workspace
-from bot.surface import (
-    Look,
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
+from bot.platforms.slack.surface import LIMITS, MOST_HELD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
+from bot.reply_surface import (
+    PageContent,
     PageFull,
     PageGone,
     PageKey,
@@ -30,7 +27,7 @@ from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
 ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
-ME = Me(TEAM, BOT_USER, BOT_ID)
+ME = SlackBot(TEAM, BOT_USER, BOT_ID)
 KEY = PageKey(7, 0)
 CONVERSATION = "slack:T0TEAM:C0GENERAL:1"
 
@@ -42,16 +39,16 @@ def to(slack: FakeSlack) -> ReplyTo:
 
 
 @pytest.fixture
-def sessions(slack: FakeSlack, api: SlackApi) -> Sessions:
-    return Sessions(Ornaments(api, slack.clock), slack.clock)
+def sessions(slack: FakeSlack, api: SlackApi) -> AgentSessions:
+    return AgentSessions(BestEffortCalls(api, slack.clock), slack.clock)
 
 
 @pytest.fixture
-def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions) -> SlackSurface:
-    return of_workspace(Workspace(api, ME, slack.clock), to, sessions)
+def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: AgentSessions) -> SlackSurface:
+    return of_workspace(SurfaceParts(api, ME, slack.clock), to, sessions)
 
 
-def of_workspace(workspace: Workspace, to: ReplyTo, sessions: Sessions) -> SlackSurface:
+def of_workspace(workspace: SurfaceParts, to: ReplyTo, sessions: AgentSessions) -> SlackSurface:
     return SlackSurface(workspace, to, CONVERSATION, sessions.of(to, "hello?"), nothing_to_stop)
 
 
@@ -60,8 +57,8 @@ async def nothing_to_stop() -> None:
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
-    page = await surface.post(KEY, Look("Hel"))
-    await surface.edit(page, Look("Hello.", final=True))
+    page = await surface.post(KEY, PageContent("Hel"))
+    await surface.edit(page, PageContent("Hello.", final=True))
     (answer,) = slack.state.answers(GENERAL)
     assert [text for _, text in answer.versions] == ["Hel", "Hello."]
     assert answer.metadata["event_payload"] == {"key": "7-0"}
@@ -89,25 +86,25 @@ async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, s
 async def test_a_refused_edit_is_translated(
     slack: FakeSlack, surface: SlackSurface, fault: Fault, error: type[Exception]
 ) -> None:
-    page = await surface.post(KEY, Look("Hel"))
+    page = await surface.post(KEY, PageContent("Hel"))
     slack.faults["chat.update"].append(fault)
     with pytest.raises(error) as raised:
-        await surface.edit(page, Look("Hello.", final=True))
+        await surface.edit(page, PageContent("Hello.", final=True))
     assert type(raised.value) is error
 
 
 async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: AgentSessions
 ) -> None:
-    workspace = Workspace(api, ME, FakeClock(auto=False))
+    workspace = SurfaceParts(api, ME, FakeClock(auto=False))
     one, two = (of_workspace(workspace, replace(to, after=after), sessions) for after in ("1", "2"))
-    page = await surface.post(KEY, Look("Hel"))
+    page = await surface.post(KEY, PageContent("Hel"))
     slack.faults["chat.update"].append(limited(30))
     with pytest.raises(PageLimited) as refused:
-        await one.edit(page, Look("Hello.", final=True))
+        await one.edit(page, PageContent("Hello.", final=True))
     assert refused.value.retry_after_s == 30
     with pytest.raises(PageQueued) as queued:
-        await two.edit(page, Look("Hello.", final=True))
+        await two.edit(page, PageContent("Hello.", final=True))
     assert queued.value.wait_s == 30
     assert not slack.state.called("chat.update")
 
@@ -118,54 +115,54 @@ async def test_a_post_whose_answer_was_lost_is_found_if_it_took_effect(
 ) -> None:
     slack.faults["chat.postMessage"].append(failure)
     with pytest.raises(PageUnsent):
-        await surface.post(KEY, Look("Hel"))
+        await surface.post(KEY, PageContent("Hel"))
     found = await surface.find(KEY)
     assert [PageRef(answer.ts) for answer in slack.state.answers(GENERAL)] == [found] * (failure is LOST)
 
 
 async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: AgentSessions
 ) -> None:
-    page = await surface.post(KEY, Look("Hel"))
-    other = of_workspace(Workspace(api, ME, slack.clock), to, sessions)
+    page = await surface.post(KEY, PageContent("Hel"))
+    other = of_workspace(SurfaceParts(api, ME, slack.clock), to, sessions)
     assert await other.find(KEY) == page
     assert await other.find(PageKey(8, 0)) is None
 
 
 async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, surface: SlackSurface) -> None:
-    await surface.post(KEY, Look("Hello.", final=True))
+    await surface.post(KEY, PageContent("Hello.", final=True))
     slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
     assert await surface.find(KEY) is None
 
 
 async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_its_place(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: AgentSessions
 ) -> None:
     clock = FakeClock(auto=False)
-    workspace = Workspace(api, ME, clock)
+    workspace = SurfaceParts(api, ME, clock)
     one, two, three = (of_workspace(workspace, replace(to, after=after), sessions) for after in "123")
-    await one.post(KEY, Look("Hello.", final=True))
+    await one.post(KEY, PageContent("Hello.", final=True))
     with pytest.raises(PageQueued) as queued:
-        await two.post(KEY, Look("Hel"))
+        await two.post(KEY, PageContent("Hel"))
     await clock.advance(queued.value.wait_s)
     with pytest.raises(PageQueued):
-        await three.post(KEY, Look("Hello, too.", final=True))
-    await two.post(KEY, Look("Hello.", final=True))
+        await three.post(KEY, PageContent("Hello, too.", final=True))
+    await two.post(KEY, PageContent("Hello.", final=True))
     assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Hello."]
 
 
 async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
     slack.faults["chat.postMessage"].append(Fault(error="no_text"))
-    await surface.post(KEY, Look("Hello.", final=True))
+    await surface.post(KEY, PageContent("Hello.", final=True))
     assert slack.state.called("chat.postMessage")[-1].args["text"] == "Hello."
 
 
 async def test_the_status_is_taken_away_by_the_message_itself(
-    slack: FakeSlack, surface: SlackSurface, sessions: Sessions
+    slack: FakeSlack, surface: SlackSurface, sessions: AgentSessions
 ) -> None:
     await surface.status("Searching past threads…")
     await slack.until(lambda: slack.state.statuses)
-    await surface.post(KEY, Look("Hello.", final=True))
+    await surface.post(KEY, PageContent("Hello.", final=True))
     await surface.status("")
     surface.leave(ended=True)
     await sessions.close()
@@ -173,7 +170,7 @@ async def test_the_status_is_taken_away_by_the_message_itself(
 
 
 async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface) -> None:
-    page = await surface.post(KEY, Look("Hello.", final=True))
+    page = await surface.post(KEY, PageContent("Hello.", final=True))
     await surface.delete(page)
     assert not slack.state.answers(GENERAL)
     with pytest.raises(PageGone):
@@ -182,10 +179,10 @@ async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface
 
 async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
     surface = PrivateSurface(api, replace(to, private=True), CONVERSATION)
-    page = await surface.post(KEY, Look("Hel"))
-    await surface.edit(page, Look("Hello, al"))
+    page = await surface.post(KEY, PageContent("Hel"))
+    await surface.edit(page, PageContent("Hello, al"))
     assert not slack.state.whispers
-    await surface.edit(PageRef(page.id), Look("Hello, @here.", final=True))
+    await surface.edit(PageRef(page.id), PageContent("Hello, @here.", final=True))
     assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "Hello, ＠here.")]
     assert not slack.state.answers(GENERAL)
 
@@ -197,22 +194,22 @@ def test_pages_fit_into_what_slack_takes() -> None:
 
 def test_where_an_answer_goes_survives_storage() -> None:
     to = ReplyTo("C1", "U1", "1.2", "1.3", private=True, response_url="https://hooks.slack.com/x")
-    assert decode(to.encode()) == to
+    assert decode_reply_to(to.encode()) == to
     with pytest.raises(ValueError, match="not a place"):
-        decode("{}")
+        decode_reply_to("{}")
 
 
 async def test_where_edits_are_scarce_an_answer_is_posted_once_complete_or_begun_after_a_while(
-    api: SlackApi, to: ReplyTo, sessions: Sessions
+    api: SlackApi, to: ReplyTo, sessions: AgentSessions
 ) -> None:
     clock = FakeClock()
-    workspace = Workspace(api, ME, clock)
+    workspace = SurfaceParts(api, ME, clock)
     for reply in range(workspace.budgets.updates.calls // 2):
         assert workspace.budgets.updates.spare(f"{reply}", clock.monotonic())
     growing = of_workspace(workspace, to, sessions)
     with pytest.raises(PageQueued):
-        await growing.post(KEY, Look("Hel"))
+        await growing.post(KEY, PageContent("Hel"))
     await clock.sleep(MOST_HELD_S)
-    assert await growing.post(KEY, Look("Hel"))
+    assert await growing.post(KEY, PageContent("Hel"))
     await clock.sleep(1.0)
-    assert await of_workspace(workspace, to, sessions).post(PageKey(8, 0), Look("Hello.", final=True))
+    assert await of_workspace(workspace, to, sessions).post(PageKey(8, 0), PageContent("Hello.", final=True))

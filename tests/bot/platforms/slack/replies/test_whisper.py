@@ -6,9 +6,9 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
-from bot.platforms.slack.replies.reply_to import ReplyTo
-from bot.platforms.slack.replies.whisper import Whisper
+from bot.platforms.slack.ephemeral import Ephemeral
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, RESPONSES
@@ -38,13 +38,13 @@ async def test_it_is_said_in_the_thread_by_the_address_that_came_with_the_reques
     slack: FakeSlack, api: SlackApi
 ) -> None:
     to = ReplyTo(GENERAL, ANN, ROOT, response_url=slack.response_url(GENERAL, ANN))
-    await Whisper(api, to).say(SECRET)
+    await Ephemeral(api, to).say(SECRET)
     assert whispered(slack) == [(GENERAL, ROOT, ANN, SECRET)]
     assert not slack.state.called("chat.postEphemeral")
 
 
 async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
-    whisper = Whisper(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
+    whisper = Ephemeral(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
     for _ in range(RESPONSES + 2):
         await whisper.say(SECRET)
     assert whispered(slack) == [(GENERAL, "", ANN, SECRET)] * (RESPONSES + 2)
@@ -55,7 +55,7 @@ async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: F
 async def test_where_that_address_is_too_old_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
     to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
     slack.expire_all()
-    await Whisper(api, to).say(SECRET)
+    await Ephemeral(api, to).say(SECRET)
     assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
 
 
@@ -66,7 +66,7 @@ async def test_where_an_ephemeral_message_is_refused_it_is_a_direct_message(
     slack: FakeSlack, api: SlackApi, code: str
 ) -> None:
     slack.faults["chat.postEphemeral"].append(Fault(error=code))
-    await Whisper(api, ReplyTo(GENERAL, ANN, ROOT)).say(SECRET)
+    await Ephemeral(api, ReplyTo(GENERAL, ANN, ROOT)).say(SECRET)
     assert posted(slack) == [(DM, SECRET)]
     assert not slack.state.whispers
 
@@ -77,7 +77,7 @@ async def test_what_passes_is_no_reason_to_say_it_elsewhere(
 ) -> None:
     slack.faults["chat.postEphemeral"].append(fault)
     with pytest.raises(error):
-        await Whisper(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+        await Ephemeral(api, ReplyTo(GENERAL, ANN)).say(SECRET)
     assert not posted(slack)
     assert not slack.state.whispers
 
@@ -86,18 +86,18 @@ async def test_where_a_direct_message_is_refused_too_nobody_is_told(slack: FakeS
     slack.faults["chat.postEphemeral"].append(Fault(error="user_not_in_channel"))
     slack.faults["chat.postMessage"].append(Fault(error="messages_tab_disabled"))
     with pytest.raises(SlackRefused):
-        await Whisper(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+        await Ephemeral(api, ReplyTo(GENERAL, ANN)).say(SECRET)
     assert not posted(slack)
 
 
 async def test_what_cannot_be_replaced_is_said_below(slack: FakeSlack, api: SlackApi) -> None:
     to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
     slack.expire_all()
-    await Whisper(api, to).replace(SECRET)
+    await Ephemeral(api, to).replace(SECRET)
     assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
 
 
 async def test_notifications_show_the_words_without_the_marks_of_markdown(slack: FakeSlack, api: SlackApi) -> None:
-    await Whisper(api, ReplyTo(GENERAL, BOB)).say(SECRET)
+    await Ephemeral(api, ReplyTo(GENERAL, BOB)).say(SECRET)
     (call,) = slack.state.called("chat.postEphemeral")
     assert call.args["text"] == "You earn *enough*."

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.memory import words as memory_words
-from bot.platforms.slack.setup.commands import COMMANDS, help_text, named
+from bot.memory import view as memory_words
+from bot.platforms.slack.slash_commands import COMMANDS, help_text, named
 
 
 def test_every_name_fits_behind_the_longest_prefix() -> None:
@@ -27,6 +27,6 @@ def test_the_help_names_every_command_with_the_prefix() -> None:
 
 
 def test_the_help_about_memory_is_named_in_the_same_way() -> None:
-    answer = memory_words.read("nonsense")
-    assert isinstance(answer, memory_words.Unclear)
+    answer = memory_words.read_memory_request("nonsense")
+    assert isinstance(answer, memory_words.UnclearMemory)
     assert "`/my-memory`" in named(answer.sentence, "my-")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bot.app import CLOCK
-from bot.doctor import Finding, Level, healthy, lines
-from bot.platforms.slack.settings import SlackSettings, SocketMode
-from bot.platforms.slack.setup.doctor import examine
-from bot.platforms.slack.setup.features import EVERYTHING, scopes
-from bot.platforms.slack.setup.manifest import manifest
-from bot.secret import Secret
+from bot.findings import Finding, Level, finding_lines, healthy
+from bot.platforms.slack.doctor import examine
+from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.slack.manifest import manifest
+from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events, settings
@@ -62,7 +62,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
 
 async def test_no_secret_is_in_the_output(slack: FakeSlack) -> None:
     slack.faults["apps.connections.open"].append(Fault(error="invalid_auth"))
-    said = lines(await examined(slack) + await examined(slack, delivery=http_events()))
+    said = finding_lines(await examined(slack) + await examined(slack, delivery=http_events()))
     assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, CONFIG_TOKEN, SIGNING_SECRET) if secret in said]
 
 

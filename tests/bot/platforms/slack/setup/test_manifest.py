@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 import yaml
 
+from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, needing, scopes
+from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.methods import EVENT_SCOPES, METHOD_SCOPES, READS, Method
-from bot.platforms.slack.setup.commands import COMMANDS
-from bot.platforms.slack.setup.features import EVERYTHING, Feature, events, needing, scopes
-from bot.platforms.slack.setup.manifest import as_json, as_yaml, manifest
+from bot.platforms.slack.slash_commands import COMMANDS
 from tests.fakes.slack_manifest import ACCEPTED
 
 ROOT = Path(__file__).parents[5]
@@ -27,7 +27,7 @@ CODE = {
 }
 NODES = [node for tree in CODE.values() for node in ast.walk(tree)]
 WORDS = {node.value for node in NODES if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-CHOICES = [*chain.from_iterable(combinations(Feature, number) for number in range(len(Feature) + 1))]
+CHOICES = [*chain.from_iterable(combinations(SlackFeature, number) for number in range(len(SlackFeature) + 1))]
 
 DOCUMENTED_SCOPES = {
     "agents.sessions.rename": "chat:write",
@@ -150,7 +150,7 @@ def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
     handled = {node.attr for node in ast.walk(CODE["listeners.py"]) if isinstance(node, ast.Attribute)}
     constants = {
         target.id: node.value.value
-        for node in ast.walk(CODE["forms.py"])
+        for node in ast.walk(CODE["modals.py"])
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.endswith("_SHORTCUT")
@@ -173,13 +173,13 @@ def test_what_is_left_out_is_neither_asked_for_nor_shown() -> None:
 @pytest.mark.parametrize(
     ("scope", "features"),
     [
-        ("chat:write", set[Feature]()),
-        ("commands", {Feature.COMMANDS, Feature.SHORTCUTS}),
-        ("usergroups:read", {Feature.GROUPS}),
-        ("no:such", set[Feature]()),
+        ("chat:write", set[SlackFeature]()),
+        ("commands", {SlackFeature.COMMANDS, SlackFeature.SHORTCUTS}),
+        ("usergroups:read", {SlackFeature.GROUPS}),
+        ("no:such", set[SlackFeature]()),
     ],
 )
-def test_a_missing_scope_is_known_by_the_features_that_need_it(scope: str, features: set[Feature]) -> None:
+def test_a_missing_scope_is_known_by_the_features_that_need_it(scope: str, features: set[SlackFeature]) -> None:
     assert needing(scope) == features
 
 

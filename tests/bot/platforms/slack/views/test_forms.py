@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Json
-from bot.platforms.slack.replies.reply_to import ReplyTo
-from bot.platforms.slack.views.forms import METADATA_CHARS, ask_view, asked
+from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.modals import METADATA_CHARS, ask_view, asked
 
 
 @given(st.text(max_size=300), st.text(max_size=9_000), st.text(max_size=300))

@@ -4,18 +4,18 @@ import asyncio
 
 import pytest
 
-from agent.authority import Authority
+from agent.admission_terms import Authority
 from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
-from agent.memory.forgetting import PAUSED
+from agent.memory.forgetting_plans import PAUSED
 from bot import wording
-from bot.access.lists import AccessRules
+from bot.access.acl import AccessRules
 from bot.host import MemoryAnswer, ShownEntry, Viewer
-from bot.memory.pauses import PAUSE
-from bot.platforms.slack.views import home, modals
-from bot.platforms.slack.views.home_blocks import LEARNING, NOT_LEARNING, pages_of
-from bot.platforms.slack.views.memory import FILE_NAME, SENT
-from bot.platforms.slack.views.windows import NOT_THERE
+from bot.memory.learning import PAUSE
+from bot.platforms.slack import home, modals
+from bot.platforms.slack.commands import NOT_THERE
+from bot.platforms.slack.home import LEARNING, NOT_LEARNING, pages_of
+from bot.platforms.slack.memory import FILE_NAME, SENT
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -10,26 +10,25 @@ from hypothesis import strategies as st
 from slack_sdk.models.views import View
 
 from agent.messages import Usage
-from agent.prices import Money
-from agent.spending import Account, Spent
+from agent.spending import Money, SpendingAccount, Spent
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.policy import HEADING, MOST
-from bot.platforms.slack.replies.reply_to import ReplyTo
-from bot.platforms.slack.views import forget_blocks, home_blocks, memory_blocks, modals
-from bot.platforms.slack.views.block_kit import row
-from bot.platforms.slack.views.home_blocks import News, Pages, Part, Shown, home_view, pages_of, sorry_view
+from bot.platforms.slack import home, memory_blocks, modals
+from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.block_kit import row
+from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
 
 ANN = "U0ANN"
 SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)
-USUAL = Shown(
+USUAL = HomeContent(
     user=ANN,
     bot="cogency",
     prefix="",
     memory=MemoryAnswer("I remember nothing about you yet."),
     learns=True,
-    account=Account(Spent(), SPENT),
+    account=SpendingAccount(Spent(), SPENT),
     budget="You, today (UTC): 0 tokens (no limit).",
     models=ModelMenu("a:b", "it is the usual one", ("a:b", "c:d")),
     policies="Nothing is set.",
@@ -62,15 +61,15 @@ entries = st.builds(
 )
 page_numbers = st.integers(1, 10**6)
 answers = st.builds(MemoryAnswer, texts, st.lists(entries, max_size=25).map(tuple), page_numbers, page_numbers)
-agreeing = st.just((*forget_blocks.agreeing(ANN, (), "about|name|Apollo", replies=True),))
+agreeing = st.just((*memory_blocks.agreement_buttons(ANN, (), "about|name|Apollo", replies=True),))
 homes = st.builds(
-    Shown,
+    HomeContent,
     user=st.just(ANN),
     bot=st.just("cogency"),
     prefix=st.sampled_from(["", "cogency-"]),
     memory=answers,
     learns=st.booleans(),
-    account=st.sampled_from([Account(Spent(), Spent()), Account(SPENT, SPENT)]),
+    account=st.sampled_from([SpendingAccount(Spent(), Spent()), SpendingAccount(SPENT, SPENT)]),
     budget=texts,
     models=st.builds(ModelMenu, texts, texts, st.lists(texts, max_size=120).map(tuple)),
     policies=st.none() | texts,
@@ -83,7 +82,7 @@ homes = st.builds(
 
 @settings(deadline=None, max_examples=100)
 @given(homes)
-def test_slack_takes_the_view_whatever_is_known(shown: Shown) -> None:
+def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
     view: Any = home_view(shown)
     assert problems(view) == []
     View(**view).validate_json()
@@ -98,7 +97,7 @@ def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
 
 @pytest.mark.parametrize("home", ["", Pages(3, 2).encode()])
 @pytest.mark.parametrize("kind", modals.KINDS)
-def test_slack_takes_every_window(kind: modals.Kind, home: str) -> None:
+def test_slack_takes_every_window(kind: modals.ModalKind, home: str) -> None:
     to = ReplyTo("" if home else "C0GENERAL", ANN, response_url="https://hooks.slack.example/" + "x" * 150, home=home)
     view: Any = modals.view_of(kind, to)
     assert problems(view) == []
@@ -107,17 +106,17 @@ def test_slack_takes_every_window(kind: modals.Kind, home: str) -> None:
 
 def test_slack_takes_the_windows_of_memory_and_forgetting() -> None:
     to = ReplyTo("", ANN, home=Pages().encode())
-    clicked = memory_blocks.Clicked(ANN, "correct f:1", "w" * memory_blocks.PREFILL_CHARS)
+    clicked = memory_blocks.MemoryClick(ANN, "correct f:1", "w" * memory_blocks.PREFILL_CHARS)
     assert problems(dict(memory_blocks.correct_view(clicked, to))) == []
-    assert problems(dict(forget_blocks.wish_window(to, ()))) == []
+    assert problems(dict(memory_blocks.wish_window(to, ()))) == []
 
 
 def test_the_rows_of_messages_are_taken_too() -> None:
     blocks = [
-        *forget_blocks.ways(ANN, ["a thread"]),
-        *forget_blocks.agreeing(ANN, ["a thread"], "thread", "thread+|name"),
+        *memory_blocks.forget_buttons(ANN, ["a thread"]),
+        *memory_blocks.agreement_buttons(ANN, ["a thread"], "thread", "thread+|name"),
     ]
-    blocks += row([modals.opening(kind, ANN) for kind in modals.KINDS])
+    blocks += row([modals.modal_button(kind, ANN) for kind in modals.KINDS])
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
 
@@ -129,10 +128,10 @@ def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> No
         assert problems(view) == []
         seen += shown_text(view)
         buttons = [one for block in view["blocks"] for one in block.get("elements", []) if one["type"] == "button"]
-        further = [one for one in buttons if one["action_id"] == f"{home_blocks.ACTION}:policies:{page + 1}"]
+        further = [one for one in buttons if one["action_id"] == f"{home.HOME_ACTION}:policies:{page + 1}"]
         if not further:
             break
-        assert home_blocks.turned(further[0], Pages(2, page)) == Pages(2, page + 1)
+        assert home.turned(further[0], Pages(2, page)) == Pages(2, page + 1)
     assert all(f"budget {number}:" in seen for number in range(1, MOST + 1))
 
 
@@ -141,7 +140,7 @@ def test_every_button_says_whose_it_is_or_does_nothing_that_others_may_not_do() 
     view: Any = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
     buttons = [one for block in view["blocks"] for one in block.get("elements", []) if one["type"] == "button"]
     of_others = [one["action_id"] for one in buttons if json.loads(one["value"]).get("user") != ANN]
-    assert all(name.startswith(f"{home_blocks.ACTION}:policies:") for name in of_others)
+    assert all(name.startswith(f"{home.HOME_ACTION}:policies:") for name in of_others)
 
 
 def test_what_a_person_wrote_shows_as_it_was_written() -> None:

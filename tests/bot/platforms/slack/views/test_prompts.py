@@ -3,7 +3,7 @@
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
 from bot.host import Suggestion, Viewer
-from bot.platforms.slack.views.prompts import EVERY_S, GENERAL, TITLE_CHARS
+from bot.platforms.slack.agent_view import EVERY_S, GENERAL, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from agent.messages import Json
-from bot.platforms.slack.replies.reply_to import ReplyTo
-from bot.platforms.slack.views.reply_blocks import ACTION, Clicked, below, clicked
-from bot.surface import Offer
+from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.buttons import ACTION, ReplyClick, below, reply_click
+from bot.reply_surface import ReplyAction
 
 TO = ReplyTo("C0GENERAL", "U0ANN", "1700000000.000001", after="1700000000.000001")
 CONVERSATION = "slack:T0TEAM:C0GENERAL:1700000000.000001"
-ENDED = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
-OFFERS = st.frozensets(st.sampled_from(Offer))
+ENDED = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.REGENERATE, ReplyAction.DELETE})
+OFFERS = st.frozensets(st.sampled_from(ReplyAction))
 
 
 def elements(blocks: list[Json]) -> Iterator[dict[str, Any]]:
@@ -42,7 +42,7 @@ def test_an_answer_offers_verdicts_and_deletion_in_small_and_another_answer_as_a
 
 
 def test_only_the_asker_sees_the_sign_that_deletes_and_is_asked_whether_to() -> None:
-    (trash,) = elements(below(frozenset({Offer.DELETE}), 12, CONVERSATION, TO))
+    (trash,) = elements(below(frozenset({ReplyAction.DELETE}), 12, CONVERSATION, TO))
     assert trash["visible_to_user_ids"] == ["U0ANN"]
     assert trash["confirm"]["confirm"]["text"] == "Delete"
 
@@ -52,14 +52,20 @@ def test_nothing_offered_is_no_block() -> None:
 
 
 @given(OFFERS, st.booleans())
-def test_every_click_says_what_it_is_for(offers: frozenset[Offer], plain: bool) -> None:
+def test_every_click_says_what_it_is_for(offers: frozenset[ReplyAction], plain: bool) -> None:
     blocks = below(offers, 12, CONVERSATION, TO, plain=plain)
-    judged = offers if plain or offers >= {Offer.GOOD, Offer.BAD} else offers - {Offer.GOOD, Offer.BAD}
-    assert {clicked(value) for value in values(blocks)} == {Clicked(offer, 12, CONVERSATION, TO) for offer in judged}
+    judged = (
+        offers
+        if plain or offers >= {ReplyAction.GOOD, ReplyAction.BAD}
+        else offers - {ReplyAction.GOOD, ReplyAction.BAD}
+    )
+    assert {reply_click(value) for value in values(blocks)} == {
+        ReplyClick(offer, 12, CONVERSATION, TO) for offer in judged
+    }
 
 
 @given(OFFERS, st.booleans(), st.integers(1, 2**63))
-def test_the_blocks_are_within_what_slack_takes(offers: frozenset[Offer], plain: bool, turn: int) -> None:
+def test_the_blocks_are_within_what_slack_takes(offers: frozenset[ReplyAction], plain: bool, turn: int) -> None:
     blocks = below(offers, turn, CONVERSATION, TO, plain=plain)
     for block in cast("list[Any]", blocks):
         parsed = cast("Block", Block.parse(block))  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's own
@@ -72,10 +78,10 @@ def test_the_blocks_are_within_what_slack_takes(offers: frozenset[Offer], plain:
 
 def test_the_answers_own_address_is_not_carried_along() -> None:
     to = ReplyTo("C0GENERAL", "U0ANN", response_url="https://hooks.slack.com/" + "x" * 2_000)
-    (button,) = values(below(frozenset({Offer.CONTINUE}), 1, CONVERSATION, to))
+    (button,) = values(below(frozenset({ReplyAction.CONTINUE}), 1, CONVERSATION, to))
     assert len(button["value"]) < 2_000
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "no JSON", '{"do": "good"}', '{"do": "fly", "turn": 1, "to": "{}"}'])
 def test_a_click_on_something_else_is_none_of_ours(value: str) -> None:
-    assert clicked({"value": value}) is None
+    assert reply_click({"value": value}) is None

@@ -6,8 +6,8 @@ import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience
 from bot.memory.policy import NOTHING
-from bot.platforms.slack.views import modals
-from bot.platforms.slack.views.windows import NOT_THERE
+from bot.platforms.slack import modals
+from bot.platforms.slack.commands import NOT_THERE
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -1,0 +1,294 @@
+"""The ports of what is kept: conversations, memories, facts, profiles, choices, costs, and how it is forgotten."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from agent.memory.facts import Fact
+from agent.memory.forgetting_plans import EntriesPlan, ForgettingPlan, Preview, Wish
+from agent.memory.layers import WorkingItem
+from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
+from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.messages import ModelCall
+from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, ShownPage, StoredMessage, Thread
+from agent.spending import By, SpendingPeriod, Total
+from agent.state import SituationSummary
+from agent.summary import Uncovered
+
+
+class Conversations(Protocol):
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
+        """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
+        ...
+
+    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
+        """The conversations in which the person wrote, the latest first; of what was said to these audiences only."""
+        ...
+
+    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
+        """The other conversation of the person's in which the last turn began; None if there is none."""
+        ...
+
+    async def groups(self, person: str, limit: int) -> list[str]:
+        """The group places to which something of the person belongs: a thread, a fact, a profile; the latest first."""
+        ...
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        """The ids of the people who wrote in this conversation; None if it is not known."""
+        ...
+
+    async def questions(self, person: str, *, limit: int) -> list[str]:
+        """What the person wrote last, in all conversations, oldest first."""
+        ...
+
+    async def own(
+        self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
+    ) -> list[StoredMessage]:
+        """What the person wrote and was answered, as far as it was said to these audiences: the last `limit` before
+        that message (its id; None: of all), the newest first.
+        """
+        ...
+
+    async def last_said(self, conversation: str) -> datetime | None:
+        """When something was said in this conversation last; None if nothing is known of it."""
+        ...
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        """A platform's conversations in which somebody wrote since then, the latest first."""
+        ...
+
+    async def heard_until(self, source: str) -> datetime | None:
+        """Everything that was said on a platform up to this time has come in; None if it was never kept."""
+        ...
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        """Keep that time."""
+        ...
+
+
+class Knowledge(Protocol):
+    async def known(
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
+        """Everything that the store has for the context of a turn, as it is at one moment.
+
+        The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable, of
+        many facts those that the question may need.
+        Without a summary the last `actions` records of what was done in the person's turns there. What drew on anything
+        of another audience is not among them: its results may hold what nobody was told.
+        """
+        ...
+
+
+class Summaries(Protocol):
+    """What stands for the part of a conversation that its model no longer sees (see `agent.summary`)."""
+
+    async def uncovered(self, conversation: str, until: int) -> Uncovered | None:
+        """The summary so far, and the newest messages after it up to that one (its id); None without a conversation.
+
+        Only what was said to the readers whom the conversation has now.
+        """
+        ...
+
+    async def keep(
+        self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
+    ) -> bool:
+        """Keep the summary, which covers these messages, too.
+
+        False, and nothing is kept, if the one before has changed, or one of the messages has, or was forgotten.
+        """
+        ...
+
+
+class Facts(Protocol):
+    """What people asked to be remembered, what was learned, and what binds everybody; see `agent.memory.facts`."""
+
+    async def write(self, new: NewFact) -> Written | WriteRefused:
+        """Do what `agent.memory.writing.write` says of all facts so far, one write of an audience after the other.
+
+        The store names the fact: `new.id` is not looked at. Of a person in one place it keeps a bounded number, and
+        makes room (`Written.dropped`). Raises StoreError if the message that it comes from was
+        forgotten meanwhile.
+        """
+        ...
+
+    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
+        """Take a fact of the partition of `new` back, as `agent.memory.writing.retract` does.
+
+        None if there is no such fact that holds.
+        """
+        ...
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
+        """What may be used for these audiences of the person's facts and of nobody's in particular, oldest first, each
+        with the link to its source; and what the person opened to all replies to them. What was superseded is among
+        them: whoever shows them looks at `is_valid`.
+        """
+        ...
+
+    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
+        """The newest `limit` valid facts of the person in this audience, the newest first."""
+        ...
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
+        """Those of these facts of the person's that say nothing but what they wrote themselves."""
+        ...
+
+    async def kept_in(self, turn: int) -> list[Written]:
+        """Facts of its asker that came of this turn's question, oldest first, each with what it took the place of."""
+        ...
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        """Let a fact of the person's be used in all replies to them, or only where it was said; False if it is gone."""
+        ...
+
+
+class WorkingSet(Protocol):
+    async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
+        """Keep a scratch value of a conversation until it expires, in place of an earlier one of its key.
+
+        It falls with its message. Raises StoreError if that was forgotten meanwhile.
+        """
+        ...
+
+
+class Memories(Protocol):
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        """The person's past threads, best hit first. Any text is a valid query; none raises."""
+        ...
+
+
+class Profiles(Protocol):
+    """What is known of people, and which of their messages wait to be learned from (`Closing.learn_at`)."""
+
+    async def of(self, partition: Partition) -> UserProfile:
+        """The profile of one partition, for learning."""
+        ...
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
+        """What may be used for these audiences, each entry with the link to its newest source."""
+        ...
+
+    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+        """Everything that is kept of the person and may be shown there, with links, the oldest first.
+
+        Also what `readable` leaves out because something newer stands in its place.
+        """
+        ...
+
+    async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
+        """The messages that wait, oldest first."""
+        ...
+
+    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+        """Never learn from what waits of this person, in this channel, or of that person there; how many those were."""
+        ...
+
+    async def save(
+        self,
+        partition: Partition,
+        profile: UserProfile,
+        learned: Sequence[Utterance] = (),
+        stated: Sequence[NewFact] = (),
+    ) -> bool:
+        """Keep the profile as it became, that these messages were learned from, and the facts that they state, in one
+        transaction. A fact that may not be written is left out.
+
+        False, and nothing is kept, if anything of it was forgotten, changed or learned by somebody else meanwhile.
+        """
+        ...
+
+
+class Preferences(Protocol):
+    """What was chosen, by name. `owner` is a person's id, "everyone", or "channel:", "team:", "direct:" (what goes on
+    there) or "source:" (what was done there) and an id.
+    """
+
+    async def of(self, owner: str) -> dict[str, str]:
+        """Every choice that stands."""
+        ...
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        """Keep a choice in place of an earlier one; None takes it back."""
+        ...
+
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        """Keep a choice in place of exactly this one (None: of none), whoever else tries at the same moment.
+
+        False, and nothing is changed, if another one stands.
+        """
+        ...
+
+
+class Spending(Protocol):
+    async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
+        """What model calls took in these days, of everybody or of one person: a total for each key, in their order."""
+        ...
+
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+        """Keep what calls outside of turns took; `kind` says what they were for."""
+        ...
+
+
+class Forgetting(Protocol):
+    async def preview(self, plan: Wish) -> Preview:
+        """What the plan would erase now."""
+        ...
+
+    async def forget(
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+    ) -> Receipt:
+        """Erase what the plan names in one transaction, then search for proof.
+
+        `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`). `related`:
+        what may have been made of it falls, too (`Preview.related`).
+        """
+        ...
+
+    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+        """Where platforms show words that the plan would erase, beside the messages: the names of the threads whose
+        first questions fall.
+        """
+        ...
+
+    async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
+        """Erase the oldest `limit` messages of the plan, for which nobody waits: what went, by its kinds.
+
+        Nothing is proved; the bytes wait for `sweep`. Without messages left it takes what else falls with the plan.
+        """
+        ...
+
+    async def reword(
+        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
+    ) -> bool:
+        """A message of the past was edited: keep its new words, and erase what came of the old ones.
+
+        It is learned from again at `learn_at` (None: not) if it was answered. False if nothing was to do.
+        """
+        ...
+
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:
+        """Erase single things that are known of a person; what they were learned from stays, and teaches no more."""
+        ...
+
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+        """As `forget_entries`, but until then `undo` brings them back under this key: no bytes are gone yet.
+
+        Nothing shows or uses them meanwhile. Afterwards a job (`ERASE_ENTRIES`, of this key) has to call `wipe`.
+        """
+        ...
+
+    async def undo(self, person: str, key: str | None = None) -> str | None:
+        """Bring back what the person deleted under this key (None: last), but for what has lost its ground meanwhile.
+
+        Its key; None if there is nothing to bring back.
+        """
+        ...
+
+    async def wipe(self, key: str) -> bool:
+        """End the time in which this can be brought back; True when no bytes of it are left."""
+        ...
+
+    async def sweep(self) -> bool:
+        """Wipe the bytes that an earlier erasing could not yet (its receipt said so); True when none are left."""
+        ...

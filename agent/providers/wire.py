@@ -1,0 +1,111 @@
+"""Reading JSON of a vendor, in which any field may be missing or of another type. Pure."""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Final, cast
+
+from agent.messages import Image, Json, Message, Role
+
+MAX_COUNT: Final = 1_000_000_000
+"""More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database."""
+
+
+def parse_json(text: str | bytes) -> object:
+    """The value, or None for text that is not JSON (or too deep to be read)."""
+    try:
+        return cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_object(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: object) -> int:
+    """A number of tokens: never negative, never a boolean, never more than MAX_COUNT."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 -- NaN
+        return 0
+    return max(0, int(min(value, MAX_COUNT)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Writing what a vendor reads: JSON bodies, pictures, and words in place of pictures. Pure.
+
+
+def encoded(body: Mapping[str, Json]) -> bytes:
+    """The body as UTF-8, without blanks. Half surrogates, which UTF-8 cannot hold, become question marks."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def base64_of(image: Image) -> str:
+    return b64encode(image.data).decode("ascii")
+
+
+def data_url(image: Image) -> str:
+    return f"data:{image.media_type};base64,{base64_of(image)}"
+
+
+def described(message: Message) -> str:
+    """The text of a message for a model that reads no pictures: it is told that there were some."""
+    if not message.images:
+        return message.text
+    pictures = "a picture" if len(message.images) == 1 else f"{len(message.images)} pictures"
+    return f"{message.text}\n\n[The person also sent {pictures}, which you cannot see. Say so if it matters.]"
+
+
+# --------------------------------------------------------------------------------------------------
+# A conversation as vendors with strict roles want it: user and assistant in turns, a user first and last. Pure.
+#
+# Rule: what is appended after a message of the user never changes what stands before it, so that a vendor's prefix
+# cache hits, and so that what is bound to a prefix (thinking, signatures) stays valid.
+
+
+MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
+"""Stands where history begins with an answer."""
+GO_ON = "(Please go on.)"
+"""Stands where the last words are the model's own: current models refuse to continue them."""
+
+
+def system_text(messages: Sequence[Message]) -> str:
+    """Every system message, joined by blank lines."""
+    return "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
+
+
+def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
+    """What was spoken, in turns, without the system's words. Blank messages are left out: vendors refuse them.
+
+    What another dialect wrote in its own form is left out too: the message's text stands for it.
+    """
+    known = [_known(message, dialect) for message in messages if message.role is not Role.SYSTEM]
+    spoken = [message for message in known if message.text.strip() or message.images or message.native]
+    if not spoken or spoken[0].role is Role.ASSISTANT:
+        spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
+    if spoken[-1].role is Role.ASSISTANT:
+        spoken.append(Message(Role.USER, GO_ON))
+    return [_joined(list(run)) for _, run in groupby(spoken, key=lambda message: message.role)]
+
+
+def _known(message: Message, dialect: str) -> Message:
+    ours = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
+    return message if ours else replace(message, native=None)
+
+
+def _joined(run: Sequence[Message]) -> Message:
+    """A run of one speaker as one message. What is in a vendor's own form joins nothing: there its text stands."""
+    worded = [message for message in run if message.text.strip() or message.images] or run[-1:]
+    if len(worded) == 1:
+        return worded[0]
+    images = tuple(image for message in worded for image in message.images)
+    return Message(run[0].role, "\n\n".join(message.text for message in worded if message.text.strip()), images)

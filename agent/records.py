@@ -1,0 +1,459 @@
+"""The values that cross the boundary to the store: what comes in, what is kept, what is found.
+
+Rules: ids of people, conversations and platform messages are opaque texts made by the platform adapters and are
+unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from agent.admission_terms import Authority
+from agent.events import Outcome
+from agent.memory.audience import Place
+from agent.memory.facts import Fact
+from agent.memory.layers import WorkingItem
+from agent.memory.periods import TimeSpan
+from agent.memory.profile import ProfileEntry, UserProfile
+from agent.messages import Depth, Image, ModelCall, Usage
+from agent.state import ActionRecord, LastActions, SituationSummary
+
+# --------------------------------------------------------------------------------------------------
+# What people write, and what is kept of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One user of one platform, named as the platform names them."""
+
+    id: str
+    name: str
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Text that came with a message without being part of it: the thread before a mention, the message replied to, a
+    linked message, an attached text file. Context under the place's audience; kept only while the turn runs.
+
+    `source` says what it is in words for the model ("earlier in this thread", "attached file notes.md").
+    """
+
+    source: str
+    author: str
+    text: str
+
+
+ATTACHED: Final = "attached file"
+"""The source of a file that belongs to the message itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message, before anybody has read it; kept only while the turn runs.
+
+    `name`, `media_type` and `size` (bytes, 0 if unknown) are what the platform says of it; `address` is what its
+    adapter fetches it by, "" where it cannot be had. `spoken`: it is what the message says, in place of written words.
+    `source` says what it is in words for the model, `author` who sent it.
+    """
+
+    name: str
+    media_type: str
+    size: int
+    address: str
+    author: str = ""
+    spoken: bool = False
+    source: str = ATTACHED
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message to the bot, read from a platform's event by an `inbound` module.
+
+    Deduplicated on (`source`, `event_id`) and on (`channel`, `message_id`): platforms deliver an event again, and
+    one mention may arrive as two events. `reply_to` is whatever the platform's surface needs to answer in place.
+    """
+
+    source: str
+    event_id: str
+    channel: str
+    message_id: str
+    conversation: str
+    person: Person
+    place: Place
+    text: str
+    time: datetime
+    permalink: str | None = None
+    reply_to: str = ""
+    quoted: tuple[Quoted, ...] = ()
+    images: tuple[Image, ...] = ()
+    """Pictures that came with the message; kept only while the turn runs."""
+    files: tuple[Attachment, ...] = ()
+    """Files that came with the message, to be read when its turn runs."""
+    depth: Depth = Depth.ADAPT
+    authority: Authority = Authority.EMPLOYEE
+    roles: frozenset[str] = frozenset()
+    """The platform's ids of the person's roles there."""
+    team: str = ""
+    """The platform's id of the workspace or server; "" where there is none."""
+    organization: str = ""
+    """What that workspace or server is called, if the person is a member of it."""
+    model: str = ""
+    """The model that the person chose for this question alone; "" for the one that answers them else."""
+
+
+class Author(StrEnum):
+    PERSON = "person"
+    BOT = "bot"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of a conversation, whole. `audience` is a label (see `agent.memory.audience.label`).
+
+    `person` is who wrote it; for a message of the bot, whom it answered.
+    """
+
+    id: int
+    conversation: str
+    author: Author
+    person: str
+    name: str
+    text: str
+    time: datetime
+    audience: str
+    message_id: str | None = None
+    permalink: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """A conversation, and the newest message that somebody wrote there, by the platform's ids."""
+
+    conversation: str
+    channel: str
+    message_id: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A conversation as its person sees it in a list: newest first, titled by its first question."""
+
+    conversation: str
+    title: str
+    last: datetime
+    messages: int
+
+
+# --------------------------------------------------------------------------------------------------
+# What a worker takes on: turns and jobs, what a turn begins with, and what it leaves behind.
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
+
+    `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
+    shown so far. `message` is the row id of the question. `attempts` counts claims since it last got further, this one
+    included. `stopping`: somebody has asked to stop it while it waited. `withdrawn`: its question was deleted since.
+    """
+
+    turn: int
+    epoch: int
+    owner: str
+    incoming: Incoming
+    message: int
+    attempts: int = 1
+    progress: str = ""
+    reply_ref: str = ""
+    stopping: bool = False
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """A worker with a free place, and what it may be given. See `Ledger.claim`.
+
+    `sources`: only what came from there, for a process that cannot show replies elsewhere; None: from anywhere.
+    """
+
+    owner: str
+    now: datetime
+    lease: timedelta
+    per_person: int | None = None
+    sources: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The turn that an incoming message began; `duplicate` when the message had been taken in before.
+
+    `claim` is what was claimed along with it: this turn, or one that comes before it.
+    """
+
+    turn: int
+    duplicate: bool
+    claim: Claim | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many turns run, and how many wait."""
+
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work outside of turns that this worker does: learning, a reminder, a clean-up. Later writes carry `epoch`.
+
+    `payload` is whatever the kind of work needs. `person` and `conversation` say with whom it is forgotten ("" if with
+    nobody); it names messages by their ids rather than repeat them. `attempts` counts claims, this one included.
+    """
+
+    id: int
+    epoch: int
+    owner: str
+    kind: str
+    key: str
+    payload: str
+    run_at: datetime
+    person: str = ""
+    conversation: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that waits for the turn before it to end: its own turn, its row id, its words."""
+
+    turn: int
+    message: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a turn begins with: what was said before it in its conversation, and what may be used of its person there.
+
+    `said` is in its order, the oldest first. `actions`: what was done last, where nobody wrote a summary.
+    """
+
+    said: Sequence[StoredMessage]
+    summary: SituationSummary
+    actions: LastActions
+    facts: Sequence[Fact]
+    profile: UserProfile
+    wrote_elsewhere: bool = False
+    """The person has other threads, which the question may be about."""
+    working_set: Sequence[WorkingItem] = ()
+    covered: int = 0
+    """The id of the last message that the summary covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Everything that a finished turn leaves behind, written in one transaction.
+
+    `context_messages` and `context_facts` are the ids of what stood in the turn's context, so that forgetting one
+    of them finds what came of it; of the profile they are the messages that its entries came from, because entries are
+    merged. `reply` may be "" (stopped before a word was said): then no message is stored.
+    """
+
+    outcome: Outcome
+    reply: str
+    pages: tuple[str, ...] = ()
+    summary: SituationSummary | None = None
+    """What is new in the conversation's summary."""
+    actions: tuple[ActionRecord, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
+    """Every model call of the turn."""
+    footer: str = ""
+    """Shown under the reply, and not stored: which model answered, what it took."""
+    kept: str = ""
+    """Shown as the footer is: what was kept of the asker as facts."""
+    joined: tuple[Waiting, ...] = ()
+    """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
+    context_messages: tuple[int, ...] = ()
+    given_messages: tuple[int, ...] = ()
+    """Those of them that tools brought into it: the model had asked for them."""
+    context_facts: tuple[str, ...] = ()
+    learn_at: datetime | None = None
+    """When to learn from what the person asked; None: nothing is learned from it."""
+    summarise_until: int | None = None
+    """Up to which message (its id) the conversation is to be summarised in the background; None: it need not be."""
+    passed_over: bool = False
+    """Nothing ever is, also when it is edited: learning is paused."""
+
+    @property
+    def usage(self) -> Usage:
+        """Of all calls together."""
+        return sum((call.usage for call in self.calls), Usage())
+
+
+# --------------------------------------------------------------------------------------------------
+# What is searched, and what is found.
+
+
+Remembered: TypeAlias = Fact | ProfileEntry
+"""What a person is shown of what is known about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a text means to a model for embeddings: a vector, to be compared with those of the same model only."""
+
+    model: str
+    vector: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A message without a vector: its row id, whom its conversation turns on (for the bill), its words."""
+
+    id: int
+    person: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A vector for each text of one call, all of the same length, and what the call took."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    call: ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """A search of one person's past threads, for a reply in one place.
+
+    `audiences` holds the labels that may flow into that reply (`may_flow_from`); the store filters inside its query.
+    `periods` are the times that the text speaks of: what was said then comes first. The rest leaves out what does not
+    fit: `within` by time, `author` by who wrote, `by` by a name or an id of a person. With a `meaning`, what means
+    something like it is found, too, as far as vectors of its model are kept.
+    """
+
+    person: str
+    text: str
+    audiences: frozenset[str]
+    exclude_conversation: str
+    """The conversation that goes on: what its model sees already is not found (see `visible_from`)."""
+    limit: int = 10
+    periods: tuple[TimeSpan, ...] = ()
+    within: TimeSpan | None = None
+    author: Author | None = None
+    by: str = ""
+    meaning: Meaning | None = None
+    visible_from: int = 0
+    """Of the excluded conversation what stands before this message (its id) is found all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found message. What stands beside it in its thread is a hit of its own where it helps."""
+
+    message: StoredMessage
+    score: float
+
+
+# --------------------------------------------------------------------------------------------------
+# What people think of a reply.
+
+
+class ReplyVerdict(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply that stands in a platform, and the question that it answers. `person`: the id of who asked."""
+
+    turn: int
+    source: str
+    conversation: str
+    channel: str
+    message_id: str
+    person: str
+    question: str
+    audience: str
+    """The label of those who could read the question."""
+    pages: tuple[str, ...]
+
+
+# --------------------------------------------------------------------------------------------------
+# What is left to do, and to say, when something was forgotten.
+
+
+DELETE_REPLY: Final = "delete_reply"
+"""The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
+a `ShownPage`.
+"""
+REACHED_ONCE: Final = "@"
+"""The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
+
+POSTED: Final = "command:"
+"""The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
+
+
+class ShownReply(StrEnum):
+    """What of a person's words a platform shows on the bot's behalf."""
+
+    PAGE = "page"
+    """A page of a reply: it is deleted."""
+    TITLE = "title"
+    """The name of a thread, made of its first question; `ShownPage.page` is the conversation. It gets a plain one."""
+    HOME = "home"
+    """A person's own page about what is remembered; `ShownPage.page` is the person. It is shown anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """One page of a reply that stands in a platform, by the platform's ids; or something else (`what`)."""
+
+    source: str
+    channel: str
+    page: str
+    what: ShownReply = ShownReply.PAGE
+
+    @property
+    def key(self) -> str:
+        return " ".join(
+            [self.source, self.channel, self.page, *([self.what] if self.what is not ShownReply.PAGE else [])]
+        )
+
+    def encode(self) -> str:
+        return json.dumps([self.source, self.channel, self.page, self.what])
+
+    @classmethod
+    def decode(cls, stored: str) -> "ShownPage":
+        """The inverse of `encode`, also of what an older version wrote."""
+        source, channel, page, *what = json.loads(stored)
+        return cls(source, channel, page, ShownReply(*what) if what else ShownReply.PAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What forgetting erased, and what the search for proof found afterwards.
+
+    `erased` counts rows by what they were ("messages", "facts", …), and the "conversations" in which something fell,
+    as a preview does. `found_again` counts what a search for the erased texts still found: 0 is the proof.
+    `bytes_gone` says whether the database files hold none of the erased bytes;
+    `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
+    follow the operator's vacuum and retention.
+    """
+
+    erased: dict[str, int]
+    found_again: int
+    bytes_gone: bool
+    kept_by_server: bool = False
+    replies: int = 0
+    """Pages of the bot's replies that are being deleted in the platform."""
+    related: int = 0
+    """Messages that stay and may have been made of what is gone."""

@@ -1,0 +1,254 @@
+"""Whether a message is taken in: who writes it, how many they write, how many wait, what is spent.
+
+Rules
+- A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
+- What was taken in before is never refused, whatever holds by now: platforms deliver events again.
+- Operators are exempt from every limit. Others by `/budget`, from the budgets only.
+- What is no question obeys the same lists and rates: orders such as "stop", and talk that is overheard. Each of the two
+  is counted for itself, so that whoever asked much can still stop an answer.
+"""
+
+from collections import deque
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Protocol, assert_never
+
+from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.errors import Refused
+from agent.ports import Clock
+from agent.records import Accepted, Incoming
+from bot.access import acl
+from bot.access.acl import AccessRules, Requester
+from bot.access.budgets import BudgetAccount, BudgetAllowances
+from bot.wording import counted, local_moment
+
+# --------------------------------------------------------------------------------------------------
+# What somebody was told a moment ago, and need not read again.
+
+
+TOLD_AGAIN: Final = timedelta(minutes=1)
+"""Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it."""
+MAX_TOLD: Final = 2_000
+"""People and reasons of one minute that are remembered; beyond that the oldest may be told again."""
+
+
+@dataclass(slots=True)
+class NoticeThrottle:
+    clock: Clock
+    _when: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+
+    def just_now(self, person: str, reason: str) -> bool:
+        """Whether they were told of this reason within TOLD_AGAIN; if not, they are now."""
+        now, key = self.clock.monotonic(), (person, reason)
+        if now - self._when.get(key, -TOLD_AGAIN.total_seconds()) < TOLD_AGAIN.total_seconds():
+            return True
+        self._when.pop(key, None)
+        self._when[key] = now
+        while len(self._when) > MAX_TOLD:
+            del self._when[next(iter(self._when))]
+        return False
+
+
+# --------------------------------------------------------------------------------------------------
+# How many messages are taken in, and what is said to whoever writes more. Pure.
+#
+# Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders,
+# and talk that is overheard) is counted here, by each process in its memory; so are questions, as those that are
+# forgotten are in no ledger any more.
+
+
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+
+MAX_COUNTED: Final = 2_000
+"""People and channels that are counted at once; of more, those that were met longest ago begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """No limits, unless they are given."""
+
+    rates: tuple[Rate, ...] = ()
+    backlog: int | None = None
+
+    @classmethod
+    def of(
+        cls, *, person_minute: int | None, person_hour: int | None, channel_minute: int | None, backlog: int | None
+    ) -> "RateLimits":
+        """From the settings; None is no limit."""
+        wanted = (
+            (Whose.PERSON, person_minute, MINUTE),
+            (Whose.PERSON, person_hour, HOUR),
+            (Whose.CHANNEL, channel_minute, MINUTE),
+        )
+        return cls(tuple(Rate(whose, most, within) for whose, most, within in wanted if most is not None), backlog)
+
+
+@dataclass(slots=True)
+class RateCounter:
+    """Counts in memory what people do, against the same rates as their questions."""
+
+    rates: tuple[Rate, ...] = ()
+    _counted: dict[tuple[Rate, str], deque[datetime]] = field(default_factory=dict[tuple[Rate, str], "deque[datetime]"])
+
+    def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """None if it is within all rates; it is then counted. Else the rate that is reached."""
+        reached = self.reached(person, channel, now)
+        if reached is None:
+            self.count(person, channel, now)
+        return reached
+
+    def reached(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """The rate that stands in the way of one more; None if there is none."""
+        for rate in self.rates:
+            times = self._times(rate, person, channel)
+            if len(times) == rate.most and times[0] > now - rate.within:
+                return RateReached(rate, times[0] + rate.within)
+        return None
+
+    def count(self, person: str, channel: str, now: datetime) -> None:
+        for rate in self.rates:
+            self._times(rate, person, channel).append(now)
+
+    def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
+        """When what counts was done, as many as the rate allows."""
+        key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
+        times = self._counted.pop(key, None)
+        self._counted[key] = times = deque[datetime](maxlen=rate.most) if times is None else times
+        while len(self._counted) > MAX_COUNTED:
+            del self._counted[next(iter(self._counted))]
+        return times
+
+
+def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
+    """A word for the reason, and the sentence: what is too much, and until when, in the person's time zone."""
+    match obstacle:
+        case RateReached(rate, free_at):
+            return rate.whose, _too_many(rate, free_at, zone)
+        case BacklogFull(waiting):
+            return "backlog", (
+                f"I have {counted(waiting, 'question', 'questions')} to answer already, so I could not take yours; "
+                "please ask again in a few minutes."
+            )
+        case Closed():
+            return "budget", "Nothing is taken in at the moment; please ask again later."
+        case _:
+            assert_never(obstacle)
+
+
+def _too_many(rate: Rate, free_at: datetime, zone: str) -> str:
+    count = counted(rate.most, "message", "messages")
+    within = "a minute" if rate.within == MINUTE else "an hour"
+    match rate.whose:
+        case Whose.PERSON:
+            whose = f"I take {count} {within} from one person"
+        case Whose.CHANNEL:
+            whose = f"I take {count} {within} in one channel"
+        case Whose.EVERYONE:
+            whose = f"I take {count} {within} in all"
+        case _:
+            assert_never(rate.whose)
+    return f"{whose}, so I did not read this one; please ask again after {local_moment(free_at, zone)}."
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRules:
+    """Without any, every member may write as much as they like."""
+
+    access: AccessRules = field(default_factory=AccessRules)
+    surges: RateLimits = field(default_factory=RateLimits)
+
+
+class Admit(Protocol):
+    """Stores the message if the terms hold: the ledger's `accept`, or what calls it."""
+
+    def __call__(self, incoming: Incoming, terms: Terms) -> Awaitable[Accepted]: ...
+
+
+@dataclass(slots=True)
+class AdmissionControl:
+    rules: AdmissionRules
+    allowances: BudgetAllowances
+    clock: Clock
+    _told: NoticeThrottle = field(init=False)
+    _asked: RateCounter = field(init=False)
+    _orders: RateCounter = field(init=False)
+    _overheard: RateCounter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._told = NoticeThrottle(self.clock)
+        self._asked = RateCounter(self.rules.surges.rates)
+        self._orders = RateCounter(self.rules.surges.rates)
+        self._overheard = RateCounter(self.rules.surges.rates)
+
+    async def admit(self, incoming: Incoming, accept: Admit) -> Accepted:
+        """Have the message stored, or raise Refused with the reason; nothing is stored then."""
+        why = acl.refusal(self.rules.access, incoming)
+        if why is not None:
+            raise self._refused(incoming, "access", why)
+        if self.is_exempt(incoming):
+            return await accept(incoming, Terms(self.clock.now()))
+        spent, now = await self.budget_left(incoming), self.clock.now()
+        limits, who = self.rules.surges, (incoming.person.id, incoming.channel)
+        reached = self._asked.reached(*who, now)
+        terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
+        try:
+            accepted = await accept(incoming, terms)
+        except TermsNotMet as unmet:
+            reason, sentence = limit_sentence(reached or unmet.obstacle, incoming.person.time_zone)
+            raise self._refused(incoming, "budget" if spent else reason, spent or sentence) from None
+        if not accepted.duplicate:
+            self._asked.count(*who, now)
+        return accepted
+
+    def hears(self, incoming: Incoming) -> bool:
+        """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""
+        if acl.refusal(self.rules.access, incoming) is not None:
+            return False
+        if self.is_exempt(incoming):
+            return True
+        return self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
+
+    def order(self, who: Requester, authority: Authority, time_zone: str) -> None:
+        """Let somebody say what is to be done there, and count it. Raises Refused."""
+        why = acl.closed_to(self.rules.access, who, authority)
+        if why is not None:
+            raise Refused(why, told=self._told.just_now(who.person, "access"))
+        if self.rules.access.is_operator(who.person):
+            return
+        reached = self._orders.obstacle(who.person, who.channel, self.clock.now())
+        if reached is not None:
+            reason, sentence = limit_sentence(reached, time_zone)
+            raise Refused(sentence, told=self._told.just_now(who.person, f"order {reason}"))
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
+        for what `admit` would refuse, as far as that can be told without storing it.
+        """
+        self.order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        spent = await self.budget_left(incoming)
+        if spent is not None:
+            raise self._refused(incoming, "budget", spent)
+
+    def is_exempt(self, incoming: Incoming) -> bool:
+        return self.rules.access.is_operator(incoming.person.id)
+
+    async def budget_left(self, incoming: Incoming) -> str | None:
+        """None while there is something left of every budget that this message draws on; else why there is not."""
+        if self.is_exempt(incoming):
+            return None
+        person, now = incoming.person, self.clock.now()
+        accounts = (
+            BudgetAccount(Whose.PERSON, person.id),
+            BudgetAccount(Whose.CHANNEL, incoming.channel),
+            BudgetAccount(Whose.EVERYONE),
+        )
+        for account in accounts:
+            sentence = await self.allowances.used_up(account, now, person.time_zone)
+            if sentence is not None:
+                return sentence
+        return None
+
+    def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
+        return Refused(sentence, told=self._told.just_now(incoming.person.id, reason))

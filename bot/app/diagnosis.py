@@ -1,0 +1,128 @@
+"""`cogency doctor`: everything that can be looked at without changing anything or writing to people.
+
+Rules
+  Each part raises nothing; what is wrong with it is its finding.
+  What stops a start, or an answer, is a problem here, and nothing else is: the table of broken worlds in its tests is
+  tried on both.
+"""
+
+from contextlib import aclosing
+from functools import partial
+
+from agent.errors import CogencyError, SettingsError, StoreError
+from agent.messages import Message, Role
+from agent.ports import Provider, TokensArrived
+from bot.app.from_settings import discord_settings, slack_settings
+from bot.app.parts import CLOCK, model_settings, open_models
+from bot.findings import Finding, Level
+from bot.models.choice import open_embedder, open_transcriber
+from bot.settings import Settings, moved_addresses
+from store.engine import look_at
+from store.migrations import HEAD
+
+NOT_ASKED = Finding(
+    Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
+)
+ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
+
+
+async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
+    return [
+        Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *(
+            Finding(Level.WARNING, "Settings", f".env sets {name}, which nothing here reads", f"Did you mean {meant}?")
+            for name, meant in settings.misspelt
+        ),
+        *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
+        *await _database(settings),
+        *await _model(settings, ask_model=ask_model),
+        *await _platforms(settings),
+    ]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, where="Database")
+    try:
+        look = await look_at(settings.database_url)
+    except StoreError as error:
+        return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
+    where, found = look.where, list[Finding]()
+    if look.is_held:
+        remedy = "That is as it should be while the bot runs; a second one needs a database of its own."
+        found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    if look.version is None:
+        remedy = "It comes with the first start."
+        return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+    if look.version != HEAD:
+        remedy = "The next start brings it there, as `cogency migrate` does."
+        what = f"{where} is at version {look.version}, the newest is {HEAD}"
+        return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
+    return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
+
+
+async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    finding = partial(Finding, where="Model")
+    try:
+        async with open_models(settings) as models:
+            await _others_can_be_used(settings)
+            if models.is_rehearsal:
+                remedy = "Set COGENCY_MODEL, or an API key, to a real one."
+                return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
+            chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
+            return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _others_can_be_used(settings: Settings) -> None:
+    """Raises SettingsError where a start would, for the models that recall and, on platforms, voice messages need."""
+    if settings.embeddings:
+        await open_embedder(settings.embeddings, model_settings(settings)).aclose()
+    if settings.transcription and (settings.slack_bot_token or settings.discord_token):
+        await open_transcriber(settings.transcription, model_settings(settings)).aclose()
+
+
+async def _asked(model: Provider) -> Finding:
+    finding = partial(Finding, where="Model")
+    began = CLOCK.monotonic()
+    try:
+        async with aclosing(model.stream([ONE_WORD])) as stream:
+            async for event in stream:
+                if isinstance(event, TokensArrived):
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
+    except CogencyError as error:
+        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=str(error))
+    remedy = "Try `cogency check-model`, or another model."
+    return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+
+
+async def discord_application(settings: Settings) -> str:
+    """The id of the application whose token is set. Raises SettingsError, and CogencyError if Discord does not say."""
+    discord = discord_settings(settings)
+    if discord is None:
+        raise SettingsError("DISCORD_TOKEN is missing: set it, or name the application with --application.")
+    from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
+
+    return await application_id(discord)
+
+
+async def _platforms(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, Level.PROBLEM, "Settings")
+    try:
+        slack, discord = slack_settings(settings), discord_settings(settings)
+    except SettingsError as error:
+        return [finding("not every setting of a platform is there", str(error))]
+    found: list[Finding] = []
+    if slack is not None:
+        from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        found += await of_slack.examine(slack, CLOCK, settings.slack_config_token)
+    if discord is not None:
+        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
+
+        found += await of_discord.examine(discord, CLOCK)
+    if slack is None and discord is None:
+        remedy = "Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN; `cogency chat` works without."
+        return [Finding(Level.WARNING, "Settings", "no platform has a token", remedy)]
+    return found

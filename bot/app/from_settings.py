@@ -1,0 +1,107 @@
+"""What each platform's adapter needs to be told, from the program's settings. Pure."""
+
+from datetime import timedelta
+
+from agent.errors import SettingsError
+from bot.access.acl import AccessKind, AccessRules, Entries
+from bot.access.admission import AdmissionRules, RateLimits
+from bot.access.budgets import Budget, Budgets
+from bot.platforms.discord.options import DiscordSettings, OtherServers, Ranks, ReplyMode
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode, Streaming
+from bot.settings import Settings, needed
+
+
+def slack_settings(settings: Settings) -> SlackSettings | None:
+    """None without a token. Raises SettingsError when not everything is there that serving Slack takes."""
+    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
+        return None
+    return SlackSettings(
+        needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
+        _delivery(settings),
+        settings.slack_api_base_url,
+        settings.allowed_bots,
+        managers=settings.slack_managers,
+        groups=_groups(settings.allow, *settings.model_access.values()),
+        denied=_groups(settings.deny),
+        command_prefix=settings.slack_command_prefix,
+        streaming=Streaming(settings.slack_stream),
+    )
+
+
+def _groups(*lists: Entries) -> frozenset[str]:
+    """The user groups of Slack that lists name as roles."""
+    roles = (entry.id for entries in lists for entry in entries if entry.kind is AccessKind.ROLE)
+    return frozenset(role for role in roles if role.startswith("S"))
+
+
+def _delivery(settings: Settings) -> Delivery:
+    if settings.slack_http is None:
+        if settings.slack_app_token is None:
+            raise SettingsError(
+                "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and "
+                "SLACK_SIGNING_SECRET for events over HTTP."
+            )
+        return SocketMode(settings.slack_app_token, settings.slack_connections)
+    if settings.slack_app_token is not None:
+        raise SettingsError(
+            "SLACK_APP_TOKEN and COGENCY_SLACK_HTTP are both set: keep the first for Socket Mode, or the second for "
+            "events over HTTP."
+        )
+    host, port = settings.slack_http
+    return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
+
+
+def discord_settings(settings: Settings) -> DiscordSettings | None:
+    """None without a token. Raises SettingsError when every server would be left."""
+    if settings.discord_token is None:
+        return None
+    home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
+    others, servers = OtherServers(settings.discord_other_servers), settings.discord_servers | home
+    if others is OtherServers.LEAVE and not servers:
+        raise SettingsError(
+            "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
+        )
+    return DiscordSettings(
+        settings.discord_token,
+        settings.discord_api_base_url,
+        settings.discord_gateway_url,
+        ReplyMode(settings.discord_replies),
+        settings.allowed_bots,
+        servers=servers,
+        others=others,
+        home=home,
+        ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
+        dm_idle=timedelta(minutes=settings.discord_dm_idle_minutes),
+        message_content=settings.discord_message_content,
+        shards=settings.discord_shards,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# From the settings to the rules of the gate: who may ask, how much, and for how much. Pure.
+
+
+def gate_rules(settings: Settings) -> AdmissionRules:
+    """Who may ask, and how much."""
+    return AdmissionRules(
+        access_rules(settings),
+        RateLimits.of(
+            person_minute=settings.person_per_minute,
+            person_hour=settings.person_per_hour,
+            channel_minute=settings.channel_per_minute,
+            backlog=settings.backlog,
+        ),
+    )
+
+
+def access_rules(settings: Settings) -> AccessRules:
+    return AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators)
+
+
+def budgets(settings: Settings) -> Budgets:
+    """What may be spent in a day."""
+    return Budgets(
+        person=Budget(settings.person_tokens, settings.person_dollars),
+        channel=Budget(settings.channel_tokens, settings.channel_dollars),
+        everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
+    )

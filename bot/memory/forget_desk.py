@@ -1,0 +1,463 @@
+"""Forgetting, as people ask for it and as platforms tell of it.
+
+Rules
+  Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
+  To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
+  Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes are
+  wiped a little later, for many at once.
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, assert_never
+from unicodedata import category
+
+from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Gone, OneThread, Preview, Wish
+from agent.memory.periods import TimeSpan, periods_in
+from agent.ports import Clock, Forgetting, Jobs, Ledger
+from agent.records import DELETE_REPLY, ShownPage, ShownReply
+from bot import wording
+from bot.fair_turns import FairTurns
+from bot.host import ForgetAnswer, Forgetter
+from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
+from bot.wording import counted, zone_of
+
+# --------------------------------------------------------------------------------------------------
+# What `/forget` is asked, read from its words; the same on every platform. Pure.
+#
+#     thread | everything | 2 hours | the last 3 days | today | since Monday | since 14:30 | about Apollo
+#
+# Rules. "2 days" are the last 48 hours; what names days of the calendar, such as "yesterday", means those days where
+# the person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
+
+
+HELP: Final[Mapping[str, str]] = {
+    "/forget thread": "forget this thread: what you said in it, and what came of it",
+    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
+    "/forget about Apollo": "forget what you said, and what I know, about something",
+    "/forget everything": "forget all that you told me",
+}
+"""How each wish is written, and what it does."""
+
+WAYS: Final = "`everything`, `2 hours`, `since Monday` or `about` and a word"
+NO_THREAD: Final = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+
+MAX_REQUEST_WORDS: Final = 4
+"""In a message; a longer one talks about forgetting. With `/forget` there is no such limit."""
+MAX_ABOUT_CHARS: Final = 50
+"""A name or a few words; a button has to carry them."""
+MIN_ABOUT_CHARS: Final = 3
+"""Of one word: fewer letters stand in nearly everything."""
+MIN_CJK_CHARS: Final = 2
+"""The same where a letter is a syllable or a word: of Chinese, Japanese and Korean."""
+RELATED: Final = "+"
+"""Behind a wish in a button: with what may have been made of it."""
+MAX_TOKEN_CHARS: Final = 70
+"""Of the 100 that Discord's buttons hold; the rest says whose they are."""
+
+_TALK: Final = frozenset({"it", "that", "them", "this"})
+_THREAD: Final = frozenset({"thread", "this thread", "this", "here", "this conversation"})
+_EVERYTHING: Final = frozenset({"everything", "all", "everything about me"})
+_UNITS: Final = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_NUMBERS: Final = {"": 1, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_LAST: Final = re.compile(
+    r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
+    r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
+)
+_COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
+"""Whoever is asked what to forget may write the command once more."""
+_CJK_WORD: Final = re.compile(
+    rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
+)
+_FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
+_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)
+"""Since 1970: more of them are no time that a clock can tell."""
+_CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearForget:
+    """`sentence` says what to write instead."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetAsker:
+    """Whose wish it is, what "this thread" means to them (nothing: they are in none), and when."""
+
+    person: str
+    thread: frozenset[str]
+    now: datetime
+    time_zone: str = "UTC"
+
+
+def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget | None:
+    """What these words ask to forget; None if they say nothing."""
+    said = _COMMAND.sub("", " ".join(words.split()), count=1)
+    plain = said.casefold().strip(" .!?")
+    if not plain:
+        return None
+    if plain in _THREAD:
+        return OneThread(asker.person, asker.thread) if asker.thread else UnclearForget(NO_THREAD)
+    if plain in _EVERYTHING:
+        return Everything(asker.person)
+    if plain.startswith("about "):
+        return _about(said[len("about ") :].strip(" .!?“”\"'"), asker)
+    period = _period(plain, asker)
+    if period is None or period.since >= asker.now:
+        ways = f"`thread`, {WAYS}" if asker.thread else WAYS
+        return UnclearForget(f"I did not understand “{_shown(said)}”: write {ways}.")
+    until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
+    return During(asker.person, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
+
+
+def is_request(words: str, now: datetime) -> bool:
+    """Whether the words behind "forget" in a message are a wish, not talk: "it", or "about it, what is the time?"."""
+    about, _, rest = words.casefold().partition(" ")
+    if "," in words or "?" in words or len(words.split()) > MAX_REQUEST_WORDS or (about == "about" and rest in _TALK):
+        return False
+    return not isinstance(read_forget_request(words, ForgetAsker("", frozenset({"here"}), now)), UnclearForget)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedForget:
+    """What somebody agreed to: a wish, the name of what it would erase (see `Preview`; "": whatever it is), and
+    whether what may have been made of it falls, too.
+    """
+
+    wish: Wish
+    name: str = ""
+    related: bool = False
+
+
+def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
+    """The wish as a button carries it, in at most `MAX_TOKEN_CHARS`: without the person and without the thread, because
+    whoever presses it wishes it for themselves, and there.
+
+    `name`: of what it would erase; another one later means that this has changed. `related`: what else was shown, too.
+    """
+    too = RELATED if related else ""
+    match wish:
+        case OneThread():
+            return f"thread{too}|{name}" if related else "thread"
+        case Everything():
+            return f"everything{too}|{name}" if related else "everything"
+        case During(_, period):
+            return f"during{too}|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
+        case AboutTopic(_, words):
+            return f"about{too}|{name}|{words}"
+        case _:
+            assert_never(wish)
+
+
+def wish_of(kept: str, asker: ForgetAsker) -> AgreedForget | None:
+    """The inverse of `token`; None for anything else."""
+    kind, *rest = kept.split("|")
+    related = kind.endswith(RELATED)
+    match [kind.removesuffix(RELATED), *rest]:
+        case ["thread", *name] if asker.thread and len(name) == int(related):
+            return AgreedForget(OneThread(asker.person, asker.thread), "".join(name), related)
+        case ["everything", *name] if len(name) == int(related):
+            return AgreedForget(Everything(asker.person), "".join(name), related)
+        case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
+            begin, end = (datetime.fromtimestamp(int(each), UTC) for each in (since, until))
+            return AgreedForget(During(asker.person, TimeSpan(begin, end)), name, related)
+        case ["about", name, words]:
+            return AgreedForget(AboutTopic(asker.person, words), name, related)
+        case _:
+            return None
+
+
+def _about(words: str, asker: ForgetAsker) -> Wish | UnclearForget:
+    if len(words) > MAX_ABOUT_CHARS:
+        return UnclearForget(f"Say in at most {MAX_ABOUT_CHARS} characters what it is about.")
+    words = words.replace("|", " ")
+    if not any(char.isalnum() for char in words):
+        return UnclearForget("Say what it is about, as in `/forget about Apollo`.")
+    if not (_CJK_WORD.search(words) or any(map(_is_long, words.split()))):
+        return UnclearForget(
+            f"Name a word of at least {MIN_ABOUT_CHARS} letters ({MIN_CJK_CHARS} in Chinese, Japanese or Korean): "
+            "shorter ones stand in nearly everything."
+        )
+    return AboutTopic(asker.person, words)
+
+
+def _is_long(word: str) -> bool:
+    """Vowel signs and accents count, too: in many scripts they are half of a word."""
+    return sum(category(char)[0] in "LMN" for char in word) >= MIN_ABOUT_CHARS
+
+
+def _period(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+    if (last := _LAST.fullmatch(plain)) is not None and _is_span(last):
+        count = last["count"] or ""
+        number = int(count) if count.isdecimal() else _NUMBERS[count]
+        return TimeSpan(asker.now - number * _UNITS[last["unit"]], asker.now) if number else None
+    since, _, rest = plain.partition(" ")
+    if since == "since":
+        began = _clock(rest, asker) or _day(rest, asker)
+        return None if began is None else TimeSpan(began.since, asker.now)
+    return _day(plain, asker)
+
+
+def _is_span(last: re.Match[str]) -> bool:
+    """ "2 hours", "the last hour", "hour"; but "last week" is a week of the calendar."""
+    return not (last["led"] and last["unit"] == "week" and not last["count"])
+
+
+def _clock(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+    """From that time of today on; where it is yet to come, of yesterday."""
+    found = _CLOCK.fullmatch(plain)
+    if found is None:
+        return None
+    here = asker.now.astimezone(zone_of(asker.time_zone))
+    began = here.replace(hour=int(found["hour"]), minute=int(found["minute"]), second=0, microsecond=0)
+    return TimeSpan(began if began <= here else began - timedelta(days=1), asker.now)
+
+
+def _day(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+    """The days that the words name, if each word has a part in that: "everything but today" is not today."""
+    for asked in (plain, f"on {plain}", f"in {plain}"):
+        found = periods_in(asked, asker.now, asker.time_zone)
+        if len(found) == 1:
+            words = asked.split()
+            without = (words[:at] + words[at + 1 :] for at, word in enumerate(words) if word not in _FILLERS)
+            idle = any(periods_in(" ".join(rest), asker.now, asker.time_zone) == found for rest in without)
+            return None if idle else found[0]
+    return None
+
+
+def _shown(said: str) -> str:
+    short = said if len(said) <= 40 else f"{said[:39]}…"
+    return short.replace("`", "")
+
+
+# --------------------------------------------------------------------------------------------------
+# What is said before something is forgotten. Pure.
+#
+# Rule: who agrees must know to what. What will be erased is counted, for what was chosen by time or by words its
+# first lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none,
+# that is UTC.
+
+
+LINE_CHARS = 100
+"""Enough to recognise what was said; it stays on one or two lines of a phone."""
+
+OTHERS: Final = "said to others, and so not shown here"
+
+CHANGED = "Meanwhile this has changed; nothing is erased yet."
+BUSY = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
+UNREADABLE = "I no longer understand this button: please write `/forget` again."
+
+
+def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
+    """What will be forgotten, how much that is, and that it is for good."""
+    lines = [f"I will forget {_what(wish, zone)}. {_amount(preview)} This cannot be undone."]
+    if preview.lines and isinstance(wish, During | AboutTopic):
+        lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
+    if preview.retold.count:
+        told = counted(preview.retold.count, "answer", "answers")
+        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
+        lines += _listed(preview.retold.lines, preview.retold.count)
+    if preview.related.count:
+        may = counted(preview.related.count, "message", "messages")
+        lines += [
+            "",
+            f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:",
+        ]
+        lines += _listed(preview.related.lines, preview.related.count)
+    return "\n".join(lines)
+
+
+def _listed(lines: Sequence[str], count: int) -> list[str]:
+    """These, shortened, and how many more there are."""
+    shown = [f"- {wording.literal(wording.shortened(line, LINE_CHARS))}" for line in lines]
+    more = count - len(lines)
+    return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
+
+
+def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> str:
+    """There is nothing that it could erase."""
+    match wish:
+        case AboutTopic(_, words):
+            return f"Nothing that you said, and nothing that I know about you, speaks of “{wording.literal(words)}”."
+        case OneThread():
+            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
+        case During(_, period):
+            return f"I have nothing that you said {_span(period, zone)}."
+        case _:
+            assert_never(wish)
+
+
+def _what(wish: Wish, zone: tzinfo) -> str:
+    match wish:
+        case OneThread():
+            return "this thread: what you said in it, the answers to that, and what I remembered from it"
+        case Everything():
+            return "everything that you told me: all threads, and all that I remember about you"
+        case During(_, period):
+            return f"what you said {_span(period, zone)}, everywhere"
+        case AboutTopic(_, words):
+            return f"what speaks of “{wording.literal(words)}”: what you said, the answers to that, and what I know"
+        case _:
+            assert_never(wish)
+
+
+def _amount(preview: Preview) -> str:
+    if preview.is_empty:
+        return "Nothing of it is kept at the moment."
+    return f"That is {wording.amounts(preview.counts)}."
+
+
+def _things(preview: Preview) -> dict[str, int]:
+    """What falls, without where it stands."""
+    return {kind: number for kind, number in preview.counts.items() if kind != wording.THREADS}
+
+
+def _span(period: TimeSpan, zone: tzinfo) -> str:
+    since, until = (f"{time.astimezone(zone):%A %Y-%m-%d %H:%M}" for time in (period.since, period.until))
+    return f"from {since} to {until} ({zone})"
+
+
+TAKEN_BACK = timedelta(minutes=5)
+"""After that a turn whose question was deleted while it ran has surely ended, or its worker has."""
+
+AT_ONCE: Final = 2
+"""Searches for what would fall, of all people: half of the connections that read an SQLite file."""
+MOST_WAITING: Final = 3
+"""Of one person; more are pressed by nobody who reads the answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetDesk:
+    forgetting: Forgetting
+    ledger: Ledger
+    jobs: Jobs
+    clock: Clock
+    take_back: Callable[[str, str | None], Awaitable[None]]
+    """End the running turns of a person in a conversation (None: all), and delete what they have shown."""
+    withdraw: Callable[[str, str], Awaitable[bool]]
+    """Do not answer a message that was deleted, and take back what was said already; False if it has its answer."""
+    learn_at: Callable[[datetime], datetime | None] = lambda _: None
+    """When to learn from words that were edited now; None: not."""
+    sources: Callable[[], Collection[str]] = tuple
+    """The platforms that this process reaches."""
+    grace: timedelta = timedelta(days=30)
+    """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
+
+    _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
+
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
+        """What these words would erase. Raises StoreError."""
+        if self._turns.waiting(who.person) >= MOST_WAITING:
+            return ForgetAnswer(BUSY)
+        async with self._turns.turn(who.person):
+            return await self._asked(who, words)
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+        """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
+        if self._turns.waiting(who.person) >= MOST_WAITING:
+            return ForgetAnswer(BUSY)
+        async with self._turns.turn(who.person):
+            return await self._forgotten(who, token, replies=replies)
+
+    async def _asked(self, who: Forgetter, words: str) -> ForgetAnswer:
+        match read_forget_request(words, self._asker(who)):
+            case None:
+                return ForgetAnswer(wording.forget_which())
+            case UnclearForget(sentence):
+                return ForgetAnswer(sentence)
+            case wish:
+                return await self._question(who, wish)
+
+    async def _forgotten(self, who: Forgetter, token: str, *, replies: bool) -> ForgetAnswer:
+        agreed = wish_of(token, self._asker(who))
+        if agreed is None:
+            return ForgetAnswer(UNREADABLE)
+        wish = agreed.wish
+        if agreed.name and (await self.forgetting.preview(wish)).name != agreed.name:
+            again = await self._question(who, wish)
+            return replace(again, text=f"{CHANGED} {again.text}")
+        for conversation in _taken_back(wish):
+            await self.take_back(who.person, conversation)
+        titles = await self.forgetting.titles(wish)
+        receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
+        homes = [ShownPage(source, "", who.person, ShownReply.HOME) for source in self.sources()]
+        await self._clear([*titles, *(home for home in homes if who.person.startswith(f"{home.source}:"))])
+        return ForgetAnswer(wording.receipt_text(receipt))
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        """A message was edited. Raises StoreError."""
+        if await self.ledger.amend(channel, message_id, text):
+            return True
+        now = self.clock.now()
+        known = await self.forgetting.reword(channel, message_id, text, now, self.learn_at(now))
+        if known:
+            await sweep_soon(self.jobs, now)
+        return known
+
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+        """Messages were deleted. Raises StoreError."""
+        now = self.clock.now()
+        running = [each for each in messages if await self.withdraw(channel, each)]
+        for each in running:  # what the turn had remembered by then
+            payload = json.dumps([channel, each])
+            await self.jobs.schedule(DELETED, f"{channel} {each}", payload, now + TAKEN_BACK)
+        if ended := frozenset(messages) - set(running):
+            plan = Deleted(channel, ended)
+            titles = await self.forgetting.titles(plan)
+            erased = await self.forgetting.retire(plan, now, BATCH)
+            if any(erased.values()):
+                await sweep_soon(self.jobs, now)
+            await self._clear(titles)
+
+    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        """A place is no more. Raises StoreError."""
+        run_at = self.clock.now() + (timedelta() if at_once else self.grace)
+        await self.jobs.schedule(GONE, name, gone.encode(), run_at)
+
+    async def back(self, names: Collection[str]) -> None:
+        """The bot is in these places. Raises StoreError."""
+        for name in names:
+            await self.jobs.cancel(GONE, name)
+
+    async def _clear(self, shown: Sequence[ShownPage]) -> None:
+        """Have platforms show it no longer, as far as this process reaches them."""
+        here, now = self.sources(), self.clock.now()
+        for one in shown:
+            if one.source in here:
+                await self.jobs.schedule(DELETE_REPLY, one.key, one.encode(), now)
+
+    def _asker(self, who: Forgetter) -> ForgetAsker:
+        return ForgetAsker(who.person, who.thread, self.clock.now(), who.time_zone)
+
+    async def _question(self, who: Forgetter, wish: Wish) -> ForgetAnswer:
+        preview, zone = await self.forgetting.preview(wish), zone_of(who.time_zone)
+        if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
+            return ForgetAnswer(nothing_to_forget(wish, zone))
+        return ForgetAnswer(
+            forget_question(wish, preview, zone),
+            forget_token(wish, preview.name),
+            forget_token(wish, preview.name, related=True) if preview.related.count else "",
+        )
+
+
+def _taken_back(wish: Wish) -> Collection[str | None]:
+    """The conversations whose running answers fall with the wish (None: all)."""
+    match wish:
+        case OneThread(_, conversations):
+            return conversations
+        case Everything() | During():
+            return [None]
+        case AboutTopic():
+            return []
+        case _:
+            assert_never(wish)

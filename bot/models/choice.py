@@ -1,0 +1,333 @@
+"""Which model answers: the choice (pure), one question to a server (thin), and the provider that comes of it.
+
+The choice. `COGENCY_MODEL` decides: "rehearsal", or "provider:model" with a provider of the catalogue. Without it: the
+server at `OPENAI_BASE_URL` if that was moved, else the first vendor whose key is set, else a local Ollama that answers,
+else rehearsal. The choice says why in one line.
+
+The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+from agent.errors import SettingsError
+from agent.ports import Clock, Embedder, Provider, Transcriber
+from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
+from agent.providers.faults import RetryPolicy
+from agent.providers.rehearsal import RehearsalProvider
+from agent.providers.wire import as_list, as_object, as_text, parse_json
+from bot.setting_parsers import Secret
+
+DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
+"""Of each vendor the one that answers well at a fair price (November 2026)."""
+
+FAMILIES = {
+    **dict.fromkeys(("gpt", "chatgpt"), "openai"),
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "grok": "xai",
+    "mistral": "mistral",
+    "llama": "ollama",
+}
+"""Whose a model is by how its name begins, for somebody who named no provider."""
+
+PROBE_TIMEOUT_S = 0.3
+"""A server on this machine accepts a connection at once; where nobody listens, the person should not wait."""
+LIST_TIMEOUT_S = 5.0
+"""For the list of models, once somebody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The settings that the choice and the use of a model need. An address is what its setting holds."""
+
+    model: str | None = None
+    openai_api_key: Secret | None = None
+    anthropic_api_key: Secret | None = None
+    gemini_api_key: Secret | None = None
+    openrouter_api_key: Secret | None = None
+    mistral_api_key: Secret | None = None
+    xai_api_key: Secret | None = None
+    openai_base_url: str = "https://api.openai.com/v1"
+    anthropic_base_url: str = "https://api.anthropic.com"
+    gemini_base_url: str = "https://generativelanguage.googleapis.com"
+    ollama_base_url: str = "http://localhost:11434"
+    first_token_timeout_s: float = 180.0
+    next_token_timeout_s: float = 60.0
+    provider_retries: int = 2
+    fallback_models: tuple[str, ...] = ()
+    learning_model: str | None = None
+    allowed_models: tuple[str, ...] = ()
+    channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    person_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    mode: Mode = Mode.AUTO
+    tools_form: ToolsForm = ToolsForm.AUTO
+
+    def endpoint(self, name: str) -> Endpoint:
+        """The service of that name, at its address."""
+        addresses = {
+            "openai": self.openai_base_url,
+            "anthropic": self.anthropic_base_url,
+            "gemini": self.gemini_base_url,
+            "ollama": self.ollama_base_url,
+            "openai-realtime": self.openai_base_url,
+            "gemini-live": self.gemini_base_url,
+        }
+        endpoint = ENDPOINTS[name]
+        return endpoint.at(addresses[name]) if name in addresses else endpoint
+
+    def key(self, name: str) -> Secret | None:
+        """The key for the service of that name. No service ever gets the key of another."""
+        keys = {
+            "openai": self.openai_api_key,
+            "anthropic": self.anthropic_api_key,
+            "gemini": self.gemini_api_key,
+            "openrouter": self.openrouter_api_key,
+            "mistral": self.mistral_api_key,
+            "xai": self.xai_api_key,
+            "openai-realtime": self.openai_api_key,
+            "gemini-live": self.gemini_api_key,
+        }
+        return keys.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model, and why it was chosen. No endpoint means rehearsal."""
+
+    endpoint: Endpoint | None
+    model: str
+    key: Secret | None
+    why: str
+
+    @property
+    def name(self) -> str:
+        """What `COGENCY_MODEL` would say."""
+        return f"{self.endpoint.name}:{self.model}" if self.endpoint else "rehearsal"
+
+    @property
+    def line(self) -> str:
+        """For the start: "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434"."""
+        return f"Model: {self.name} — {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class AskServer:
+    """The choice depends on what this server serves. `required`: the person named it, so it must serve something."""
+
+    endpoint: Endpoint
+    key: Secret | None
+    required: bool
+
+
+Choice: TypeAlias = ModelChoice | AskServer
+ListModels: TypeAlias = Callable[[Endpoint, Secret | None], Awaitable[Sequence[str] | None]]
+
+
+class ClosableProvider(Provider, Protocol):
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
+
+
+def first_choice(settings: ModelSettings) -> Choice:
+    """What the settings alone decide. Pure. Raises SettingsError with the setting and the remedy."""
+    if settings.model:
+        return named_choice(settings.model, settings, "COGENCY_MODEL")
+    server = settings.endpoint("openai")
+    if server != OPENAI:
+        return AskServer(server, settings.openai_api_key, required=True)
+    for endpoint in (OPENAI, ANTHROPIC, GEMINI):
+        if key := settings.key(endpoint.name):
+            why = f"{endpoint.key_setting} is set"
+            return ModelChoice(settings.endpoint(endpoint.name), DEFAULT_MODELS[endpoint.name], key, why)
+    return AskServer(settings.endpoint("ollama"), None, required=False)
+
+
+def choice_after(asked: AskServer, models: Sequence[str] | None) -> ModelChoice:
+    """The choice, now that the server has listed its models (None: it did not). Pure. Raises SettingsError."""
+    endpoint = asked.endpoint
+    if not asked.required:
+        if models:
+            return ModelChoice(endpoint, models[0], None, f"a local Ollama answers at {endpoint.address}")
+        return ModelChoice(None, "", None, _nothing_configured(endpoint, answered=models is not None))
+    if not models:
+        problem = "lists no model" if models is not None else "does not list its models"
+        raise SettingsError(
+            f"The server at {endpoint.address} ({endpoint.url_setting}) {problem}; "
+            "check that it runs, or name a model with COGENCY_MODEL=openai:<model>."
+        )
+    preferred = DEFAULT_MODELS[endpoint.name]
+    model = preferred if preferred in models else models[0]
+    others = f", first of {len(models)} models" if len(models) > 1 and model == models[0] else ""
+    return ModelChoice(endpoint, model, asked.key, f"{endpoint.url_setting} is {endpoint.address}{others}")
+
+
+async def choose_model(settings: ModelSettings, list_models: ListModels | None = None) -> ModelChoice:
+    """The whole choice. Asks a server only where the settings leave it open. Raises SettingsError."""
+    choice = first_choice(settings)
+    if isinstance(choice, ModelChoice):
+        return choice
+    return choice_after(choice, await (list_models or models_of)(choice.endpoint, choice.key))
+
+
+async def models_of(endpoint: Endpoint, key: Secret | None) -> list[str] | None:
+    """The models that a server lists, without those that only embed; None when it does not answer in time."""
+    if endpoint.is_local and not await _listens(endpoint):
+        return None
+    from agent.providers.http_client import Http, TransportError  # noqa: PLC0415 -- see the module's docstring
+
+    headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
+    http = Http(proxies=not endpoint.is_local)
+    try:
+        async with asyncio.timeout(LIST_TIMEOUT_S):
+            async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
+                return read_models(await reply.read()) if reply.status == 200 else None
+    except (TransportError, TimeoutError):
+        return None
+    finally:
+        await http.aclose()
+
+
+def read_models(body: bytes) -> list[str]:
+    """The ids in an answer to GET /models, in its order. Pure."""
+    listed = as_object(parse_json(body))
+    entries = map(as_object, as_list(listed.get("data")) or as_list(listed.get("models")))
+    ids = (as_text(entry.get("id")) or as_text(entry.get("name")) for entry in entries)
+    return [id_ for id_ in ids if id_ and "embed" not in id_]
+
+
+def open_model(
+    choice: ModelChoice, settings: ModelSettings, *, clock: Clock, chance: Callable[[], float]
+) -> ClosableProvider:
+    """The provider of the choice. `chance` gives numbers in [0, 1), for the jitter of retries."""
+    if choice.endpoint is None:
+        return RehearsalProvider(sleep=clock.sleep)
+    from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- as above
+
+    patience = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
+    line = ProviderWorld(clock, chance, patience, RetryPolicy(settings.provider_retries))
+    key = choice.key.reveal() if choice.key else None
+    return open_provider(choice.endpoint, choice.model, key, line, settings.mode, settings.tools_form)
+
+
+def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:
+    """The model that a setting (or a person) names. Pure. Raises SettingsError.
+
+    No error repeats the value: it may be a key in the wrong place.
+    """
+    why = why or f"{setting} says so"
+    provider, colon, model = (part.strip() for part in spec.partition(":"))
+    provider = provider.lower()
+    if provider == "rehearsal" and not model:
+        return ModelChoice(None, "", None, why)
+    if provider not in ENDPOINTS:
+        if vendor := next((whose for begins, whose in FAMILIES.items() if provider.startswith(begins)), None):
+            raise SettingsError(f"{setting} names a model without its provider: write {vendor}: before it.")
+        forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
+        raise SettingsError(f"{setting} takes rehearsal or one of {forms}.")
+    if not model:
+        example = DEFAULT_MODELS.get(provider, "llama3.2")
+        raise SettingsError(f"{setting} names no model: write it as in {provider}:{example}.")
+    endpoint, key = settings.endpoint(provider), settings.key(provider)
+    if endpoint.key_required and key is None:
+        raise SettingsError(
+            f"{endpoint.key_setting} is missing: {setting} names {provider}{colon}…, which needs it. "
+            "Set it in the environment or in .env."
+        )
+    return ModelChoice(endpoint, model, key, why)
+
+
+def _nothing_configured(ollama: Endpoint, *, answered: bool) -> str:
+    found = (
+        f"the Ollama at {ollama.address} has no model (get one with `ollama pull llama3.2`)"
+        if answered
+        else f"no Ollama answers at {ollama.address}"
+    )
+    return f"no model is configured, and {found}; set COGENCY_MODEL or an API key for a real one"
+
+
+async def _listens(endpoint: Endpoint) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+# --------------------------------------------------------------------------------------------------
+# The model for embeddings that the settings name.
+#
+# The HTTP client is imported only where a model is named.
+
+
+EMBEDDINGS_SETTING: Final = "COGENCY_EMBEDDINGS"
+_WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
+"""They offer no embeddings in OpenAI's form at these addresses."""
+_NO_EMBEDDINGS: Final = (
+    f"{EMBEDDINGS_SETTING} names no service with OpenAI's /embeddings: write it as in openai:text-embedding-3-small or "
+    "ollama:nomic-embed-text."
+)
+
+
+class OpenEmbedder(Embedder, Protocol):
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
+
+
+def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
+    """Connects when it is first used. Raises SettingsError."""
+    if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
+        raise SettingsError(_NO_EMBEDDINGS)
+    choice = named_choice(spec, settings, EMBEDDINGS_SETTING)
+    if choice.endpoint is None:
+        raise SettingsError(_NO_EMBEDDINGS)
+    from agent.providers.embeddings_api import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
+
+    return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
+
+
+# --------------------------------------------------------------------------------------------------
+# The model for speech that the settings name.
+#
+# The HTTP client is imported only where a model is named.
+
+
+TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"
+"""They take no speech in OpenAI's form at these addresses."""
+_NO_TRANSCRIPTION: Final = (
+    f"{TRANSCRIPTION_SETTING} names no service with OpenAI's /audio/transcriptions: write it as in "
+    "openai:gpt-4o-mini-transcribe."
+)
+
+
+class OpenTranscriber(Transcriber, Protocol):
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
+
+
+def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
+    """Connects when it is first used. Raises SettingsError."""
+    if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
+        raise SettingsError(_NO_TRANSCRIPTION)
+    choice = named_choice(spec, settings, TRANSCRIPTION_SETTING)
+    if choice.endpoint is None:
+        raise SettingsError(_NO_TRANSCRIPTION)
+    from agent.providers.transcription import HttpTranscriber  # noqa: PLC0415 -- see the module's docstring
+
+    return HttpTranscriber(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)

@@ -1,0 +1,360 @@
+"""`/ask`, and what becomes of a question that comes through a command or a window.
+
+`/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
+seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after a crash.
+If storing takes unusually long, because what the question refers to must be fetched or the disk is busy, the
+acknowledgement no longer waits for it.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+import discord
+from discord import app_commands
+
+from agent.errors import CogencyError, Refused, SettingsError
+from agent.messages import Depth
+from agent.records import Attachment, Incoming, Quoted
+from bot import wording
+from bot.host import ForgetAnswer, Host
+from bot.platforms.discord import forgetting, interactions, objects, preferences
+from bot.platforms.discord.address import pages_at
+from bot.platforms.discord.attachments import attachments
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.forgetting import MESSAGE, REPLY
+from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation
+from bot.platforms.discord.interactions import (
+    STORE_FIRST_S,
+    Choice,
+    Interaction,
+    Tree,
+    everywhere,
+    installed_by_person,
+    offered,
+    typed_text,
+)
+from bot.platforms.discord.markup import DiscordNames, readable
+from bot.platforms.discord.members import Members
+from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.surroundings import Surroundings
+
+log = logging.getLogger(__name__)
+
+MAX_QUESTION_CHARS = 6_000
+"""Discord's own limit of an option's text."""
+
+MAX_REMEMBERED = 2_000
+"""As many people as ask one bot while one answer grows."""
+
+DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A question, and how it is to be answered. `private` None: as its asker has chosen for all of theirs."""
+
+    text: str
+    private: bool | None = None
+    depth: Depth = Depth.ADAPT
+    model: str = ""
+    files: tuple[Attachment, ...] = ()
+    quoted: tuple[Quoted, ...] = ()
+
+
+class Commands:
+    """What becomes of questions. `add_to` makes `/ask` known to a command tree."""
+
+    def __init__(
+        self,
+        host: Host,
+        connection: Connection,
+        surroundings: Surroundings,
+        members: Members,
+        conversations: DiscordConversations,
+    ) -> None:
+        self._host = host
+        self._members = members
+        self._connection = connection
+        self._surroundings = surroundings
+        self._conversations = conversations
+        self._asked_last: dict[tuple[int, int], str] = {}
+
+    def asked_last(self, channel: int, person: int) -> str | None:
+        """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
+        return self._asked_last.get((channel, person))
+
+    def add_to(self, tree: Tree) -> None:
+        @tree.command(name="ask", description="Ask me something")
+        @app_commands.describe(
+            question="Your question",
+            private="Only you see the answer",
+            depth="How long I may think about it",
+            model="The model that answers this question alone",
+            file="A file that the question is about",
+        )
+        @app_commands.choices(
+            depth=[app_commands.Choice(name=name, value=depth.value) for depth, name in DEPTHS.items()]
+        )
+        @app_commands.autocomplete(model=self.models)
+        @everywhere
+        async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+            interaction: Interaction,
+            question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
+            depth: str = Depth.ADAPT.value,
+            model: str = "",
+            private: bool | None = None,  # noqa: FBT001 -- an option of the command
+            file: discord.Attachment | None = None,
+        ) -> None:
+            files = attachments([file] if file is not None else [], interaction.user.display_name)
+            await self.ask(interaction, Wish(question, private, Depth(depth), model, tuple(files)))
+
+    async def ask(self, interaction: Interaction, wish: Wish) -> None:
+        """Take the question in, and acknowledge it within three seconds."""
+        now = self._connection.clock.now()
+        if not self._connection.acknowledging(str(interaction.id)):
+            return
+        try:
+            private = await self._is_private(interaction, wish)
+            question = _question(interaction, wish, now, private=private)
+            storing = asyncio.ensure_future(self._store(interaction, question, wish))
+            await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+            if interactions.failure_of(storing) is None:
+                await self._acknowledge(interaction, private=question.private and not question.where.direct)
+        finally:
+            self._connection.acknowledged(str(interaction.id))
+        try:
+            await storing
+        except CogencyError as error:
+            if not isinstance(error, Refused | SettingsError):
+                log.warning("a question could not be taken in: %s", error)
+            await interactions.answer_failure(interaction, error, self._connection)
+
+    async def _acknowledge(self, interaction: Interaction, *, private: bool) -> None:
+        """Never raises: the question is stored, and is answered in the channel or in the asker's DM else."""
+        try:
+            await interaction.response.defer(ephemeral=private, thinking=True)
+        except UNREADABLE as error:
+            self._connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
+
+    async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
+        """The models that the caller may choose among, offered while they type."""
+        return offered(await self._open_models(interaction), typed)
+
+    async def _is_private(self, interaction: Interaction, wish: Wish) -> bool:
+        if wish.private is not None or interaction.context.dm_channel is True:
+            return bool(wish.private)
+        return await preferences.private_by_default(self._host, interaction.user.id)
+
+    async def _store(self, interaction: Interaction, question: AskedQuestion, wish: Wish) -> bool:
+        if wish.model and wish.model not in (menu := await self._open_models(interaction)):
+            others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
+            raise SettingsError(f"That model cannot be chosen: {others}.")
+        author = await self._members.known_at_last(question.author)
+        incoming = await self._conversations.of_question(replace(question, author=author))
+        self._remember((question.where.channel, question.author.id), incoming.conversation)
+        brought = await self._surroundings.of_question(
+            question.text,
+            interaction.user.id,
+            interaction.channel,
+            incoming.place,
+            import_thread=await self._is_new_thread(question.where, incoming),
+            files=wish.files,
+        )
+        quoted = (*wish.quoted, *brought.quoted)
+        return await self._host.take(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
+
+    async def _open_models(self, interaction: Interaction) -> Collection[str]:
+        person, standing = known_as(interaction.user.id), objects.standing_of(interaction.user)
+        channel = objects.channel_of(interaction)
+        try:
+            return (await self._host.models(person, channel, standing.roles, standing.team)).allowed
+        except CogencyError:
+            return ()
+
+    def _remember(self, who: tuple[int, int], conversation: str) -> None:
+        self._asked_last.pop(who, None)
+        self._asked_last[who] = conversation
+        if len(self._asked_last) > MAX_REMEMBERED:
+            del self._asked_last[next(iter(self._asked_last))]
+
+    async def _is_new_thread(self, where: ChannelFactsForConversation, incoming: Incoming) -> bool:
+        return where.parent is not None and await self._host.participants(incoming.conversation) is None
+
+
+def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: bool) -> AskedQuestion:
+    user = interaction.user
+    author = objects.author_of(user)
+    direct = interaction.context.dm_channel is True
+    return AskedQuestion(
+        id=interaction.id,
+        application=interaction.application_id,
+        token=interaction.token,
+        # A channel that Discord does not describe is nobody else's: each such question is its own place.
+        where=objects.where(interaction.channel or interaction, author, direct=direct),
+        author=author,
+        text=readable(wish.text, _names(interaction)),
+        private=private,
+        time=now,
+        private_place=objects.private_place_of(interaction),
+        depth=wish.depth,
+        by_person=installed_by_person(interaction),
+    )
+
+
+def _names(interaction: Interaction) -> DiscordNames:
+    """Who and what the question may mention, as far as the bot knows the server."""
+    me = interaction.client.user
+    users = {interaction.user.id: interaction.user.display_name} | ({me.id: me.display_name} if me else {})
+    guild = interaction.guild
+    if guild is None:
+        return DiscordNames(users=users)
+    return DiscordNames(
+        users={member.id: member.display_name for member in guild.members} | users,
+        roles={role.id: role.name for role in guild.roles},
+        channels={channel.id: channel.name for channel in guild.channels},
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The entries in the menu of every message: "Ask about this" and "Forget this".
+#
+# The message comes with the choice of the entry, but not with the window that is sent after it, and where its person
+# alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
+# fetched if the bot can read there, and else the asker is told to choose the entry once more.
+
+
+ASK: Final = "Ask about this"
+FORGET: Final = "Forget this"
+MAX_WINDOW_CHARS: Final = 4_000
+"""Discord's own limit of a window's field."""
+MAX_WINDOWS: Final = 500
+"""As many windows as are open at once in front of the people of one bot."""
+
+SOURCE_WORDS: Final = "the message that the question is about"
+CHOOSE_AGAIN: Final = f"I no longer know which message you meant: please choose “{ASK}” once more."
+NOT_YOUR_MESSAGE: Final = "You can have your own messages forgotten, and my replies to you."
+WILL_FORGET: Final = (
+    "I will forget this message: what you said, the answer to it, and what I know from it. It stays on Discord until "
+    "you delete it there. This cannot be undone."
+)
+WILL_FORGET_REPLY: Final = "I will delete this reply, and forget what it said. This cannot be undone."
+
+_ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class AskAboutWindow:
+    """The window for a question about a message: who opened it, and the message's id."""
+
+    person: int
+    message: int
+
+    @property
+    def id(self) -> str:
+        return f"about:{self.person}:{self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What the question will bring along."""
+
+    quoted: tuple[Quoted, ...]
+    files: tuple[Attachment, ...]
+
+
+def sent(custom_id: str) -> AskAboutWindow | None:
+    """The inverse of `About.id`; None for another window."""
+    found = _ID.fullmatch(custom_id)
+    return AskAboutWindow(int(found[1]), int(found[2])) if found is not None else None
+
+
+class Menus:
+    """`add_to` makes the entries known to a command tree; `ask` takes the question in."""
+
+    def __init__(self, host: Host, commands: Commands) -> None:
+        self._host = host
+        self._commands = commands
+        self._meant: dict[AskAboutWindow, Meant] = {}
+
+    def add_to(self, tree: Tree) -> None:
+        @tree.context_menu(name=ASK)
+        @everywhere
+        async def ask_about(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+            await self._open(interaction, message)
+
+        @tree.context_menu(name=FORGET)
+        @everywhere
+        async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self._forget(interaction, message)
+
+    async def ask(self, interaction: Interaction, about: AskAboutWindow) -> None:
+        """The window was sent."""
+        if interaction.user.id != about.person:
+            await interactions.respond_alone(interaction, wording.NOT_YOURS)
+            return
+        meant = self._meant.pop(about, None) or await _fetched(interaction, about.message)
+        if meant is None:
+            await interactions.respond_alone(interaction, CHOOSE_AGAIN)
+            return
+        await self._commands.ask(interaction, Wish(typed_text(interaction), files=meant.files, quoted=meant.quoted))
+
+    async def _open(self, interaction: Interaction, message: discord.Message) -> None:
+        about = AskAboutWindow(interaction.user.id, message.id)
+        self._meant.pop(about, None)
+        self._meant[about] = _meant(message)
+        if len(self._meant) > MAX_WINDOWS:
+            del self._meant[next(iter(self._meant))]
+        await interaction.response.send_modal(_window(about))
+
+    async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
+        await interaction.response.defer(ephemeral=True)
+        try:
+            token, question = await self._forgettable(interaction, message)
+        except CogencyError as error:
+            token, question = "", wording.failure(error)
+        await forgetting.show(interaction, ForgetAnswer(question, token))
+
+    async def _forgettable(self, interaction: Interaction, message: discord.Message) -> tuple[str, str]:
+        """What stands for it in the button, and what is asked; "" if it is not the caller's. Raises CogencyError."""
+        if message.author.id == interaction.user.id:
+            return f"{MESSAGE}|{objects.channel_of(interaction)}|{message.id}", WILL_FORGET
+        for page in pages_at(message.channel.id, message.id):
+            reply = await self._host.reply_at(SOURCE, page)
+            if reply is not None and reply.person == known_as(interaction.user.id):
+                return f"{REPLY}|{reply.turn}", WILL_FORGET_REPLY
+        return "", NOT_YOUR_MESSAGE
+
+
+def _meant(message: discord.Message) -> Meant:
+    author = message.author.display_name
+    said = readable(message.content, objects.names_of(message)).strip()
+    forwarded = [one.content for one in message.message_snapshots]
+    text = "\n".join(filter(None, [said, *forwarded]))
+    quoted = (Quoted(SOURCE_WORDS, author, text),) if text else ()
+    return Meant(quoted, tuple(attachments(message.attachments, author, "file of that message")))
+
+
+async def _fetched(interaction: Interaction, message: int) -> Meant | None:
+    channel = interaction.channel
+    if not isinstance(channel, discord.abc.Messageable):
+        return None
+    try:
+        return _meant(await channel.fetch_message(message))
+    except UNREADABLE:
+        return None
+
+
+def _window(about: AskAboutWindow) -> discord.ui.Modal:
+    window = discord.ui.Modal(title=ASK, custom_id=about.id, timeout=interactions.LIVES_S)
+    window.add_item(
+        discord.ui.TextInput[discord.ui.Modal](
+            label="Your question", style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS
+        )
+    )
+    return window

@@ -1,0 +1,238 @@
+"""What Discord's answers say about how the application is set up. Pure.
+
+Rule: what Discord did not tell is left out of the facts, and is a finding that says so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import discord
+
+from agent.errors import Refused
+from bot.findings import Finding, Level
+from bot.platforms.discord.invite import PERMISSIONS, server_link
+from bot.platforms.discord.options import DiscordSettings, OtherServers
+from bot.wording import counted
+
+WHERE: Final = "Discord"
+PORTAL: Final = "in the developer portal"
+FEW_SESSIONS: Final = 50
+"""A bot that begins sessions faster than Discord allows has lost its connection again and again."""
+
+_CONTENT: Final = 1 << 18 | 1 << 19
+"""The application's flags for the message content intent: granted, or for a bot in few servers."""
+_ADMINISTRATOR: Final = 1 << 3
+
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordFacts:
+    """What Discord said; None: it did not say. `gateway` is its answer about connections."""
+
+    settings: DiscordSettings
+    application: Told | None = None
+    guilds: tuple[Told, ...] | None = None
+    gateway: Told | None = None
+    owned: frozenset[str] = frozenset()
+    """The servers that belong to the application's owner; they count where the settings name none."""
+
+
+def findings(facts: DiscordFacts) -> list[Finding]:
+    return [*_application(facts), *_guilds(facts), *_gateway(facts)]
+
+
+def _application(facts: DiscordFacts) -> Iterator[Finding]:
+    app = facts.application
+    if app is None:
+        yield _unknown("how the application is set up")
+        return
+    yield Finding(Level.GOOD, WHERE, f"the token is that of “{app.get('name', '?')}”")
+    yield _content(int(app.get("flags") or 0), facts.settings)
+    if app.get("interactions_endpoint_url"):
+        yield Finding(
+            Level.PROBLEM,
+            WHERE,
+            "commands and buttons go to a web address, not to this bot",
+            f"Empty “Interactions Endpoint URL” {PORTAL}, page General Information.",
+        )
+    if app.get("bot_require_code_grant"):
+        yield Finding(
+            Level.PROBLEM,
+            WHERE,
+            "the bot cannot be added by a link",
+            f"Switch “Requires OAuth2 Code Grant” off {PORTAL}, page Bot.",
+        )
+    if app.get("bot_public"):
+        yield Finding(
+            Level.WARNING,
+            WHERE,
+            "anybody can add the bot to a server of theirs",
+            f"Switch “Public Bot” off {PORTAL}, page Bot (first set “Install Link” to None on the page Installation).",
+        )
+    elif "bot_public" in app:
+        yield Finding(Level.GOOD, WHERE, "only its owner can add the bot to a server")
+    yield from _installs(app.get("integration_types_config"))
+
+
+def _content(flags: int, settings: DiscordSettings) -> Finding:
+    without = "in its threads the bot is told only of messages that mention it"
+    if not settings.message_content:
+        return Finding(Level.NOTE, WHERE, f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {without}")
+    if flags & _CONTENT:
+        return Finding(Level.GOOD, WHERE, "the message content intent is granted")
+    return Finding(
+        Level.WARNING,
+        WHERE,
+        f"the message content intent is missing: {without}",
+        f"Switch it on {PORTAL}, page Bot, or set COGENCY_DISCORD_MESSAGE_CONTENT=off.",
+    )
+
+
+def _installs(contexts: object) -> Iterator[Finding]:
+    if not isinstance(contexts, dict):
+        return
+    installation = f"{PORTAL}, page Installation"
+    if "0" not in contexts:
+        yield Finding(
+            Level.WARNING, WHERE, "the bot cannot be added to servers", f"Allow “Guild Install” {installation}."
+        )
+    if "1" not in contexts:
+        yield Finding(
+            Level.NOTE,
+            WHERE,
+            "nobody can use its commands outside of its servers",
+            f"To change that, allow “User Install” {installation}.",
+        )
+
+
+def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
+    if facts.guilds is None:
+        yield _unknown("in which servers the bot is")
+        return
+    link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
+    if not facts.guilds:
+        yield Finding(Level.WARNING, WHERE, "the bot is in no server", f"Open {link}")
+    for guild in facts.guilds:
+        name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0))
+        if missing:
+            remedy = f"Give them to its role in the server's settings, or open {link}"
+            yield Finding(Level.WARNING, WHERE, f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
+        else:
+            yield Finding(Level.GOOD, WHERE, f"in “{name}” the bot may do what it needs to")
+        yield from _named(guild, facts)
+    known = {str(guild.get("id")) for guild in facts.guilds}
+    for home in sorted(facts.settings.servers - known):
+        yield Finding(
+            Level.WARNING, WHERE, f"the settings name the server {home}, in which the bot is not", f"Open {link}"
+        )
+
+
+def _named(guild: Told, facts: DiscordFacts) -> Iterator[Finding]:
+    """What becomes of a server that is not the operator's."""
+    number, settings = str(guild.get("id")), facts.settings
+    if number in (settings.servers or facts.owned):
+        return
+    if settings.others is OtherServers.SERVE:
+        what, level = "its members are answered there, and are nobody elsewhere", Level.NOTE
+    elif settings.others is OtherServers.LEAVE:
+        what, level = "the bot leaves it", Level.NOTE
+    else:
+        what, level = "nobody is answered there", Level.WARNING
+    remedy = (
+        f"To serve it, add {number} to COGENCY_DISCORD_SERVERS; if it is none of yours, set "
+        "COGENCY_DISCORD_OTHER_SERVERS=leave."
+    )
+    yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
+
+
+def missing_titles(granted: int) -> list[str]:
+    """The titles of the permissions that are missing from such a set."""
+    if granted & _ADMINISTRATOR:
+        return []
+    return [permission.title for permission in PERMISSIONS.values() if not granted & permission.bit]
+
+
+def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
+    if facts.gateway is None:
+        yield _unknown("how many connections the bot may begin")
+        return
+    starts: Told = facts.gateway.get("session_start_limit") or {}
+    remaining, hours = int(starts.get("remaining", 0)), int(starts.get("reset_after", 0)) / 3_600_000
+    until = f" in the next {hours:.1f} h" if hours else ""  # Discord counts from the first one on
+    left = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
+    level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
+    remedy = "" if level is Level.GOOD else "Do not start the bot again and again before then."
+    yield Finding(level, WHERE, left, remedy)
+    yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
+
+
+def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
+    if chosen is None or chosen >= recommended:
+        return ()
+    what = f"Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
+    return (Finding(Level.WARNING, WHERE, what, "Set COGENCY_DISCORD_SHARDS=auto."),)
+
+
+def _unknown(what: str) -> Finding:
+    return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", "Try again later.")
+
+
+# --------------------------------------------------------------------------------------------------
+# What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
+#
+# Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
+
+
+_IN_CHANNELS: Final = ("view_channel", "send_messages", "read_message_history")
+"""A reply to a message takes the right to read it."""
+_IN_THREADS: Final = ("view_channel", "send_messages_in_threads")
+
+Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread
+
+
+def missing_permissions(granted: discord.Permissions) -> list[str]:
+    """The permissions that the bot lacks among those granted in a whole server; single channels may still differ."""
+    return missing_titles(granted.value)
+
+
+def may_start_threads(channel: discord.TextChannel) -> bool:
+    """Whether the bot can start a thread from a message there, and write in it."""
+    granted = _granted(channel)
+    return granted is None or (granted.create_public_threads and granted.send_messages_in_threads)
+
+
+def check(channel: object, *, in_thread: bool) -> None:
+    """Raises Refused, with what is missing, if the bot cannot answer there.
+
+    `in_thread`: the answer goes into a thread, which this channel is, or has.
+    """
+    granted = _granted(channel) if isinstance(channel, Channel) else None
+    if not isinstance(channel, Channel) or granted is None:
+        return
+    if isinstance(channel, discord.Thread) and channel.locked and not granted.manage_threads:
+        raise Refused(f"I cannot answer in the thread “{channel.name}”: it is locked.")
+    needed = _IN_THREADS if in_thread else _IN_CHANNELS
+    missing = [PERMISSIONS[name].title for name in needed if not getattr(granted, name)]
+    if missing:
+        raise Refused(
+            f"I cannot answer in #{channel.name}: my role lacks {_listed(missing)} there. Whoever manages the server "
+            "can give me that."
+        )
+
+
+def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:
+    """Whether the bot can write by itself where it has these permissions, and not only answer a command."""
+    return all(getattr(granted, name) for name in (_IN_THREADS if in_thread else _IN_CHANNELS))
+
+
+def _granted(channel: Channel) -> discord.Permissions | None:
+    """What the bot may do there now; None if that is not known."""
+    guild = channel.guild
+    unknown = guild.get_role(guild.id) is None or (isinstance(channel, discord.Thread) and channel.parent is None)
+    return None if unknown else channel.permissions_for(guild.me)
+
+
+def _listed(titles: list[str]) -> str:
+    return " and ".join([", ".join(titles[:-1]), titles[-1]] if len(titles) > 1 else titles)

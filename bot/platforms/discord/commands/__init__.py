@@ -1,1 +1,0 @@
-"""Slash commands, menus of messages, and the panels that they answer with."""

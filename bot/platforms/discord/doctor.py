@@ -1,0 +1,84 @@
+"""Asks Discord how the application is set up, without connecting to its gateway or saying a word."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import aiohttp
+import discord
+from discord.http import Route
+
+from agent.errors import SettingsError
+from agent.ports import Clock
+from bot.findings import Finding, Level
+from bot.platforms.discord.checks import WHERE, DiscordFacts, findings
+from bot.platforms.discord.members import owners_of
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.places import UNREADABLE
+from bot.platforms.discord.run import DiscordUnreachable, point_at
+
+MOST_GUILDS: Final = 200
+"""One page, as large as Discord gives: whoever is in more servers than that knows them."""
+
+
+MOST_ASKED: Final = 20
+"""Servers that are asked whose they are, one request each, where no setting names any."""
+
+
+async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:  # noqa: ARG001 -- as on every platform
+    """Raises nothing that Discord can cause."""
+    try:
+        return findings(await _facts(settings))
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, WHERE, "the token is not accepted", str(error))]
+    except DiscordUnreachable as error:
+        return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error))]
+
+
+async def application_id(settings: DiscordSettings) -> str:
+    """The id of the application whose token this is. Raises SettingsError and DiscordUnreachable."""
+    application = (await _facts(settings)).application
+    if application is None:
+        raise DiscordUnreachable("Discord did not say which application the token belongs to: try again later.")
+    return str(application["id"])
+
+
+async def _facts(settings: DiscordSettings) -> DiscordFacts:
+    point_at(settings)
+    async with discord.Client(intents=discord.Intents(guilds=True)) as client:
+        try:
+            await client.login(settings.token.reveal())
+        except discord.LoginFailure:
+            raise SettingsError("Copy DISCORD_TOKEN again from the developer portal, page Bot.") from None
+        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError):
+            raise DiscordUnreachable(
+                f"Discord does not answer at {settings.api_base_url}: check the network, or DISCORD_API_BASE_URL."
+            ) from None
+        guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}")
+        told = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
+        return DiscordFacts(
+            settings,
+            application=_object(await _asked(client, "/applications/@me")),
+            guilds=told,
+            gateway=_object(await _asked(client, "/gateway/bot")),
+            owned=frozenset() if settings.servers else await _owned(client, told or ()),
+        )
+
+
+async def _owned(client: discord.Client, guilds: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Those of these servers that belong to whose the application is."""
+    owners = owners_of(client.application) if client.application is not None else frozenset[int]()
+    numbers = [str(guild["id"]) for guild in guilds[:MOST_ASKED]]
+    told = {number: _object(await _asked(client, f"/guilds/{number}")) or {} for number in numbers}
+    return frozenset(number for number, guild in told.items() if str(guild.get("owner_id")) in map(str, owners))
+
+
+async def _asked(client: discord.Client, path: str) -> object:
+    """None if Discord does not say."""
+    try:
+        return await client.http.request(Route("GET", path))
+    except UNREADABLE:
+        return None
+
+
+def _object(told: object) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else None

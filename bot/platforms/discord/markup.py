@@ -1,0 +1,77 @@
+"""Discord's markup as a model should read it: names instead of ids. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+_TOKEN = re.compile(
+    r"<(?:@!?(?P<user>\d{1,20})|@&(?P<role>\d{1,20})|#(?P<channel>\d{1,20})|a?:(?P<emoji>\w+):\d{1,20}"
+    r"|/(?P<command>[^:<>]+):\d{1,20}|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>",
+    re.ASCII,
+)
+_MENTION = re.compile(r"\s*<@[!&]?(\d{1,20})>[,:]?", re.ASCII)
+_LINK = re.compile(r"https?://(?:\w+\.)?discord(?:app)?\.com/channels/(\d{1,20}|@me)/(\d{1,20})/(\d{1,20})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordNames:
+    """The names behind the ids of one message."""
+
+    users: Mapping[int, str] = field(default_factory=dict[int, str])
+    roles: Mapping[int, str] = field(default_factory=dict[int, str])
+    channels: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessageLink:
+    """`guild` is None for a link into a DM."""
+
+    guild: int | None
+    channel: int
+    message: int
+
+
+def readable(content: str, names: DiscordNames) -> str:
+    """The text with `@name`, `#channel`, `:emoji:` and dates; an id without a name becomes "@someone", "#somewhere"."""
+
+    def name(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "user":
+                return f"@{names.users.get(int(found['user']), 'someone')}"
+            case "role":
+                return f"@{names.roles.get(int(found['role']), 'someone')}"
+            case "channel":
+                return f"#{names.channels.get(int(found['channel']), 'somewhere')}"
+            case "emoji":
+                return f":{found['emoji']}:"
+            case "command":
+                return f"/{found['command']}"
+            case _:
+                return _date(int(found["time"]), found[0])
+
+    return _TOKEN.sub(name, content)
+
+
+def without_mention(content: str, ids: frozenset[int]) -> str:
+    """The text without the mentions of these users or roles that it begins with: they only say whom it is for."""
+    end = 0
+    while (found := _MENTION.match(content, end)) and int(found[1]) in ids:
+        end = found.end()
+    return content[end:].lstrip() if end else content
+
+
+def message_links(text: str) -> list[DiscordMessageLink]:
+    """The links to Discord messages, in order, each once."""
+    found = dict.fromkeys(_LINK.findall(text))
+    return [
+        DiscordMessageLink(None if guild == "@me" else int(guild), int(channel), int(message))
+        for guild, channel, message in found
+    ]
+
+
+def _date(seconds: int, otherwise: str) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, OSError, ValueError):
+        return otherwise

@@ -1,1 +1,0 @@
-"""Who somebody is, and who reads along where."""

@@ -1,0 +1,160 @@
+"""What discord.py's objects say, as plain values."""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeAlias
+
+import discord
+
+from agent.admission_terms import Authority
+from bot.platforms.discord.checks import may_start_threads
+from bot.platforms.discord.inbound import (
+    STRANGER,
+    ChannelFactsForConversation,
+    DiscordAuthor,
+    DiscordPost,
+    Replied,
+    ServerStanding,
+    plausible,
+)
+from bot.platforms.discord.markup import DiscordNames
+from bot.platforms.discord.places import ChannelFacts, Place, known_as, place_of, private_place
+
+CHANNEL_MENTION = re.compile(r"<#(\d{1,20})>", re.ASCII)
+USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
+
+Speaker: TypeAlias = discord.User | discord.Member
+
+SAID = frozenset({discord.MessageType.default, discord.MessageType.reply})
+"""The messages that a person writes; all others are Discord's own."""
+
+
+def post_of(message: discord.Message, now: datetime) -> DiscordPost:
+    """The message, in the place where it stands now."""
+    roles = {role.id: role.name for role in message.role_mentions}
+    users = {user.id: user.display_name for user in message.mentions}
+    return DiscordPost(
+        id=message.id,
+        where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
+        author=replace(author_of(message.author), automatic=is_automatic(message)),
+        content=message.content,
+        time=plausible(message.created_at, now),
+        link=message.jump_url,
+        names=names_of(message),
+        mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
+        carries=bool(message.attachments or message.message_snapshots),
+        replies_to=_replied(message),
+        said=message.type in SAID,
+    )
+
+
+def where(channel: discord.abc.Snowflake, author: DiscordAuthor, *, direct: bool) -> ChannelFactsForConversation:
+    """The channel as a conversation; `direct` if it is the author's DM with the bot."""
+    if direct:
+        return ChannelFactsForConversation(channel.id, private_place(known_as(author.id)), direct=True)
+    return ChannelFactsForConversation(
+        channel=channel.id,
+        place=channel_place(channel),
+        parent=channel.parent_id if isinstance(channel, discord.Thread) else None,
+        has_threads=isinstance(channel, discord.TextChannel) and may_start_threads(channel),
+    )
+
+
+def _replied(message: discord.Message) -> Replied | None:
+    reference = message.reference
+    if message.type is not discord.MessageType.reply or reference is None:
+        return None
+    said = reference.resolved
+    return Replied(said.id, said.author.id) if isinstance(said, discord.Message) else None
+
+
+def author_of(user: Speaker) -> DiscordAuthor:
+    return DiscordAuthor(user.id, user.display_name, user.bot, standing_of(user))
+
+
+def standing_of(user: Speaker) -> ServerStanding:
+    """What Discord said of them with what they wrote: nothing in a DM, or where the bot is not a member."""
+    if not isinstance(user, discord.Member):
+        return STRANGER
+    guild = user.guild
+    if guild.get_role(guild.id) is None:  # a server of which we know no more than its id
+        return replace(STRANGER, team=str(guild.id))
+    roles = frozenset(str(role.id) for role in user.roles if role.id != guild.id)
+    authority = _authority(user)
+    return ServerStanding(authority, roles, str(guild.id), guild.name if authority >= Authority.EMPLOYEE else "")
+
+
+def _authority(member: discord.Member) -> Authority:
+    granted = member.guild_permissions
+    if member.flags.guest:
+        return Authority.GUEST
+    if member.id == member.guild.owner_id or granted.administrator:
+        return Authority.ADMIN
+    return Authority.MANAGER if granted.manage_guild else Authority.EMPLOYEE
+
+
+def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:
+    """Where only the caller reads; within the server of the command if they are a full member of one that we know."""
+    user = interaction.user
+    known = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    member_of = known.id if known is not None and isinstance(user, discord.Member) and not user.flags.guest else None
+    return private_place(known_as(user.id), member_of)
+
+
+def channel_of(interaction: discord.Interaction[discord.Client]) -> str:
+    """The channel as `inbound` names it: of a thread, the one that it belongs to."""
+    author = author_of(interaction.user)
+    here = where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
+    return str(here.parent or here.channel)
+
+
+def is_automatic(message: discord.Message) -> bool:
+    return message.author.bot or message.webhook_id is not None
+
+
+def names_of(message: discord.Message) -> DiscordNames:
+    """The names of whoever and whatever the message mentions, as far as Discord told them."""
+    guild = message.guild
+    mentioned = [int(number) for number in CHANNEL_MENTION.findall(message.content)]
+    channels = {number: guild.get_channel_or_thread(number) for number in mentioned} if guild else {}
+    return DiscordNames(
+        users={user.id: user.display_name for user in message.mentions},
+        roles={role.id: role.name for role in message.role_mentions},
+        channels={number: channel.name for number, channel in channels.items() if channel is not None},
+    )
+
+
+def channel_place(channel: discord.abc.Snowflake) -> Place:
+    """Who can read this channel of a server; anything but a channel whose server we know is a group of its own."""
+    return place_of(_facts(channel))
+
+
+def _facts(channel: discord.abc.Snowflake) -> ChannelFacts:
+    if isinstance(channel, discord.Thread):
+        parent = channel.parent
+        if parent is None:
+            return ChannelFacts(channel.id)
+        if channel.is_private():
+            return ChannelFacts(channel.id, channel.guild.id, private_thread=True)
+        return _facts(parent)
+    if not isinstance(
+        channel, discord.TextChannel | discord.ForumChannel | discord.VoiceChannel | discord.StageChannel
+    ):
+        return ChannelFacts(channel.id)
+    everyone = channel.guild.get_role(channel.guild.id)
+    if everyone is None:  # a server of which we know no more than its id
+        return ChannelFacts(channel.id)
+    open_to = channel.permissions_for(everyone)
+    return ChannelFacts(
+        channel.id,
+        channel.guild.id,
+        voice=isinstance(channel, discord.VoiceChannel | discord.StageChannel),
+        age_restricted=channel.nsfw,
+        everyone_reads=open_to.view_channel and open_to.read_message_history,
+        someone_denied=any(
+            overwrite.view_channel is False or overwrite.read_message_history is False
+            for target, overwrite in channel.overwrites.items()
+            if target.id != everyone.id
+        ),
+    )

@@ -1,0 +1,323 @@
+"""What happens when somebody presses a button under a reply.
+
+Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
+what they think of a reply, and change it. Only whoever asked may have the question asked again, the reply deleted, or
+what was remembered taken back: then the line that says so goes, and its button.
+"Continue" and "Regenerate" are questions in the presser's name. They are stored before Discord is told that they
+arrived, and once for each reply, however many people press.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import assert_never
+
+import discord
+
+from agent.errors import CogencyError, Refused
+from agent.memory.audience import Place, TeamAudience, label
+from agent.records import Answered, Incoming, Person, ReplyVerdict
+from bot import wording
+from bot.access.acl import Requester
+from bot.caches import LRUCache
+from bot.host import Host
+from bot.platforms.discord import checks, interactions, objects, reactions
+from bot.platforms.discord.address import Address, pages_at, token_until
+from bot.platforms.discord.buttons import ReplyPress
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordAuthor, place_of_answer
+from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
+from bot.platforms.discord.members import Members
+from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.surroundings import Surroundings
+from bot.reply_surface import ReplyAction
+from bot.triggers import message_of, repeat_of
+from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
+
+# --------------------------------------------------------------------------------------------------
+# Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What matters of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`.
+
+    `private`: only the presser sees the page. `member`: the bot can write there by itself.
+    """
+
+    id: int
+    application: int
+    token: str
+    where: ChannelFactsForConversation
+    author: DiscordAuthor
+    page: int
+    conversation: str
+    private: bool
+    member: bool
+    time: datetime
+    private_place: Place
+    by_person: bool = False
+    """Whether only the presser has installed the bot, and not the server."""
+
+
+def continue_pressed(press: Press) -> Incoming:
+    """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
+    return _pressed(press, GO_ON, f"continue:{press.page}")
+
+
+def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
+    """The press of "Regenerate": the question that the reply answers, once more, once for each reply.
+
+    Raises Refused if it was asked often enough, or if more people read now what is said there.
+    """
+    if (once := repeat_of(reply.message_id)) is None:
+        raise Refused(OFTEN_ENOUGH)
+    asked = _pressed(replace(press, conversation=reply.conversation), reply.question, once)
+    if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
+        raise Refused(MORE_PUBLIC)
+    return asked
+
+
+def _pressed(press: Press, text: str, once: str) -> Incoming:
+    """`once` names it for ever."""
+    where, author = press.where, press.author
+    private = press.private and not where.direct
+    in_channel = not (where.direct or where.parent)
+    here = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
+    if private or not press.member:
+        here = replace(
+            here,
+            interaction=str(press.id),
+            application=str(press.application),
+            token=press.token,
+            token_until=token_until(press.time),
+            private=private,
+            follows=True,
+            by_person=press.by_person,
+        )
+    return Incoming(
+        source=SOURCE,
+        event_id=str(press.id),
+        channel=str(where.parent or where.channel),
+        message_id=once,
+        conversation=press.conversation,
+        person=Person(known_as(author.id), author.name),
+        place=press.private_place if private else place_of_answer(where, author),
+        text=text,
+        time=press.time,
+        reply_to=here.encode(),
+        authority=author.standing.authority,
+        roles=author.standing.roles,
+        team=author.standing.team,
+        organization=author.standing.organization,
+    )
+
+
+log = logging.getLogger(__name__)
+
+NOTED = "Thank you, I have noted that. The other button changes it."
+NO_SUCH_REPLY = "I do not know this reply any more."
+ONLY_THIS_PAGE = "Forgotten. Discord lets me take away only this page of it: please dismiss the others yourself."
+NOT_YOUR_QUESTION = "Only the person who asked can have this question asked again."
+
+
+@dataclass(frozen=True, slots=True)
+class Pressing:
+    """Does what the buttons say; what goes wrong is told to the presser alone."""
+
+    host: Host
+    connection: Connection
+    members: Members
+    surroundings: Surroundings
+    said_last: LRUCache
+    """The last verdict of each person on each reply, as far as it was seen."""
+
+    async def press(self, interaction: Interaction, made: ReplyPress) -> None:
+        try:
+            match made.offer:
+                case ReplyAction.STOP:
+                    await self._stop(interaction, made)
+                case ReplyAction.CONTINUE:
+                    await self._continue(interaction, made.conversation)
+                case ReplyAction.REGENERATE:
+                    await self._regenerate(interaction, made)
+                case ReplyAction.GOOD:
+                    await self._judge(interaction, made.turn, ReplyVerdict.GOOD)
+                case ReplyAction.BAD:
+                    await self._judge(interaction, made.turn, ReplyVerdict.BAD)
+                case ReplyAction.DELETE:
+                    await self._delete(interaction, made.turn)
+                case ReplyAction.UNDO:
+                    await self._take_back(interaction, made)
+                case _:
+                    assert_never(made.offer)
+        except UNREADABLE as error:
+            self.connection.complain("a button could not be answered", error)
+
+    async def _stop(self, interaction: Interaction, made: ReplyPress) -> None:
+        await interaction.response.defer()
+        try:
+            author = await self.members.known(objects.author_of(interaction.user))
+            person, standing = known_as(author.id), author.standing
+            who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
+            self.host.admit_order(who, standing.authority)
+            if await self.host.stop(made.conversation):
+                return  # the reply's own last edit takes the button away
+        except CogencyError as error:
+            await interactions.follow_up(interaction, wording.failure(error))
+            return
+        # It may have ended meanwhile: what stands below it since then stays there.
+        below = _without(await interaction.original_response(), made)
+        await interaction.edit_original_response(view=below)
+        await interactions.follow_up(interaction, wording.NOTHING_RUNNING)
+
+    async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        self.said_last.keep(f"{turn}:{known_as(interaction.user.id)}", verdict)
+        try:
+            known = await self._known(interaction, turn) is not None
+            kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
+            said = NOTED if kept else NO_SUCH_REPLY
+        except CogencyError as error:
+            said = wording.failure(error)
+        await interactions.show_text(interaction, said)
+
+    async def _take_back(self, interaction: Interaction, made: ReplyPress) -> None:
+        await interaction.response.defer()
+        try:
+            known = await self._known(interaction, made.turn) is not None
+            said = await self.host.take_back(made.turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
+        except CogencyError as error:
+            await interactions.follow_up(interaction, wording.failure(error))
+            return
+        await interactions.follow_up(interaction, said)
+        if known and (page := interaction.message) is not None:
+            with suppress(discord.NotFound):
+                await interaction.edit_original_response(
+                    content=wording.undone(page.content), view=_without(page, made)
+                )
+
+    async def _delete(self, interaction: Interaction, turn: int) -> None:
+        await interaction.response.defer()
+        try:
+            reply = await self._known(interaction, turn)
+            if reply is None or not await self.host.delete_reply(turn, known_as(interaction.user.id)):
+                await interactions.follow_up(interaction, NO_SUCH_REPLY)
+                return
+        except CogencyError as error:
+            await interactions.follow_up(interaction, wording.failure(error))
+            return
+        await self._take_away(interaction, reply)
+
+    async def _known(self, interaction: Interaction, turn: int) -> Answered | None:
+        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
+        after a return to an older copy of the database: what that one says may not be for those who read here.
+        """
+        reply, page = await self.host.reply_of(turn), interaction.message
+        pages = frozenset(pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
+        return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
+
+    async def _take_away(self, interaction: Interaction, reply: Answered) -> None:
+        """The pages of an interaction's answer: the host cannot reach those by itself."""
+        with suppress(discord.NotFound):
+            await interaction.delete_original_response()
+        page = interaction.message
+        if page is None or not page.flags.ephemeral:
+            await reactions.delete_pages(self.connection, interaction.channel_id or interaction.id, reply)
+        elif len(reply.pages) > 1:
+            await interactions.follow_up(interaction, ONLY_THIS_PAGE)
+
+    async def _continue(self, interaction: Interaction, conversation: str) -> None:
+        async def question(made: Press) -> Incoming:
+            return continue_pressed(replace(made, conversation=conversation))
+
+        await self._ask(interaction, question, None)
+
+    async def _regenerate(self, interaction: Interaction, button: ReplyPress) -> None:
+        async def question(made: Press) -> Incoming:
+            reply = await self._known(interaction, button.turn)
+            if reply is None:
+                raise Refused(NO_SUCH_REPLY)
+            if reply.person != known_as(made.author.id):
+                raise Refused(NOT_YOUR_QUESTION)
+            asked = regenerate_pressed(made, reply)
+            files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
+            return replace(asked, files=files)
+
+        await self._ask(interaction, question, _without(interaction.message, button))
+
+    async def _acknowledge(self, interaction: Interaction, below: discord.ui.View | None) -> None:
+        """Never raises: the question is stored, and its answer finds its way."""
+        try:
+            await interaction.response.edit_message(view=below)
+        except UNREADABLE as error:
+            self.connection.complain("a button could not be acknowledged", error)
+
+    async def _ask(
+        self,
+        interaction: Interaction,
+        question: Callable[[Press], Awaitable[Incoming]],
+        below: discord.ui.View | None,
+    ) -> None:
+        """Take the question in, and leave these buttons below the reply."""
+        made = _press(interaction, self.connection)
+        if made is None or not self.connection.acknowledging(str(interaction.id)):
+            return
+
+        async def store() -> bool:
+            author = await self.members.known_at_last(made.author)
+            return await self.host.take(await question(replace(made, author=author)))
+
+        storing = asyncio.ensure_future(store())
+        try:
+            await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+            if (failed := interactions.failure_of(storing)) is not None:  # the button stays, for others and for later
+                await interactions.answer_failure(interaction, failed, self.connection)
+                return
+            await self._acknowledge(interaction, below)
+        finally:
+            self.connection.acknowledged(str(interaction.id))
+        try:
+            await storing
+        except CogencyError as error:
+            log.warning("a press of a button could not be taken in: %s", error)
+            await interactions.follow_up(interaction, wording.failure(error))
+
+
+def _press(interaction: Interaction, connection: Connection) -> Press | None:
+    page = interaction.message
+    if page is None:
+        return None
+    author = objects.author_of(interaction.user)
+    direct = interaction.context.dm_channel is True
+    where = objects.where(interaction.channel or interaction, author, direct=direct)
+    guild = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    writes = checks.may_answer(interaction.app_permissions, in_thread=where.parent is not None)
+    return Press(
+        id=interaction.id,
+        application=interaction.application_id,
+        token=interaction.token,
+        where=where,
+        author=author,
+        page=page.id,
+        conversation="",
+        private=page.flags.ephemeral,
+        member=direct or (guild is not None and writes),
+        time=connection.clock.now(),
+        private_place=objects.private_place_of(interaction),
+        by_person=installed_by_person(interaction),
+    )
+
+
+def _without(page: discord.Message | None, button: ReplyPress) -> discord.ui.View | None:
+    """The buttons of a page but this one."""
+    if page is None:
+        return None
+    view = discord.ui.View.from_message(page, timeout=interactions.LIVES_S)
+    for item in view.children:
+        if isinstance(item, discord.ui.Button) and item.custom_id == button.id:
+            view.remove_item(item)
+    return view

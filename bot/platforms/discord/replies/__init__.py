@@ -1,1 +1,0 @@
-"""How an answer is shown, its buttons, and what is said about it, within what Discord allows."""

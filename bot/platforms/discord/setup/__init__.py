@@ -1,1 +1,0 @@
-"""What the application needs, and whether it has it."""

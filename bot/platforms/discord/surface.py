@@ -1,0 +1,270 @@
+"""One reply on Discord: `bot.reply_surface.Surface` for whatever address its question came with.
+
+Where a page goes.
+- An interaction is answered in its own message; further pages follow it. When its token has run out, a private reply
+  goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is locked.
+- Where only its person has installed the bot, an interaction takes five messages behind its answer, and nothing else
+  can be written there: further pages go to the DM. If that is closed, the last of the five says so.
+- A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
+  thread can be started, in the channel, as a reply to the message.
+- Everything else is answered where it was asked.
+
+What a page's id says of how to reach it: `address`.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from hashlib import blake2s
+
+from agent.records import REACHED_ONCE, Incoming
+from bot.platforms.discord import buttons
+from bot.platforms.discord.address import decode_address, page_of_answer, place_of_page
+from bot.platforms.discord.buttons import Components
+from bot.platforms.discord.connection import Connection, WriteTurns
+from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
+from bot.reply_surface import (
+    Limits,
+    OutFile,
+    PageContent,
+    PageFound,
+    PageGone,
+    PageKey,
+    PageQueued,
+    PageRef,
+    PageRefused,
+    ReplyAction,
+    SurfaceError,
+)
+
+PAGE_CHARS = 2_000
+"""Discord's limit of a message's content."""
+
+TYPING_EVERY_S = 8.0
+"""Typing is shown for ten seconds."""
+TYPING_AT_MOST_S = 300.0
+"""A turn that ends without a word does not say so: nobody waits longer."""
+
+NONCE_BYTES = 12
+"""In hexadecimal 24 of the 25 characters that Discord takes."""
+
+_ANSWER = REACHED_ONCE
+
+FOLLOW_UPS = 5
+"""Discord's limit behind an interaction that only its person's installation allows."""
+TOO_LONG = (
+    "This answer is longer than I may show here, and I cannot write to you directly: open a direct message with me, or "
+    "have me added to this server, and ask again."
+)
+
+
+class DiscordSurface:
+    def __init__(self, connection: Connection, incoming: Incoming) -> None:
+        self._connection = connection
+        self._asked = incoming
+        self._address = decode_address(incoming.reply_to)
+        self._token = Token(self._address.application, self._address.token)
+        self._token_ended = False
+        """Discord has said so, whatever our clock says."""
+        self._refused = False
+        """Nothing may be shown where the question was asked."""
+        self._place: tuple[str, str] | None = None
+        self._typing: object | None = None
+        self._limits = Limits(
+            PAGE_CHARS,
+            edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
+            announce_final=False,
+            offers=buttons.OFFERS,
+        )
+        self._gates: dict[str, WriteTurns] = {}
+        self._below: dict[str, frozenset[ReplyAction]] = {}
+        """What is offered below each page, as far as is known."""
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- its nonce is known when it is posted again
+        return None
+
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+        rest = await self._connection.rest()
+        try:
+            page = await self._post(rest, key, look.text, self._row(look))
+        except PageRefused:
+            self._refused = True
+            raise
+        self._typing = None
+        self._below[page] = look.offers
+        return PageRef(page)
+
+    async def edit(self, page: PageRef, look: PageContent) -> None:
+        rest = await self._connection.rest()
+        components = None if self._below.get(page.id) == look.offers else self._row(look)
+        try:
+            await self._edit(rest, page, look.text, components)
+        except TokenGone:
+            if self._token_ended or self._address.private:
+                raise
+            self._token_ended = True
+            await self._edit(rest, page, look.text, components)
+        self._below[page.id] = look.offers
+
+    async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
+        channel, message = self._reach(page)
+        async with self._turn(self._address.interaction if channel == _ANSWER else channel):
+            if channel == _ANSWER:
+                await rest.edit_answer(self._token, message, text, components)
+            else:
+                await rest.edit(channel, message, text, components)
+
+    async def delete(self, page: PageRef) -> None:
+        rest = await self._connection.rest()
+        channel, message = self._reach(page)
+        if channel == _ANSWER:
+            await rest.delete_answer(self._token, message)
+        else:
+            await rest.delete(channel, message)
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
+        rest = await self._connection.rest()
+        if self._token_lives():
+            with suppress(TokenGone):
+                private = self._address.private
+                before = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
+                message = before or await rest.follow_up_with(self._token, files, private=private)
+                return (PageRef(page_of_answer(self._address, message)),)
+        channel, _ = await self._channel(rest)
+        before = await self._handed_over(rest, channel, files) if again else ""
+        message = before or await rest.hand_over(channel, files, self._nonce(key))
+        return (PageRef(f"{channel}/{message}"),)
+
+    async def _handed_over(self, rest: Rest, channel: str, files: Sequence[OutFile]) -> str:
+        """The message behind the question that holds these files already; "" if there is none, or we may not look."""
+        asked = self._asked.message_id
+        with suppress(SurfaceError):
+            found = await rest.with_files(channel, files)
+            return next((message for message in found if not asked.isdecimal() or int(message) > int(asked)), "")
+        return ""
+
+    async def aside(self, text: str) -> None:
+        """Only a command's answer can be followed by what its caller alone sees; why there can be no answer is said in
+        a direct message else.
+        """
+        rest = await self._connection.rest()
+        if self._token_lives():
+            await rest.follow_up(self._token, text, private=True)
+        elif self._refused:
+            nonce = blake2s(f"{self._asked.message_id} aside".encode(), digest_size=NONCE_BYTES).hexdigest()
+            await rest.send(await rest.open_dm(self._address.person), text, nonce)
+
+    async def status(self, text: str) -> None:
+        """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""
+        if not text:
+            self._typing = None
+        elif self._typing is None and not self._address.token:
+            rest = await self._connection.rest()
+            channel, _ = await self._channel(rest)
+            self._typing = typing = object()
+            self._connection.in_background(self._type(rest, channel, typing))
+
+    def leave(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
+        self._typing = None
+
+    def _row(self, look: PageContent) -> Components:
+        return buttons.row(look.offers, self._asked.conversation, look.turn)
+
+    async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+        if self._address.interaction:
+            await self._connection.until_acknowledged(self._address.interaction)
+        if self._token_lives() and not self._is_spent(key):
+            with suppress(TokenGone):
+                return page_of_answer(self._address, await self._answer(rest, key, text, components))
+        try:
+            channel, reply_to = await self._channel(rest)
+            reply_to = "" if key.number else reply_to
+            async with self._turn(f"post {channel}"):
+                message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
+        except PageGone:
+            if self._is_spent(key):
+                with suppress(SurfaceError):
+                    await rest.follow_up(self._token, TOO_LONG, private=self._address.private)
+            raise
+        page = f"{channel}/{message}"
+        if not as_it_should:
+            raise PageFound(PageRef(page))
+        return page
+
+    def _is_spent(self, key: PageKey) -> bool:
+        """Whether as many messages as may follow have followed; one is kept for a last word."""
+        following = key.number + (1 if self._address.follows else 0)
+        return self._address.by_person and following >= FOLLOW_UPS
+
+    async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+        place = self._address.interaction
+        if key.number == 0 and not self._address.follows:
+            async with self._turn(place):
+                return await rest.answer(self._token, text, components)
+        async with self._turn(f"post {place}"):
+            return await rest.follow_up(self._token, text, components, private=self._address.private)
+
+    async def _channel(self, rest: Rest) -> tuple[str, str]:
+        """Where messages go, and which message the first of them replies to, if any."""
+        if self._place is None:
+            self._place = await self._find_channel(rest)
+        return self._place
+
+    async def _find_channel(self, rest: Rest) -> tuple[str, str]:
+        address = self._address
+        if address.private or address.by_person:
+            return await rest.open_dm(address.person), ""
+        if address.thread:
+            with suppress(NoThread):
+                async with self._turn(f"threads {address.channel}", waiting=True):
+                    return await rest.start_thread(address.channel, address.message, address.thread), ""
+        return address.channel, address.message
+
+    def _reach(self, page: PageRef) -> tuple[str, str]:
+        """The channel and the message of a page; the channel is `_ANSWER` while the token reaches it."""
+        channel, message, answers = place_of_page(page.id)
+        if not answers:
+            return channel, message
+        if self._token_lives():
+            return _ANSWER, message
+        if self._address.private or self._address.by_person:
+            raise TokenGone("this can be edited for fifteen minutes only")
+        return self._address.channel, message
+
+    def _nonce(self, key: PageKey) -> str:
+        return blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
+
+    def _token_lives(self) -> bool:
+        return not self._token_ended and self._address.token_lives(self._connection.clock.now())
+
+    @asynccontextmanager
+    async def _turn(self, place: str, *, waiting: bool = False) -> AsyncGenerator[None, None]:
+        """Write at the pace of a place: Discord counts the edits of a channel, those of an interaction, and what is
+        posted, each by itself. Raises PageQueued to be asked again with newer words; `waiting`: a short wait is waited
+        for.
+        """
+        gate = self._gates.setdefault(place, self._connection.gate(place))
+        clock, who = self._connection.clock, self._asked.event_id
+        while (wait := gate.wait(who, clock.monotonic())) > 0:
+            if not waiting or wait > gate.gap_s:
+                raise PageQueued(wait)
+            await clock.sleep(wait)
+        try:
+            yield
+        finally:
+            gate.returned(clock.monotonic())
+
+    async def _type(self, rest: Rest, channel: str, typing: object) -> None:
+        """Type until somebody else does, or nobody. Never cancelled: the request would be counted wrongly."""
+        for _ in range(int(TYPING_AT_MOST_S / TYPING_EVERY_S)):
+            if self._typing is not typing:
+                return
+            try:
+                if self._connection.is_to_type(channel, TYPING_EVERY_S):
+                    await rest.type(channel)
+            except SurfaceError:
+                return  # an ornament: the first page meets what is really wrong
+            await self._connection.clock.sleep(TYPING_EVERY_S)

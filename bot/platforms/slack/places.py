@@ -1,0 +1,189 @@
+"""Where a message is read, and so what may be used in the answer.
+
+Rules. Everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
+from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel that
+is known to be private or shared keeps what it held before to itself: guests and failures come and go.
+What one process learns of a channel that was closed counts in all of them at once: it is kept in the store, and what
+was known before that is no longer used.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from agent.errors import StoreError
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import JsonObject
+from agent.ports import Clock
+from bot.caches import ExpiringCache
+from bot.host import Host
+from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, items, text
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.members import Guests, Member
+
+NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+"""A channel of which any of these is true is not simply public."""
+
+_KIND, _CLOSED, _OPEN = "kind", "closed", "open"
+
+MAX_NAMES = 5
+"""Names looked up for one message: each may cost a request before the question is acknowledged."""
+
+
+def channel_place(me: SlackBot, channel: str, info: JsonObject) -> Place:
+    """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
+    if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
+        return team_place(me)
+    return closed_place(me, channel) if info else group_place(me, channel)
+
+
+def team_place(me: SlackBot) -> Place:
+    """All public channels of the workspace. Pure."""
+    return Place(TeamAudience(me.source), within_team=me.source)
+
+
+def group_place(me: SlackBot, channel: str) -> Place:
+    """The place of whatever is not known to be public. Pure."""
+    return Place(GroupAudience(f"{me.source}:{channel}"))
+
+
+def closed_place(me: SlackBot, channel: str) -> Place:
+    """The place of a channel of which Slack said that it is private or shared. Pure."""
+    return replace(group_place(me, channel), whole_channel=True)
+
+
+def person_place(me: SlackBot, member: Member) -> Place:
+    """Where only this person reads: their DM with the bot, or an answer that only they see. Pure."""
+    return Place(PersonAudience(member.person.id), within_team=me.source if member.full else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`name`: "" unless the channel is public. `closing`: the latest of which was known."""
+
+    place: Place
+    name: str
+    closing: str = ""
+
+
+class Places:
+    """Looks channels up, and remembers them for a minute."""
+
+    def __init__(self, host: Host, api: SlackApi, me: SlackBot, clock: Clock, guests: Guests) -> None:
+        self._host = host
+        self._clock = clock
+        self._api = api
+        self._me = me
+        self._guests = guests
+        self._known = ExpiringCache(self._load, clock)
+
+    async def of(self, channel: str) -> Place:
+        """Never raises: a failure is a group of its own, and so is a DM, which is nobody's to look into."""
+        if channel.startswith("D"):
+            return group_place(self._me, channel)
+        try:
+            known = await self._known.get(channel)
+            if known.place.within_team and known.closing != await self._closing(channel):
+                self._known.drop(channel)
+                known = await self._known.get(channel)
+        except (SlackError, StoreError):
+            return group_place(self._me, channel)
+        return known.place
+
+    async def names(self, channels: Iterable[str]) -> dict[str, str]:
+        """The names of these channels by id, as far as they are public. Never raises."""
+        wanted = list(dict.fromkeys(channels))[:MAX_NAMES]
+        names = await asyncio.gather(*(self._name(channel) for channel in wanted))
+        return {channel: name for channel, name in zip(wanted, names, strict=True) if name}
+
+    async def _name(self, channel: str) -> str:
+        try:
+            return (await self._known.get(channel)).name
+        except (SlackError, StoreError):
+            return ""
+
+    async def asked_in(self, channel: str, author: Member) -> Place:
+        """The place of what somebody asks there. Where a guest writes, one reads: also one that is not listed yet."""
+        place = await self.of(channel)
+        return place if author.full else group_place(self._me, channel)
+
+    async def closed(self, channel: str) -> Place:
+        """It was made private or shared: in all processes. The place that it is now. Raises StoreError."""
+        self._known.drop(channel)
+        await self._mark(channel, _CLOSED)
+        return closed_place(self._me, channel)
+
+    async def _mark(self, channel: str, kind: str) -> str:
+        """Tell all processes. Raises StoreError."""
+        marked = f"{kind} {self._clock.now().isoformat()}"
+        await self._host.choose(self._owner(channel), _KIND, marked)
+        return marked
+
+    def _owner(self, channel: str) -> str:
+        return f"place:{self._me.source}:{channel}"
+
+    async def _closing(self, channel: str) -> str:
+        """Since when it is closed, or open again, as far as any process knows. Raises StoreError."""
+        return (await self._host.choices(self._owner(channel))).get(_KIND, "")
+
+    async def _load(self, channel: str) -> _Known:
+        closing = await self._closing(channel)
+        info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
+        place = channel_place(self._me, channel, info)
+        if place.whole_channel and not closing.startswith(_CLOSED):
+            closing = await self._mark(channel, _CLOSED)
+        elif place.within_team and closing.startswith(_CLOSED):
+            closing = await self._mark(channel, _OPEN)
+        if not isinstance(place.audience, TeamAudience):
+            return _Known(place, "", closing)
+        read_by_guests = await self._guests.read(channel)
+        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), closing)
+
+
+# --------------------------------------------------------------------------------------------------
+# Who can read which private channel, group DM or shared channel of the workspace now: its members.
+#
+# Rule: Slack lists a person's channels, of the private ones those in which the bot is, too. What is not among them is a
+# no; what Slack does not tell, or tells behind too many pages, is unknown.
+
+
+KINDS = "public_channel,private_channel,mpim"
+"""Public ones, too: a channel that is shared with another workspace is a group place."""
+PAGE = 200
+"""As many as Slack recommends."""
+MAX_PAGES = 5
+"""A thousand channels: somebody waits, and hardly anybody is in more."""
+
+
+class SlackMembership:
+    """The port Membership."""
+
+    def __init__(self, api: SlackApi, me: SlackBot) -> None:
+        self._api = api
+        self._me = me
+
+    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+        prefix = f"{self._me.source}:"
+        channels = {place.removeprefix(prefix): place for place in places if place.startswith(prefix)}
+        found: dict[str, bool] = {}
+        try:
+            async with aclosing(self._channels(person.removeprefix(prefix))) as pages:
+                async for listed in pages:
+                    found |= {channels[channel]: True for channel in listed & channels.keys()}
+                    if len(found) == len(channels):
+                        return found
+        except SlackError:
+            return found
+        return {place: place in found for place in channels.values()}
+
+    async def _channels(self, user: str) -> AsyncGenerator[frozenset[str], None]:
+        """Page by page. Raises SlackError, also when there is no end to them."""
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            page = await self._api.call(Method.CONVERSATIONS, user=user, types=KINDS, limit=PAGE, cursor=cursor or None)
+            yield frozenset(text(channel, "id") for channel in items(page, "channels"))
+            cursor = text(page, "response_metadata", "next_cursor")
+            if not cursor:
+                return
+        raise SlackError(f"{user} is in more channels than are read.")

@@ -1,1 +1,0 @@
-"""What an event, a message or a press says. Mostly pure."""

@@ -1,0 +1,203 @@
+"""What came and could not be taken in at once: kept in its order, and tried until it works.
+
+Rules
+- Slack is answered within three seconds, whatever its Web API does. An event that takes longer, or whose author Slack
+  does not tell now, is acknowledged as soon as a pointer to its message is stored: its place and time stamp, no words.
+- What cannot be stored is not acknowledged. Slack sends it again a few times; here it is tried until it can be stored,
+  however long that takes. The ledger knows what came twice.
+- What comes meanwhile in the same channel waits behind it; other channels do not.
+- The time until which everything has come in stands still meanwhile. After a restart Slack's history is read from
+  there, and the messages that are pointed to are read again.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
+from agent.messages import JsonObject
+from bot.backoff import OncePerMinute
+from bot.logs import severity
+from bot.platforms.slack import inbound
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, fields, text
+from bot.platforms.slack.intake import SlackIntake
+from bot.platforms.slack.markup import SlackMessageLink
+from bot.platforms.slack.members import SlackMemberUnknown
+from bot.platforms.slack.sockets import ASKED, TaskGroup
+from bot.platforms.slack.surroundings import message_at
+from bot.turns.watermark import Watermark
+
+log = logging.getLogger(__name__)
+
+MOST: Final = 1_000
+"""Events that are kept in memory; more are left to Slack, and to its history after the next start."""
+ACK_S: Final = 2.0
+"""How long an event may take before it is acknowledged by its pointer: Slack waits for three seconds."""
+REMEDY: Final = "`cogency doctor` says whether a scope is missing."
+PASSING: Final = (StoreUnavailable, SlackMemberUnknown)
+
+
+@dataclass(slots=True)
+class EventRetryQueue:
+    """`see` takes an event in; `tell` says to its author that it has to wait, and why."""
+
+    listening: Watermark
+    api: SlackApi
+    intake: SlackIntake
+    see: Callable[[JsonObject], Awaitable[None]]
+    tell: Callable[[JsonObject, CogencyError], Coroutine[object, object, None]]
+    _lanes: dict[str, deque[JsonObject]] = field(default_factory=dict[str, "deque[JsonObject]"])
+    """What waits, by its channel."""
+    _why: dict[str, CogencyError] = field(default_factory=dict[str, CogencyError])
+    """Why it did not work the second time either, by the channel."""
+    _unstored: set[str] = field(default_factory=set[str])
+    """The channels in which something waits for the database."""
+    _underway: TaskGroup = field(default_factory=lambda: TaskGroup(name=ASKED))
+    _logged: OncePerMinute = field(default_factory=OncePerMinute)
+
+    async def take(self, body: JsonObject) -> bool:
+        """Take an event in. False: it cannot be stored now, so do not acknowledge it. Raises CogencyError for another
+        reason.
+        """
+        if (channel := _channel(body)) in self._lanes:
+            self._put(body)
+            if (why := self._why.get(channel)) is not None:
+                self._underway.begin(self.tell(body, why))
+            return channel not in self._unstored and await self._keep(body)
+        seeing = self._underway.begin(self._see(body))
+        await asyncio.wait({seeing}, timeout=ACK_S)
+        if not seeing.done():
+            self._underway.begin(self._after(seeing, body))
+            return await self._keep(body)
+        if (error := seeing.exception()) is None:
+            return True
+        if isinstance(error, PASSING):
+            return not isinstance(error, StoreUnavailable) and await self._keep(body)
+        raise error
+
+    async def resume(self) -> None:
+        """Take in what an earlier process kept. Raises StoreError."""
+        for name, kind in (await self.listening.host.choices(self._owner)).items():
+            self._underway.begin(self._again(name, kind))
+
+    async def close(self) -> None:
+        await self._underway.close()
+
+    async def _see(self, body: JsonObject) -> None:
+        try:
+            await self.see(body)
+        except PASSING as error:
+            if isinstance(error, StoreUnavailable):
+                self._unstored.add(_channel(body))
+            self._log(error)
+            self._put(body)
+            raise
+
+    async def _after(self, seeing: "asyncio.Task[None]", body: JsonObject) -> None:
+        """What took too long to be waited for: its pointer goes once it is taken in."""
+        try:
+            await seeing
+        except PASSING:
+            return  # it waits
+        except CogencyError as error:
+            log.log(severity(error), "event %s was not taken in: %s", text(body, "event_id"), error)
+        await self._drop(body)
+
+    def _put(self, body: JsonObject) -> None:
+        channel = _channel(body)
+        lane = self._lanes.get(channel)
+        if lane is None:
+            self._lanes[channel] = deque([body])
+            self._underway.begin(self._take_all(channel))
+        elif sum(map(len, self._lanes.values())) < MOST and body not in lane:
+            lane.append(body)
+
+    async def _take_all(self, channel: str) -> None:
+        lane = self._lanes[channel]
+        try:
+            while lane:
+                try:
+                    await self.listening.insist(
+                        partial(self.see, lane[0]), partial(self._tell_all, channel), passing=PASSING
+                    )
+                except CogencyError as error:
+                    log.log(severity(error), "event %s was not taken in: %s", text(lane[0], "event_id"), error)
+                await self._drop(lane.popleft())
+        finally:
+            del self._lanes[channel]
+            self._why.pop(channel, None)
+            self._unstored.discard(channel)
+
+    async def _tell_all(self, channel: str, why: CogencyError) -> None:
+        self._why[channel] = why
+        self._log(why)
+        for body in [*self._lanes[channel]]:
+            await self.tell(body, why)
+
+    def _log(self, why: CogencyError) -> None:
+        """That the database is away it logs itself."""
+        if not isinstance(why, SlackMemberUnknown):
+            return
+        more = self._logged.due(str(why), self.listening.clock.monotonic())
+        if more is not None:
+            log.warning("messages wait until Slack tells who wrote them: %s%s %s", why.__cause__, more, REMEDY)
+
+    # What stands in the store
+
+    @property
+    def _owner(self) -> str:
+        return f"owed:{self.listening.source}"
+
+    async def _keep(self, body: JsonObject) -> bool:
+        """Whether it can be found again by the next process, so that Slack need not send it again."""
+        name = _pointer(body)
+        if not name:
+            return False
+        try:
+            await self.listening.host.choose(self._owner, name, text(body, "event", "type"))
+        except StoreError:
+            return False
+        return True
+
+    async def _drop(self, body: JsonObject) -> None:
+        if name := _pointer(body):
+            try:
+                await self.listening.host.choose(self._owner, name, None)
+            except StoreError as error:
+                log.log(severity(error), "a message that was taken in will be looked at once more: %s", error)
+
+    async def _again(self, name: str, kind: str) -> None:
+        """Read a message that an earlier process could not take in, and take it in."""
+        channel, _, rest = name.partition(":")
+        root, _, ts = rest.partition(":")
+        link, passing = SlackMessageLink(channel, ts, root), (*PASSING, SlackDown, SlackLimited)
+        try:
+            await self.listening.insist(partial(self._late, link, kind), passing=passing)
+        except CogencyError as error:
+            log.log(severity(error), "what was asked earlier in %s was not taken in: %s", channel, error)
+        await self._drop({"event": {"type": "message", "channel": channel, "thread_ts": root, "ts": ts}})
+
+    async def _late(self, link: SlackMessageLink, kind: str) -> None:
+        message = await message_at(self.api, link)
+        if message is not None:
+            with suppress(Refused):  # nobody waits to be told any more
+                await self.intake.late({"event": {**message, "type": kind, "channel": link.channel}})
+
+
+def _channel(body: JsonObject) -> str:
+    return text(body, "event", "channel")
+
+
+def _pointer(body: JsonObject) -> str:
+    """Where its message is; "" for an event that is none."""
+    event = fields(body, "event")
+    ts = text(event, "ts")
+    if text(event, "type") not in ("message", "app_mention") or not (text(event, "channel") and inbound.is_ts(ts)):
+        return ""
+    root = text(event, "thread_ts")
+    return f"{text(event, 'channel')}:{root if root != ts else ''}:{ts}"

@@ -1,1 +1,0 @@
-"""How an answer is shown: streams, messages, status lines, within what Slack allows."""

@@ -1,1 +1,0 @@
-"""What the app needs, and whether it has it."""

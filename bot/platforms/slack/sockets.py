@@ -1,0 +1,237 @@
+"""Socket Mode without a gap: several sockets at once, and the next one is open before one of them closes.
+
+Slack refreshes each socket every few hours, and says so beforehand. Whatever the reason for which a client wants
+another socket (a refresh, a broken line, silence), it asks here for a successor, and goes on until that one is open.
+What Slack sent into a dying socket it sends again through another; the ledger knows it by its ids.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.ports import Clock
+from bot.backoff import Backoff, OncePerMinute
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.options import SocketMode
+
+# --------------------------------------------------------------------------------------------------
+# Who wants to know whether events come in, and what brings them.
+
+
+class ConnectionListener(Protocol):
+    """Wants to know whether events come in."""
+
+    def connected(self) -> None:
+        """They can."""
+        ...
+
+    def lost(self, why: str) -> None:
+        """From now on they cannot; `why` is a sentence for operators."""
+        ...
+
+    def gap(self, since: datetime) -> None:
+        """They can, but between that time and now some did not."""
+        ...
+
+
+class Delivery(Protocol):
+    """Brings events. `failed` raises when none can come any more."""
+
+    failed: asyncio.Future[None]
+
+    async def open(self) -> None:
+        """Begin. Raises SlackError, or SettingsError."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# --------------------------------------------------------------------------------------------------
+# What was begun and nobody waits for, until it ends by itself or the adapter does.
+
+
+ASKED: Final = "slack: asked"
+"""The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them."""
+
+
+@dataclass(slots=True)
+class TaskGroup:
+    """`patience_s`: how long `close` lets it come to its end; `name`: its tasks'."""
+
+    patience_s: float = 0.0
+    name: str = "slack: beside"
+    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+
+    def begin(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work, name=self.name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Nothing of it is left afterwards."""
+        if self._tasks and self.patience_s:
+            await asyncio.wait(self._tasks, timeout=self.patience_s)
+        working = [*self._tasks]
+        for task in working:
+            task.cancel()
+        if working:
+            await asyncio.wait(working)
+
+
+log = logging.getLogger(__name__)
+
+CONNECT_S: Final = 10.0
+"""An address for a socket is good for one attempt; after that a new one is fetched."""
+
+OVERLAP_S: Final = 4.0
+"""How long the old socket stays beside the new one: what came through it is acknowledged within three seconds."""
+
+RETRY_S: Final = 2.5
+MOST_RETRY_S: Final = 60.0
+"""Between attempts to open the next socket, doubling: Slack keeps events for its first repetition, which comes after a
+minute."""
+
+CROWDED_S: Final = 60.0
+"""Before another attempt when Slack says that there are too many, or no: an older process may be about to end."""
+CROWDED: Final = "too_many_websockets"
+
+
+class Sockets:
+    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        api: SlackApi,
+        web: AsyncWebClient,
+        settings: SocketMode,
+        clock: Clock,
+        line: ConnectionListener,
+    ) -> None:
+        self._app = app
+        self._api = api
+        self._web = web
+        self._settings = settings
+        self._clock = clock
+        self._line = line
+        self._clients: list[_SocketClient] = []
+        self._openings = TaskGroup()
+        self._logged = OncePerMinute()
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def open(self) -> None:
+        """Begin to open the sockets, for as long as that takes: they open in the background."""
+        self._openings.begin(self._open_all())
+
+    async def close(self) -> None:
+        await self._openings.close()
+        for client in self._clients:
+            await client.close()
+
+    async def _open_all(self) -> None:
+        await self._open_another()
+        log.info("connected to Slack")
+        for _ in range(1, self._settings.connections):
+            self._openings.begin(self._open_another())
+
+    async def _open(self) -> None:
+        """Raises SlackError."""
+        address = await self._api.open_connection(self._settings.app_token)
+        client = _SocketClient(self._settings, self._web, address, on_ending=self._succeed)
+        client.socket_mode_request_listeners.append(self._handle)
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await client.connect()
+        except TimeoutError as error:
+            raise SlackDown("Slack's socket cannot be reached.") from error
+        finally:
+            if client.current_session is None:
+                await client.close()
+        self._clients.append(client)
+        self._line.connected()
+
+    async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        response = await run_async_bolt_app(self._app, request)
+        with suppress(ConnectionError):  # lost with its socket: Slack sends the event again
+            await send_async_response(client, request, response, start_time=0.0)
+
+    def _succeed(self, old: "_SocketClient") -> None:
+        if self._none_left():
+            self._line.lost("Its sockets have closed, and the next one is not open yet.")
+        self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))
+
+    def _none_left(self) -> bool:
+        return all(client.ending for client in self._clients)
+
+    async def _change_over(self, old: "_SocketClient") -> None:
+        await self._open_another()
+        await self._clock.sleep(OVERLAP_S)
+        await self._retire(old)
+
+    async def _make_room(self, old: "_SocketClient") -> None:
+        log.warning("Slack closes a socket: this app has more than it allows; set COGENCY_SLACK_CONNECTIONS lower")
+        await self._retire(old)
+        await self._clock.sleep(CROWDED_S)
+        await self._open_another()
+
+    async def _retire(self, old: "_SocketClient") -> None:
+        await old.close()
+        self._clients.remove(old)
+
+    async def _open_another(self) -> None:
+        backoff = Backoff(RETRY_S, MOST_RETRY_S)
+        while True:
+            try:
+                await self._open()
+            except SlackRefused as refused:
+                if self._none_left():
+                    if not self.failed.done():
+                        self.failed.set_exception(refused)
+                    return
+                log.warning("another socket is refused, the bot goes on with those it has: %s", refused)
+                await self._clock.sleep(CROWDED_S)
+            except SlackError as error:
+                if self._none_left():
+                    self._line.lost(str(error))
+                if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
+                    log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
+                limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
+                await self._clock.sleep(max(backoff.failed(), limited_s))
+            else:
+                return
+
+
+class _SocketClient(SocketModeClient):
+    """slack-sdk's client for one socket: at its end it asks, once, for a successor."""
+
+    def __init__(
+        self, settings: SocketMode, web: AsyncWebClient, address: str, on_ending: Callable[["_SocketClient"], None]
+    ) -> None:
+        super().__init__(app_token=settings.app_token.reveal(), web_client=web, ping_interval=settings.ping_s)
+        self.proxy = web.proxy
+        self.wss_uri = address
+        self.ending = False
+        self.crowded = False
+        """Slack ends it because there are too many."""
+        self._on_ending = on_ending
+
+    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
+        self.crowded = self.crowded or message.get("reason") == CROWDED
+        await super().run_message_listeners(message, raw_message)  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 -- slack-sdk's
+        if not (self.ending or self.closed):
+            self.ending = True
+            self._on_ending(self)

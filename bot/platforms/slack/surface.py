@@ -1,0 +1,350 @@
+"""One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`.
+
+Theory of operation. Where it may, a page grows as a native stream, and ends as a message with its key and its buttons.
+Where no stream can be had, or one has died, its message is posted and edited instead; the words are the same. A page is
+known by its key in the message's metadata, so that a post whose answer was lost, or whose process died before storing
+it, is found by looking instead of posting again. A stream carries its key only at its end: an unfinished one is found
+as the message of ours that belongs to nothing else.
+
+Each method's budget is asked first: what is not allowed now is refused, and comes back with newer text.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from agent.errors import CogencyError
+from agent.messages import Json, JsonObject
+from agent.ports import Clock
+from agent.records import REACHED_ONCE, ShownPage
+from bot.platforms.slack import api, attachments, inbound
+from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.buttons import below
+from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.message_pages import (
+    BLOCKS_REFUSED,
+    FeatureSupport,
+    MessagePages,
+    StillStreaming,
+    metadata_of,
+    page_errors,
+)
+from bot.platforms.slack.options import Streaming
+from bot.platforms.slack.rate_limits import MethodRates
+from bot.platforms.slack.sessions import AgentSession
+from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
+from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction
+
+log = logging.getLogger(__name__)
+
+OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}
+"""Slack has a Stop button of its own while an agent works."""
+
+LIMITS: Final = Limits(
+    page_chars=3_900,  # chat.update takes less than 4,000
+    edit_interval_s=0.8,  # a reader follows it; the workspace's budget of edits is what slows it down
+    announce_final=False,
+    offers=OFFERS,
+)
+STREAM_LIMITS: Final = Limits(
+    page_chars=8_400,  # with a few cards below what a stream takes
+    page_bytes=8_400,
+    edit_interval_s=0.25,  # looks continuous; the workspace's budget of appends is what slows it down
+    grows_only=True,
+    steps=True,
+    offers=OFFERS,
+)
+
+WORDLESS_S: Final = 1.0
+"""How soon a page of steps alone is tried again where no stream can show it: words may have come."""
+
+LOOK_BACK: Final = 100
+"""Messages read to find a page again: it was posted moments ago."""
+
+
+HELD_S: Final = 0.5
+MOST_HELD_S: Final = 6.0
+"""Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
+complete by then takes one post and no edit, and leaves the edits to answers that are long."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceParts:
+    """What all replies of a workspace share."""
+
+    api: SlackApi
+    me: SlackBot
+    clock: Clock
+    streaming: Streaming = Streaming.DIRECT
+    budgets: MethodRates = field(default_factory=MethodRates)
+    abilities: FeatureSupport = field(default_factory=FeatureSupport)
+
+
+class SlackSurface:
+    """`stop` ends the turn for good: a reader has stopped its stream."""
+
+    def __init__(
+        self,
+        workspace: SurfaceParts,
+        to: ReplyTo,
+        conversation: str,
+        session: AgentSession,
+        stop: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._workspace = workspace
+        self._api = workspace.api
+        self._to = to
+        self._conversation = conversation
+        self._session = session
+        self._stop = stop
+        name = f"{to.channel}:{to.thread_ts}:{to.after}"
+        self._name = name
+        self._messages = MessagePages(
+            workspace.api, workspace.budgets, workspace.abilities, workspace.clock, to, conversation, name
+        )
+        self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
+        self._streaming = self._may_stream()
+        self._limits = STREAM_LIMITS if self._streaming else LIMITS
+        self._held_until: float | None = None
+        self._live: dict[str, Stream] = {}
+        """The streams that have not ended, by their messages."""
+        self._keys: dict[str, PageKey | None] = {}
+        """Every page that was seen here, and its key, as far as its message does not tell it yet."""
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    async def find(self, key: PageKey) -> PageRef | None:
+        """Looks among what was said since the question. None also where we may not look."""
+        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
+        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
+        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
+        with page_errors():
+            try:
+                said = await self._api.call(method, **where, include_all_metadata=True)
+            except SlackRefused:
+                return None
+        ours = [message for message in api.items(said, "messages") if self._is_ours(message)]
+        found = [api.text(message, "ts") for message in ours if _key(message) == str(key)]
+        if self._streaming:
+            found += [api.text(message, "ts") for message in ours if self._is_unfinished(message)]
+        if not found:
+            return None
+        self._keys.setdefault(found[0], key)
+        return PageRef(found[0])
+
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+        ts = "" if look.final else await self._start(key, look)
+        if not ts:
+            if not look.text.strip():
+                raise PageQueued(WORDLESS_S)
+            if not look.final and self._is_held():
+                raise PageQueued(HELD_S)
+            ts = await self._messages.post(key, look)
+            self._keys[ts] = None
+        self._session.said()
+        return PageRef(ts)
+
+    async def edit(self, page: PageRef, look: PageContent) -> None:
+        stream = self._live.get(page.id)
+        if stream is None or not await self._grown(stream, look):
+            await self._rewrite(page.id, look)
+        if look.final:
+            self._workspace.budgets.left(self._name)
+
+    async def delete(self, page: PageRef) -> None:
+        if self._live.pop(page.id, None) is not None:
+            await self._streams.drop(page.id)
+        with page_errors():
+            await attachments.delete_shown(self._api, self._to.channel, page.id)
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
+        with page_errors():
+            shared = await attachments.shared(self._api, self._workspace.me, self._to, files) if again else ()
+            shared = shared or await attachments.share_files(self._api, files, self._to.channel, self._to.thread_ts)
+        return tuple(map(PageRef, shared))
+
+    async def aside(self, text: str) -> None:
+        with page_errors():
+            await Ephemeral(self._api, self._to).say(text)
+
+    async def status(self, text: str) -> None:
+        self._session.doing(text)
+
+    def leave(self, *, ended: bool) -> None:
+        self._session.leave(ended=ended)
+
+    def _is_held(self) -> bool:
+        """Whether a message that has to be edited later is not begun yet, because many are."""
+        now = self._workspace.clock.monotonic()
+        self._held_until = self._held_until or now + MOST_HELD_S
+        return now < self._held_until and self._workspace.budgets.updates.is_scarce(now)
+
+    def _may_stream(self) -> bool:
+        now = self._workspace.clock.monotonic()
+        match self._workspace.streaming:
+            case Streaming.OFF:
+                return False
+            case Streaming.DIRECT:
+                wanted = inbound.is_direct(self._to.channel)
+            case Streaming.EVERYWHERE:
+                wanted = True
+            case _:
+                assert_never(self._workspace.streaming)
+        return wanted and bool(self._to.thread_ts) and self._workspace.abilities.streams(self._to.channel, now)
+
+    async def _start(self, key: PageKey, look: PageContent) -> str:
+        """The time stamp of a stream that shows the look; "" where there cannot be one."""
+        now = self._workspace.clock.monotonic()
+        if not self._streaming or not self._workspace.budgets.starts.spare(self._name, now):
+            return ""
+        try:
+            stream = await self._streams.start(look)
+        except StreamRefused as refused:
+            self._streaming = False
+            if not refused.passing:
+                log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
+                self._workspace.abilities.refused_stream(self._to.channel, refused.code, now)
+            return ""
+        self._live[stream.ts] = stream
+        self._keys[stream.ts] = key
+        return stream.ts
+
+    async def _grown(self, stream: Stream, look: PageContent) -> bool:
+        """Whether the stream shows the look; False where it has ended before."""
+        try:
+            if not look.final:
+                await self._streams.grow(stream, look)
+                return True
+            await self._end(stream, look)
+        except StreamEnded as ended:
+            del self._live[stream.ts]
+            if ended.by_reader:
+                await self._stopped()
+            return False
+        del self._live[stream.ts]
+        self._keys[stream.ts] = None
+        if look.last:
+            self._session.rests()
+        return True
+
+    async def _end(self, stream: Stream, look: PageContent) -> None:
+        key = self._keys[stream.ts]
+        refused = await self._streams.end(
+            stream,
+            look,
+            self._messages.buttons(look),
+            metadata=None if key is None else metadata_of(key),
+            session_status="active" if look.last else "processing",
+        )
+        if refused:
+            self._workspace.abilities.plain_buttons = True
+
+    async def _rewrite(self, ts: str, look: PageContent) -> None:
+        """Show the look in a message that is no stream any more; one of an earlier process may still be one."""
+        if not look.text.strip():
+            return  # a page of steps alone keeps what it shows
+        try:
+            await self._messages.edit(ts, look, self._keys.get(ts))
+        except StillStreaming:
+            await self._streams.drop(ts)
+            await self._messages.edit(ts, look, self._keys.get(ts))
+        self._keys[ts] = None
+
+    async def _stopped(self) -> None:
+        try:
+            await self._stop()
+        except CogencyError as error:
+            log.warning("a reply that was stopped in Slack could not be stopped: %s", error)
+
+    def _is_ours(self, message: JsonObject) -> bool:
+        me = self._workspace.me
+        return api.text(message, "user") == me.user or api.text(message, "bot_id") == me.bot
+
+    def _is_unfinished(self, message: JsonObject) -> bool:
+        """Whether it is a stream that nobody ended: an answer of ours in the thread that belongs to nothing else."""
+        ts = api.text(message, "ts")
+        bare = not (_key(message) or api.items(message, "files"))
+        return bare and ts != self._to.thread_ts and ts not in self._keys
+
+
+async def delete_page(api: SlackApi, page: ShownPage) -> None:
+    """Delete a page of an earlier reply. Raises SurfaceError."""
+    with page_errors():
+        await attachments.delete_shown(api, page.channel, page.page)
+
+
+def _place(workspace: SurfaceParts, to: ReplyTo) -> StreamPlace:
+    if inbound.is_direct(to.channel):
+        return StreamPlace(to.channel, to.thread_ts)
+    return StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
+
+
+def _key(message: JsonObject) -> str:
+    return api.text(message, "metadata", "event_payload", "key")
+
+
+# --------------------------------------------------------------------------------------------------
+# An answer that only one person sees: `bot.reply_surface.Surface` for whispers.
+#
+# It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most. So it is
+# shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the channel.
+
+
+PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset(ReplyAction) - {ReplyAction.STOP})
+"""A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
+
+
+class PrivateSurface:
+    def __init__(self, api: SlackApi, to: ReplyTo, conversation: str) -> None:
+        self._api = api
+        self._to = to
+        self._conversation = conversation
+        self._whisper = Ephemeral(api, to)
+
+    @property
+    def limits(self) -> Limits:
+        return PRIVATE_LIMITS
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- what only one person sees has no history
+        return None
+
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+        page = PageRef(f"{REACHED_ONCE}/{key}")
+        await self.edit(page, look)
+        return page
+
+    async def edit(self, page: PageRef, look: PageContent) -> None:  # noqa: ARG002 -- it has no id to edit
+        if not look.final:
+            return
+        buttons, simpler = (
+            below(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)
+        )
+        with page_errors():
+            try:
+                await self._whisper.say(look.text, *buttons)
+            except SlackRefused as refused:
+                if refused.code not in BLOCKS_REFUSED:
+                    raise
+                await self._whisper.say(look.text, *simpler)
+
+    async def delete(self, page: PageRef) -> None:
+        """Nothing was shown."""
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
+        with page_errors():
+            return tuple(map(PageRef, await attachments.share_alone(self._api, files, self._to.user)))
+
+    async def aside(self, text: str) -> None:
+        with page_errors():
+            await self._whisper.say(text)
+
+    async def status(self, text: str) -> None:
+        """There is no private status line."""
+
+    def leave(self, *, ended: bool) -> None:
+        """As little."""

@@ -1,0 +1,386 @@
+"""From the text of a setting to its value: one function a kind of value. Pure.
+
+Rule: a cast raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never repeats the
+value: it may be a secret in the wrong place.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, TypeVar, cast
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from agent.memory.audience import AudienceKind
+from agent.spending import NANO, Money
+
+# --------------------------------------------------------------------------------------------------
+# From the text of a setting to an address: of a service, a database, or where to listen. Pure.
+#
+# Rule: as above, ValueError continues "NAME …" to one sentence with the remedy, and never repeats the value.
+
+
+_LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
+
+_BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
+"""Else some readers see the address in the brackets, and others what follows."""
+
+
+def url(*schemes: str) -> Callable[[str], str]:
+    """An address with one of these schemes and a host, without credentials, query or a slash at its end."""
+    forms = " or ".join(f"{scheme}://" for scheme in schemes)
+
+    def read(value: str) -> str:
+        parts = _split(value, schemes[0])
+        if parts.scheme not in schemes or not parts.hostname:
+            raise ValueError(f"must be a whole address that begins with {forms}")
+        if parts.username or parts.password:
+            raise ValueError("must not hold a user name or password: keys have settings of their own")
+        if parts.query or parts.fragment:
+            raise ValueError('must end before any "?" or "#"')
+        return value.rstrip("/")
+
+    return read
+
+
+web_address = url("https", "http")
+socket_address = url("wss", "ws")
+
+
+def listen_address(value: str) -> tuple[str, int]:
+    """A host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
+    match = _LISTEN.fullmatch(value)
+    if match is None or not 0 < int(match[2]) < 65_536:
+        raise ValueError("must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000")
+    return match[1].strip("[]"), int(match[2])
+
+
+def database_url(value: str) -> str:
+    """The URL of an SQLite file or of a PostgreSQL database."""
+    scheme, _, path = value.partition(":///")
+    if scheme in {"sqlite", "sqlite+aiosqlite"} and path and not path.startswith(":memory:"):
+        return value
+    if value.partition("://")[0] in {"postgresql", "postgres", "postgresql+asyncpg"}:
+        return _postgresql_url(value)
+    raise ValueError(
+        "must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
+        "or a PostgreSQL database, as in postgresql://user:password@host/database"
+    )
+
+
+def _postgresql_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # a port that is no number is noticed only when it is read
+    except ValueError:
+        parts = urlsplit("")
+    placed = parts.hostname or "host" in parse_qs(parts.query)
+    if not placed or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
+        raise ValueError(
+            "must have the form postgresql://user:password@host/database; "
+            'in the password, write "@", "/", ":", "#", "%" and blanks as %40, %2F, %3A, %23, %25 and %20'
+        )
+    return value
+
+
+def passwords_of(url: str) -> tuple[str, ...]:
+    """The passwords in a URL: before the host, or among its parameters."""
+    parts = urlsplit(url)
+    named = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
+    return tuple(filter(None, [unquote(parts.password or ""), *named]))
+
+
+def database_hosts(url: str) -> list[str]:
+    """The machines that a database's URL names; none for a file, and for a socket on this machine."""
+    if url.partition(":")[0].startswith("sqlite"):
+        return []
+    parts = urlsplit(url)
+    named = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
+    return [host for host in named.split(",") if not host.startswith("/")]
+
+
+def _split(value: str, first: str) -> SplitResult:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # a port that is no number is noticed only when it is read
+    except ValueError:
+        raise ValueError(f"is not a valid address; write it as in {first}://host.example:8080") from None
+    if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
+        raise ValueError(f"is not a valid address; write it as in {first}://[::1]:8080")
+    if any(character.isspace() or not character.isprintable() for character in value):
+        raise ValueError("holds a blank: write the address without any")
+    return parts
+
+
+# --------------------------------------------------------------------------------------------------
+# A value that must not be shown: a key, a token, a signing secret.
+
+
+class Secret:
+    """Holds a text that no `repr`, f-string, log line or traceback of its holder shows. `reveal` hands it over."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+E = TypeVar("E", bound=StrEnum)
+_PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
+_MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
+_MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
+_SLACK_GROUP: Final = re.compile(r"S[A-Z0-9]+", re.ASCII)
+_DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
+_DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
+
+
+class LogLevel(StrEnum):
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+class FooterStyle(StrEnum):
+    """What stands in small letters under a reply."""
+
+    OFF = "off"
+    """Nothing, unless another model answered than the one that was asked."""
+    MODEL = "model"
+    """Which model answered."""
+    COST = "cost"
+    """That, the tokens that it took, and their price."""
+
+
+class DiscordReplies(StrEnum):
+    """Where a mention in a Discord channel is answered."""
+
+    THREAD = "thread"
+    CHAIN = "chain"
+    PLACE = "place"
+
+
+class SlackStream(StrEnum):
+    """Where Slack shows a reply as a native stream."""
+
+    DM = "dm"
+    EVERYWHERE = "everywhere"
+    OFF = "off"
+
+
+class DiscordOthers(StrEnum):
+    """What becomes of servers that are not named."""
+
+    REFUSE = "refuse"
+    LEAVE = "leave"
+    SERVE = "serve"
+
+
+class WhileBusy(StrEnum):
+    """What becomes of a message that comes while an answer to the same person grows in the same conversation."""
+
+    WAIT = "wait"
+    """It is answered next."""
+    JOIN = "join"
+    """The running answer takes it into account after its next round of tools; if there is none, it is answered next."""
+
+
+def text(value: str) -> str:
+    return value
+
+
+def command_prefix(value: str) -> str:
+    """What stands before the names of slash commands: Slack takes 32 characters with them and the slash."""
+    if not _PREFIX.fullmatch(value):
+        raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
+    return value
+
+
+def ids(value: str) -> frozenset[str]:
+    """Ids with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isalnum() for part in parts):
+        raise ValueError("must be ids with commas between them, as in B0123,B0456")
+    return frozenset(parts)
+
+
+def discord_roles(value: str) -> frozenset[str]:
+    """Ids of roles with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError("must be ids of roles with commas between them, as in 123456789012345678,234567890123456789")
+    return frozenset(parts)
+
+
+def discord_servers(value: str) -> frozenset[str]:
+    """Ids of servers with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError("must be ids of servers with commas between them, as in 123456789012345678,234567890123456789")
+    return frozenset(parts)
+
+
+def models(value: str) -> tuple[str, ...]:
+    """Names of models with commas between them, in order."""
+    names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
+    if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
+        raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
+    return names
+
+
+def embeddings(value: str) -> str | None:
+    """A model, or off."""
+    if value.lower() == "off":
+        return None
+    if not _MODEL.match(value):
+        raise ValueError("must be off, or a model as in openai:text-embedding-3-small")
+    return value
+
+
+def transcription(value: str) -> str | None:
+    """A model, or off."""
+    if value.lower() == "off":
+        return None
+    if not _MODEL.match(value):
+        raise ValueError("must be off, or a model as in openai:gpt-4o-mini-transcribe")
+    return value
+
+
+def one_of(kind: type[E]) -> Callable[[str], E]:
+    """A member of an enumeration, in small letters or capitals."""
+    by_name = {member.value.casefold(): member for member in kind}
+
+    def read(value: str) -> E:
+        if value.casefold() not in by_name:
+            raise ValueError(f"must be one of {', '.join(kind)}")
+        return by_name[value.casefold()]
+
+    return read
+
+
+def switch(value: str) -> bool:
+    """on or off."""
+    if value.lower() not in {"on", "off"}:
+        raise ValueError("must be on or off")
+    return value.lower() == "on"
+
+
+def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
+    """A key or token of printable ASCII without blanks; `where` says where the right one is found."""
+
+    def read(value: str) -> Secret:
+        if not value.startswith(prefix):
+            raise ValueError(f'must begin with "{prefix}": {where}')
+        if not value.isascii() or not value.isprintable() or " " in value:
+            raise ValueError("holds a blank or a character that no key has: copy it again, without quotes")
+        return Secret(value)
+
+    return read
+
+
+def slack_groups(value: str) -> frozenset[str]:
+    """Ids of Slack's user groups with commas between them."""
+    found = frozenset(piece.strip() for piece in value.split(","))
+    if not all(_SLACK_GROUP.fullmatch(piece) for piece in found):
+        raise ValueError("must be ids of user groups with commas between them, as in S0123,S0456")
+    return found
+
+
+key = secret()
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def read(value: str) -> int:
+        if not (value.isascii() and value.isdecimal() and len(value) <= len(str(most)) and least <= int(value) <= most):
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(value)
+
+    return read
+
+
+def shards(value: str) -> int | None:
+    """A number of connections; "auto": None."""
+    if value.casefold() == "auto":
+        return None
+    try:
+        return whole(1, 1_000)(value)
+    except ValueError:
+        raise ValueError("must be auto, or a whole number from 1 to 1000") from None
+
+
+def limit(most: int) -> Callable[[str], int | None]:
+    """A whole number; 0 is no limit: None."""
+    read = whole(0, most)
+
+    def limited(value: str) -> int | None:
+        return read(value) or None
+
+    return limited
+
+
+def retention(value: str) -> Mapping[AudienceKind, int]:
+    """Days for kinds of places: "dm=365, private=90, public=30"."""
+    kinds = {"dm": AudienceKind.PERSON, "private": AudienceKind.GROUP, "public": AudienceKind.TEAM}
+    days: dict[AudienceKind, int] = {}
+    for part in value.split(","):
+        name, _, number = (piece.strip().lower() for piece in part.partition("="))
+        if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
+            raise ValueError("must be days for dm, private or public places, as in dm=365, private=90, public=30")
+        days[kinds[name]] = int(number)
+    return days
+
+
+def dollars(value: str) -> Money | None:
+    """US dollars, with cents if need be; 0 is no limit: None."""
+    if _DOLLARS.fullmatch(value) is None:
+        raise ValueError("must be a sum in US dollars without a sign, as in 5 or 2.50; 0 for no limit")
+    whole_, _, cents = value.partition(".")
+    return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None
+
+
+def seconds(most: float) -> Callable[[str], float]:
+    """More than zero, at most `most`; fractions are allowed."""
+
+    def read(value: str) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0 < number <= most:
+            raise ValueError(f"must be a number of seconds, more than 0 and at most {most:g}")
+        return number
+
+    return read
+
+
+def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
+    """A JSON object from ids to texts; `what` names both in the remedy."""
+
+    def read(value: str) -> Mapping[str, str]:
+        try:
+            parsed: object = json.loads(value)
+        except (ValueError, RecursionError):
+            parsed = None
+        texts = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else None
+        if texts is None or not all(isinstance(entry, str) for entry in texts.values()):
+            raise ValueError(f"must be a JSON object of {what}, as in {example}")
+        return cast("dict[str, str]", texts)
+
+    return read
+
+
+texts_by_channel = texts_by_id("channel ids and texts", '{"C0123": "Answer formally."}')
+models_by_channel = texts_by_id("channel ids and models", '{"C0123": "ollama:llama3.2"}')
+models_by_person = texts_by_id("user ids and models", '{"U0123": "ollama:llama3.2"}')

@@ -1,0 +1,506 @@
+"""One turn's answer: from a claimed question to everything that the turn leaves behind.
+
+One of the three broad excepts of this program is here: a turn. Whatever goes wrong ends in one sentence to the person
+and one log line with the turn's id.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
+from agent.errors import StoreError
+from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
+from agent.loop import Loop
+from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.memory.facts import Scope
+from agent.memory.past_threads import PastMessage
+from agent.memory.scopes import assumed_in, reading_scopes
+from agent.memory.synthesizer import may_teach
+from agent.messages import ModelCall
+from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
+from agent.progress import Progress, action_records, decode, encode, given, sources
+from agent.protocol.render import joined
+from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting
+from agent.spending import Spent
+from agent.state import ActionRecord, Execution, SituationSummary, Workspace
+from agent.summary import summary_due, visible_from
+from agent.tools.recall import query_about
+from agent.tools.registry import Registry
+from agent.turn import Turn, TurnLimits
+from bot.attachments.reading import Attached
+from bot.reply.live import LiveReply
+from bot.reply_surface import SurfaceError
+from bot.setting_parsers import FooterStyle
+from bot.spending_text import cost_text
+from bot.wording import counted, literal, shortened
+
+# --------------------------------------------------------------------------------------------------
+# What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.
+
+
+async def no_groups(place: Place) -> frozenset[str]:  # noqa: ARG001 -- nobody to ask
+    return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
+
+    provider: Callable[[Incoming], Awaitable[Provider]]
+    persona: Callable[[Incoming], Persona]
+    tools: Registry
+    turn_limits: TurnLimits
+    budget: ContextBudget
+    fresh_word: Callable[[], str]
+    """Random: marks what the system says in one turn, so that nobody who writes can say it in its place."""
+    footer: FooterStyle = FooterStyle.OFF
+    joins: bool = False
+    """Whether what a person writes while their answer grows joins it; else it waits for its own."""
+    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
+    """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
+    notice: Callable[[AgentEvent], Awaitable[None]] | None = None
+    """Told of everything that happens, before it is shown."""
+    learn_at: Callable[[datetime], datetime | None] | None = None
+    """When to learn from a question that is answered now; None: nothing is learned."""
+    may_learn: Callable[[Incoming], Awaitable[bool]] | None = None
+    """Whether this question may be learned from; None: all may."""
+    first_notice: Callable[[str, int], Awaitable[str]] | None = None
+    """What this turn says to this person below its answer because it is the first; "" if it is not."""
+    kept: Callable[[int], Awaitable[str]] | None = None
+    """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.notices`)."""
+    answering: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while a model is asked: what works in the background gives way."""
+    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
+    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.notices`)."""
+    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
+    """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
+    recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
+    """Finds the past threads that a question is about; None: they are left to the recall tool."""
+    summarises: bool = False
+    """Whether what leaves the history is summarised in the background."""
+    attached: Callable[[Incoming], Awaitable[Attached]] | None = None
+    """Reads the files that came with a question; None: they are not read."""
+    history_messages: int = 200
+    """Messages read from the store for one turn; the budget's tokens cut further."""
+
+
+# --------------------------------------------------------------------------------------------------
+# What a turn begins with: everything that is known and may be used, as the context of its model.
+#
+# Rule: only what may flow to the place of the question is read.
+
+
+NOTHING = Attached()
+FEW_FACTS = 10
+"""Composing so many takes less time than handing them to a thread."""
+UNBEGUN = Progress()
+LAST_ACTIONS = 3
+"""What stands in for a summary that nobody wrote."""
+
+
+async def known_context(
+    mind: AgentConfig,
+    knowledge: Knowledge,
+    claim: Claim,
+    groups: frozenset[str],
+    files: Attached = NOTHING,
+    progress: Progress = UNBEGUN,
+    *,
+    reasons: bool = False,
+    composing: asyncio.Semaphore | None = None,
+) -> tuple[Context, int | None]:
+    """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
+    not be). Raises StoreError.
+
+    `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
+    `progress`: what an earlier process had done before it ended. `reasons`: whether the model reasons by itself.
+    `composing`: how many contexts are composed at the same time, in threads that take the interpreter from one another.
+    """
+    incoming = claim.incoming
+    audiences = may_flow_from(incoming.place, groups)
+    limit = mind.history_messages
+    known = await knowledge.known(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
+    # A place that has become more public keeps for itself what was said before.
+    history = [message for message in known.said if message.audience in audiences]
+    window = mind.budget.history
+    is_cut = len(known.said) == limit
+    hidden = visible_from(history, window, is_cut=is_cut)
+    until = summary_due(history, known.covered, window, limit)
+    parts = ContextParts(
+        persona=mind.persona(incoming),
+        tool_schemas=mind.tools.schemas(),
+        person=incoming.person,
+        now=incoming.time,
+        question=incoming.text,
+        word=mind.fresh_word(),
+        place=incoming.place,
+        reasons=reasons,
+        platform=incoming.source.partition(":")[0].capitalize(),
+        channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
+        images=(*incoming.images, *files.images),
+        history=history,
+        is_cut=is_cut,
+        actions=known.actions,
+        quoted=incoming.quoted,
+        files=files.quoted,
+        profile=known.profile,
+        authority=incoming.authority,
+        organization=incoming.organization,
+        audiences=audiences,
+        scopes=_scopes(claim, history),
+        assumed=assumed_in(_said(claim, history), incoming.text),
+        facts=known.facts,
+        working_set=known.working_set,
+        earlier=await _earlier(mind, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
+        summary=known.summary,
+        covered=known.covered,
+        workspace=progress.workspace or Workspace(),
+        execution=Execution(len(progress.steps) + 1, mind.turn_limits.max_iterations),
+    )
+    if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
+        async with composing or nullcontext():
+            return await asyncio.to_thread(build_context, parts, mind.budget), until
+    return build_context(parts, mind.budget), until
+
+
+async def _earlier(
+    mind: AgentConfig, incoming: Incoming, audiences: frozenset[str], hidden: int
+) -> Sequence[PastMessage]:
+    if mind.recollect is None:
+        return ()
+    conversation, now = incoming.conversation, incoming.time
+    query = query_about(incoming.text, incoming.person, audiences, conversation, now)
+    return await mind.recollect(replace(query, visible_from=hidden))
+
+
+def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
+    incoming = claim.incoming
+    return reading_scopes(_said(claim, history), incoming.text, incoming.conversation, str(claim.message))
+
+
+def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
+    """What the asker wrote in this conversation before."""
+    asker = claim.incoming.person.id
+    return [message.text for message in history if message.author is Author.PERSON and message.person == asker]
+
+
+# --------------------------------------------------------------------------------------------------
+# The small line under a reply: which model answered, and what it took. Pure.
+#
+# Rules: it is shown and never stored as part of the reply. When another model answered than the one that was asked, the
+# line is there and says why, whatever the setting.
+
+
+WHY_CHARS = 200
+"""A reason stays on two lines of a phone; the log has the whole of it."""
+SEPARATOR = " · "
+
+
+def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, style: FooterStyle) -> str:
+    """One line of Markdown in italics, "" for none.
+
+    `calls` are all of the turn, the last one is the answer's. `asked_model` is the name of the model that should have
+    answered; `switched_why` is a sentence, "" if it did.
+    """
+    if not calls:
+        return ""
+    parts: list[str] = []
+    if style is not FooterStyle.OFF or switched_why:
+        parts.append(_model(calls[-1].model, asked_model, switched_why))
+    if style is FooterStyle.COST:
+        parts += _cost(calls)
+    return f"*{SEPARATOR.join(parts)}*" if parts else ""
+
+
+def _model(answered: str, asked: str, why: str) -> str:
+    if not why:
+        return literal(answered)
+    return f"{literal(answered)} answered instead of {literal(asked)}: {literal(shortened(why, WHY_CHARS))}"
+
+
+def _cost(calls: Sequence[ModelCall]) -> list[str]:
+    spent = Spent.on(calls)
+    used = spent.usage
+    about = "about " if used.estimated else ""
+    read = used.input_uncached + used.input_cached + used.input_written
+    cached = f" ({used.input_cached:,} cached)" if used.input_cached else ""
+    tokens = f"{about}{counted(read, 'token', 'tokens')} in{cached}, {used.output + used.reasoning:,} out"
+    return [tokens] if spent.unpriced == spent.calls else [tokens, cost_text(spent)]
+
+
+log = logging.getLogger(__name__)
+
+ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
+"""How a turn ends that has answered what joined it; after any other end that is answered by itself."""
+
+NO_ANSWER_FROM_FIRST = "it could not answer."
+WAITED = timedelta(seconds=5)
+"""Longer than from a message to its turn when nothing is in the way."""
+BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
+
+
+class TurnRunner:
+    """Stateless but for its dependencies."""
+
+    def __init__(self, mind: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
+        self._mind = mind
+        self._ledger = ledger
+        self._knowledge = knowledge
+        self._clock = clock
+        self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
+
+    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
+        """Everything up to the complete reply, shown on `live` as it grows.
+
+        A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
+        and SurfaceError.
+        """
+        tools = self._mind.tools
+        turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
+        closing = Closing(Outcome.STOPPED, "")
+        heard = _ObservedEvents(live, self._mind.notice)
+        notice = ""
+        try:
+            if stopped():
+                return closing
+            if (spent := await self._overspent(claim, turn)) is not None:
+                return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
+            files = await self._files(claim.incoming, live)
+            if files.sorry:
+                return await self._end(claim, turn, closing, Outcome.REFUSED, files.sorry)
+            if files.spoken:
+                claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
+                await self._ledger.put_down(claim, files.spoken)
+            groups = await self._mind.groups_of(claim.incoming.place)
+            provider = await self._mind.provider(claim.incoming)
+            context, until = await known_context(
+                self._mind,
+                self._knowledge,
+                claim,
+                groups,
+                files,
+                turn.progress,
+                reasons=provider.capabilities.reasons,
+                composing=self._composing,
+            )
+            turn.drew_on(context.sources)
+            closing = replace(
+                closing,
+                context_messages=context.message_ids,
+                context_facts=context.fact_ids,
+                summarise_until=until if self._mind.summarises else None,
+            )
+            heard.asked = provider.name
+            loop = self._loop(claim, turn, context, groups, provider, heard)
+            await _show_again(turn.progress, live)
+            with self._mind.answering():
+                ended = await loop.run()
+            written = turn.progress.summary
+            noted = SituationSummary().merged(written) if written else None
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
+            if closing.outcome in ANSWERED:
+                notice = await self._first_notice(claim, closing.reply)
+                closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text)
+        except (StoreError, SurfaceError):
+            raise
+        except Exception:
+            log.exception("turn %d: failed", claim.turn)
+            reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
+            closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
+        return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
+
+    async def _files(self, asked: Incoming, live: LiveReply) -> Attached:
+        """What came with the question, read now; meanwhile the person sees that something goes on."""
+        if self._mind.attached is None or not asked.files:
+            return NOTHING
+        await live.see(IterationStarted(1))
+        return await self._mind.attached(asked)
+
+    async def kept(self, claim: Claim, closing: Closing) -> str:
+        """What the asker reads below the reply of what was kept of them; "" for nothing."""
+        used = any(record.calls for record in closing.actions)
+        return await self._mind.kept(claim.turn) if self._mind.kept is not None and used else ""
+
+    async def aside(self, asked: Incoming, closing: Closing) -> str:
+        """What the person alone is told once the reply has ended; "" for nothing."""
+        if self._mind.aside is None or closing.outcome not in ANSWERED:
+            return ""
+        return await self._mind.aside(asked, closing.actions)
+
+    async def _to_be_learned(self, asked: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
+        """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
+        if self._mind.may_learn is not None and not await self._mind.may_learn(asked):
+            return replace(closing, passed_over=True)
+        teaches = may_teach([asked.text, *(one.text for one in joined)])
+        due = None if self._mind.learn_at is None or not teaches else self._mind.learn_at(self._clock.now())
+        return replace(closing, learn_at=due)
+
+    async def _first_notice(self, claim: Claim, reply: str) -> str:
+        if self._mind.first_notice is None or not reply:
+            return ""
+        return await self._mind.first_notice(claim.incoming.person.id, claim.turn)
+
+    async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
+        """Why a question that waited is not answered. One that begins at once was checked when it came in."""
+        waited = self._clock.now() - claim.incoming.time
+        if self._mind.budget_left is None or turn.progress.calls or waited < WAITED:
+            return None
+        return await self._mind.budget_left(claim.incoming)
+
+    async def _end(self, claim: Claim, turn: Turn, closing: Closing, outcome: Outcome, reply: str) -> Closing:
+        """Make it durable that this is all: a crash while it is shown must not begin the answer anew."""
+        await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
+        return replace(closing, outcome=outcome, reply=reply)
+
+    def _loop(
+        self,
+        claim: Claim,
+        turn: Turn,
+        context: Context,
+        groups: frozenset[str],
+        provider: Provider,
+        heard: "_ObservedEvents",
+    ) -> Loop:
+        async def save(progress: Progress) -> None:
+            await self._ledger.save(claim, progress=encode(progress))
+
+        async def arrived() -> Sequence[Waiting]:
+            return await self._ledger.waiting(claim)
+
+        incoming = claim.incoming
+        tool_context = ToolContext(
+            incoming.person,
+            incoming.place,
+            incoming.conversation,
+            claim.message,
+            self._clock.now(),
+            groups,
+            incoming.authority,
+            context.superseded,
+            context.assumed,
+            context.own_words,
+            context.others_words,
+            context.visible_from,
+        )
+        return Loop(
+            turn,
+            context.messages,
+            provider,
+            self._mind.tools,
+            tool_context,
+            self._clock,
+            emit=heard.see,
+            save=save,
+            arrived=arrived if self._mind.joins else None,
+            options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs()),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _ObservedEvents:
+    """Passes on what happens, and notes which model was `asked`, and why another one answered."""
+
+    live: LiveReply
+    notice: Callable[[AgentEvent], Awaitable[None]] | None
+    asked: str = ""
+    switched: str = ""
+
+    async def see(self, event: AgentEvent) -> None:
+        if isinstance(event, ModelSwitched):
+            log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why)
+            self.switched = event.why
+        if self.notice is not None:
+            await self.notice(event)
+        await self.live.see(event)
+
+    def why(self, calls: Sequence[ModelCall]) -> str:
+        """Why another model answered than the one that was asked, "" if it did."""
+        another = bool(self.asked and calls) and calls[-1].model != self.asked
+        return (self.switched or NO_ANSWER_FROM_FIRST) if another else ""
+
+
+def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
+    """With all that the turn did on its way to this end."""
+    answered = closing.outcome in ANSWERED
+    return replace(
+        closing,
+        calls=turn.progress.calls,
+        footer=below,
+        actions=action_records(turn.progress),
+        joined=turn.progress.joined if answered else (),
+        learn_at=closing.learn_at if answered else None,
+        context_messages=(*closing.context_messages, *sources(turn.progress)),
+        given_messages=given(turn.progress),
+    )
+
+
+def _footer(turn: Turn, heard: _ObservedEvents, style: FooterStyle) -> str:
+    calls = turn.progress.calls
+    return footer(calls, heard.asked, heard.why(calls), style)
+
+
+def cache_key(conversation: str) -> str:
+    """The name under which a vendor may keep the beginning of this conversation's requests: tells it nothing else."""
+    return sha256(conversation.encode()).hexdigest()[:32]
+
+
+async def _show_again(progress: Progress, live: LiveReply) -> None:
+    """What an earlier process had said before its tools ran stands at the beginning of the reply."""
+    for number, step in enumerate(progress.steps, 1):
+        await live.see(IterationStarted(number))
+        if step.text:
+            await live.see(TextArrived(step.text))
+
+
+# --------------------------------------------------------------------------------------------------
+# Who has the model of this machine: answers go first, and whoever works in the background gives way at once.
+#
+# It knows of this process only: processes that share a machine share its model without knowing of each other.
+
+
+T = TypeVar("T")
+
+
+class ForegroundPriority:
+    """Free at first."""
+
+    def __init__(self) -> None:
+        self._answering = 0
+        self._taken = asyncio.Event()
+
+    @contextmanager
+    def answering(self) -> Generator[None]:
+        """Somebody is being answered until the block ends."""
+        self._answering += 1
+        self._taken.set()
+        try:
+            yield
+        finally:
+            self._answering -= 1
+            if not self._answering:
+                self._taken.clear()
+
+    async def while_free(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """The outcome of `work`; None if somebody had to be answered before its end, and it was cancelled."""
+        if self._taken.is_set():
+            work.close()
+            return None
+        working = asyncio.create_task(work)
+        taken = asyncio.create_task(self._taken.wait())
+        try:
+            await asyncio.wait({working, taken}, return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            for task in (working, taken):
+                task.cancel()
+            await asyncio.gather(working, taken, return_exceptions=True)

@@ -1,0 +1,248 @@
+"""What falls with a forgetting plan, found before anything is deleted.
+
+Rules
+  A message that falls takes the reply of its turn along. A turn falls with its last message.
+  What the bot told again of it elsewhere falls, too, and what was told of that in turn (`store.forgetting.retold`).
+  Having stood in the history of an answer to somebody else is no derivation.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, assert_never
+
+from sqlalchemy import Column, ColumnElement, Connection, Row, and_, exists, select, update
+
+from agent.memory.forgetting_plans import (
+    AboutTopic,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    OneReply,
+    OneThread,
+)
+from agent.records import Author
+from store.forgetting.retold import KnownErasures, Retellings
+from store.forgetting.selection import ForgottenMessage, in_batches, messages_where, select_rows
+from store.memory import fact_store, profiles
+from store.search.text import passages, plain_words
+from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
+
+# --------------------------------------------------------------------------------------------------
+# What forgetting does to profiles.
+#
+# Rules
+#   An entry falls with any of its sources, because nobody can say which of its words came from which. What else it
+#   came from waits to be learned from again. So does an entry that quotes an erased message of its audience, unless
+#   its own sources say the same: a model may have named the wrong source.
+
+
+def entries_reached(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The entries that fall with these messages, while they still stand."""
+    named = (select(profile_source.c.entry).where(where) for where in in_batches(profile_source.c.message, said))
+    fallen = frozenset(id_ for query in named for id_ in connection.execute(query).scalars())
+    people = {one.person for one in said.values()}
+    theirs = (select(profile_entry).where(where) for where in in_batches(profile_entry.c.person, people))
+    others = (row for query in theirs for row in connection.execute(query) if row.id not in fallen)
+    quoting = {row.id: quoted for row in others if (quoted := _quoted(row, said.values()))}
+    return fallen | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
+
+
+def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
+    """What these entries say."""
+    wanted = (select(profile_entry.c.text).where(where) for where in in_batches(profile_entry.c.id, entries))
+    return [text for query in wanted for text in connection.execute(query).scalars()]
+
+
+def erase_entries(
+    connection: Connection, plan: ForgettingPlan | None, entries: frozenset[int], people: frozenset[str]
+) -> int:
+    """Take these entries out; how many there were. Whoever learns of these people meanwhile finds another revision.
+
+    `plan` None: the messages that they came from stand, with other words.
+    """
+    for where in in_batches(profile.c.person, people | _people(connection, entries)):
+        connection.execute(update(profile).where(where).values(revision=profile.c.revision + 1))
+    if not isinstance(plan, Everything):
+        named = (select(profile_source.c.message).where(where) for where in in_batches(profile_source.c.entry, entries))
+        for where in in_batches(message.c.id, {id_ for query in named for id_ in connection.execute(query).scalars()}):
+            connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
+    return profiles.remove(connection, entries)
+
+
+def orphaned_entries(connection: Connection, people: Collection[str]) -> list[str]:
+    """What these people's entries say that should have fallen with their sources."""
+    stands = exists().where(message.c.id == profile_source.c.message)
+    lost = profile_entry.c.id.in_(select(profile_source.c.entry).where(~stands))
+    found = (select(profile_entry.c.text).where(lost, where) for where in in_batches(profile_entry.c.person, people))
+    return [text for query in found for text in connection.execute(query).scalars()]
+
+
+def _people(connection: Connection, entries: frozenset[int]) -> frozenset[str]:
+    wanted = (select(profile_entry.c.person).where(where) for where in in_batches(profile_entry.c.id, entries))
+    return frozenset(person for query in wanted for person in connection.execute(query).scalars())
+
+
+def _quoted(entry: Row[Any], said: Collection[ForgottenMessage]) -> set[str]:
+    """The passages of these messages that it quotes."""
+    theirs = (one for one in said if (one.person, one.audience) == (entry.person, entry.audience))
+    return {piece for one in theirs for piece in passages(plain_words(entry.text), plain_words(one.text))}
+
+
+def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]:
+    """Those of the passages that its sources have."""
+    sources = select(message.c.text).join(profile_source, profile_source.c.message == message.c.id)
+    own = [plain_words(text) for text in connection.execute(sources.where(profile_source.c.entry == entry)).scalars()]
+    return {piece for piece in quoted if any(piece in text for text in own)}
+
+
+KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message, embedding.c.message)
+"""The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSet:
+    """`said`: the messages that fall. `turns` fall, `worn` ones lose the message that they began with and stay.
+    `whole`: nothing in the plan's reach was left for later.
+    """
+
+    said: Mapping[int, ForgottenMessage]
+    turns: frozenset[int]
+    worn: frozenset[int]
+    facts: frozenset[int]
+    entries: frozenset[int]
+    whole: bool
+    scratch: frozenset[int] = frozenset()
+    """The items of working sets that were made of what falls."""
+    retold: frozenset[int] = frozenset()
+    """Those of `said` that only tell again what the plan names."""
+    may: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
+    """What may have been made of it, and stays until its person decides."""
+
+    @property
+    def conversations(self) -> frozenset[str]:
+        return frozenset(one.conversation for one in self.said.values())
+
+    @property
+    def people(self) -> frozenset[str]:
+        return frozenset(one.person for one in self.said.values())
+
+
+def find_erasure_set(
+    connection: Connection, plan: ForgettingPlan, limit: int | None = None, *, related: bool = False
+) -> ErasureSet:
+    """What falls with the plan; with `limit`, only with so many of its messages, the oldest.
+
+    `related`: what may have been made of it falls, too.
+    """
+    named = select_rows(connection, plan, limit)
+    said = dict(named.said) | _replies(connection, named.said)
+    # What is named beside messages may have come of some that stay: then nobody knows what was before all of it.
+    beside = bool(named.facts or named.entries)
+    since, first = (None, 0) if beside else (earliest(said), min(said, default=0))
+    again = Retellings(connection, _asker(plan), since, first)
+    retold, may, scratch = dict[int, ForgottenMessage](), dict[int, ForgottenMessage](), frozenset[int]()
+    fresh = KnownErasures(
+        said, facts_of(connection, said, named.facts), named.entries | entries_reached(connection, said)
+    )
+    facts_, entries = fresh.facts, fresh.entries
+    while fresh.said or fresh.facts or fresh.entries:
+        found = again.of(fresh, said)
+        may |= found.may
+        new = found.falls | (found.may if related else {})
+        new |= _replies(connection, new)
+        new = {id_: one for id_, one in new.items() if id_ not in said}
+        retold |= new
+        said |= new
+        scratch |= found.scratch
+        kept = facts_of(connection, new, found.facts) - facts_
+        fresh = KnownErasures(new, kept, entries_reached(connection, new) - entries)
+        facts_, entries = facts_ | fresh.facts, entries | fresh.entries
+    turns, worn = _emptied(connection, said)
+    return ErasureSet(
+        said,
+        turns=turns | named.turns,
+        worn=worn - named.turns,
+        facts=facts_,
+        entries=entries,
+        whole=named.whole,
+        scratch=scratch,
+        retold=frozenset(retold),
+        may=_and_what_came_of_it(connection, again, {id_: one for id_, one in may.items() if id_ not in said}, said),
+    )
+
+
+def _and_what_came_of_it(
+    connection: Connection, again: Retellings, may: dict[int, ForgottenMessage], said: Mapping[int, ForgottenMessage]
+) -> dict[int, ForgottenMessage]:
+    """All that would fall with these messages beside `said`."""
+    found, fresh = dict[int, ForgottenMessage](), may
+    while fresh:
+        fresh = {id_: one for id_, one in (fresh | _replies(connection, fresh)).items() if id_ not in {*said, *found}}
+        found |= fresh
+        falling = KnownErasures(fresh, facts_of(connection, fresh), entries_reached(connection, fresh))
+        more = again.of(falling, {*said, *found}, loosely=True)
+        fresh = more.falls | more.may
+    return found
+
+
+def facts_of(
+    connection: Connection, said: Mapping[int, ForgottenMessage], named: frozenset[int] = frozenset()
+) -> frozenset[int]:
+    """The facts that came of these messages or are named, and what was derived from those."""
+    places = (*in_batches(fact.c.source_message, said), *in_batches(fact.c.id, named))
+    return frozenset(id_ for where in places for id_ in fact_store.with_derived(connection, where))
+
+
+def earliest(said: Mapping[int, ForgottenMessage]) -> datetime | None:
+    return min((one.time for one in said.values()), default=None)
+
+
+def _replies(connection: Connection, said: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
+    """The bot's messages in the turns of what people said."""
+    asked = {one.turn for one in said.values() if one.author == Author.PERSON}
+    return _messages(connection, in_batches(message.c.turn, asked), message.c.author == Author.BOT)
+
+
+def _asker(plan: ForgettingPlan) -> str:
+    """Whose wish it is; "" for nobody's."""
+    match plan:
+        case OneThread(person=person) | Everything(person=person) | During(person=person) | AboutTopic(person=person):
+            return person
+        case Deleted() | OneReply() | Gone() | Expired():
+            return ""
+        case _:
+            assert_never(plan)
+
+
+def _emptied(connection: Connection, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
+    """The turns that lose their last message, and those that lose the one that they began with but not all."""
+    held = {one.turn for one in said.values()}
+    left = _messages(connection, in_batches(message.c.turn, held))
+    staying = {one.turn for id_, one in left.items() if id_ not in said}
+    begun = _begun_with(connection, said)
+    hosts = {one.turn for one in _messages(connection, in_batches(message.c.turn, begun - held)).values()}
+    return frozenset((held | begun) - staying - hosts), frozenset(begun & (staying | hosts))
+
+
+def _begun_with(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The turns that these messages began, wherever they went then."""
+    posts: dict[str, set[str]] = {}
+    for one in said.values():
+        if one.author == Author.PERSON and one.message_id is not None:
+            posts.setdefault(one.channel, set()).add(one.message_id)
+    places = (
+        and_(turn.c.channel == channel, where)
+        for channel, ids in posts.items()
+        for where in in_batches(turn.c.message_id, ids)
+    )
+    return frozenset(id_ for where in places for id_ in connection.execute(select(turn.c.id).where(where)).scalars())
+
+
+def _messages(
+    connection: Connection, places: Iterable[ColumnElement[bool]], *more: ColumnElement[bool]
+) -> dict[int, ForgottenMessage]:
+    return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}

@@ -1,0 +1,262 @@
+"""Which rows a forgetting plan names by itself, before anything that falls with them.
+
+Rule: what a person asks for reaches rows of that person alone: what they wrote, what answered them, what is known of
+them.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar, assert_never
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, exists, false, or_, select
+
+from agent.memory.audience import AudienceKind
+from agent.memory.forgetting_plans import (
+    AboutTopic,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    OneReply,
+    OneThread,
+)
+from agent.records import Author, Incoming
+from store.memory import people
+from store.search import index
+from store.search.text import index_words, keywords, stem
+from store.tables import fact, message, profile_entry, profile_source, turn
+
+# --------------------------------------------------------------------------------------------------
+# Ids in handfuls, as many as one statement takes. Pure.
+
+
+T = TypeVar("T", int, str)
+
+MOST: Final = 10_000
+"""Both engines take some 32,000 values in one statement."""
+
+
+def batches(values: Collection[T]) -> Iterator[list[T]]:
+    """All of them, in their order."""
+    ordered = sorted(values)
+    return (ordered[start : start + MOST] for start in range(0, len(ordered), MOST))
+
+
+def in_batches(column: ColumnElement[Any], values: Collection[T]) -> Iterator[ColumnElement[bool]]:
+    """Conditions that together say: the column holds one of these values. Each goes into a statement of its own."""
+    return (column.in_(some) for some in batches(values))
+
+
+_OF_MESSAGE: Final = (
+    message.c.id,
+    message.c.turn,
+    message.c.conversation,
+    message.c.author,
+    message.c.person,
+    message.c.audience,
+    message.c.channel,
+    message.c.message_id,
+    message.c.time,
+    message.c.text,
+)
+
+NOBODY: Final = ""
+"""Whose the facts of an organisation are: they hold until somebody takes them back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenMessage:
+    """A message, as far as forgetting goes."""
+
+    id: int
+    turn: int
+    conversation: str
+    author: str
+    person: str
+    audience: str
+    channel: str
+    message_id: str | None
+    time: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`turns` fall even where nothing of them was said (yet). `whole`: everything in the plan's reach is here; False:
+    there is more, because only some were wanted.
+    """
+
+    said: dict[int, ForgottenMessage]
+    turns: frozenset[int] = frozenset()
+    entries: frozenset[int] = frozenset()
+    facts: frozenset[int] = frozenset()
+    whole: bool = True
+
+
+def select_rows(connection: Connection, plan: ForgettingPlan, limit: int | None = None) -> Selection:
+    """What the plan names; of messages at most `limit`, the oldest."""
+    match plan:
+        case AboutTopic():
+            return _about(connection, plan)
+        case Deleted():
+            return _deleted(connection, plan)
+        case OneReply(number):
+            return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
+        case _:
+            pass
+    said = messages_where(connection, _messages(plan), limit)
+    whole = limit is None or len(said) < limit
+    return Selection(
+        said,
+        turns=_ids(connection, turn, _turns(plan)) if whole else frozenset(),
+        entries=_ids(connection, profile_entry, _known(plan, profile_entry)) if whole else frozenset(),
+        facts=_ids(connection, fact, _known(plan, fact)) if whole else frozenset(),
+        whole=whole,
+    )
+
+
+def reaches_anything(connection: Connection, plan: ForgettingPlan) -> bool:
+    """Is there something for it? Most of what is deleted in a platform was never said to the bot."""
+    named = select_rows(connection, plan, limit=1)
+    return bool(named.said or named.turns or named.entries or named.facts)
+
+
+def messages_where(
+    connection: Connection, where: ColumnElement[bool], limit: int | None = None
+) -> dict[int, ForgottenMessage]:
+    """The messages of which this is true, the oldest first."""
+    found = connection.execute(select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit))
+    return {row.id: ForgottenMessage(*row) for row in found}
+
+
+def _messages(plan: OneThread | Everything | During | Gone | Expired) -> ColumnElement[bool]:
+    match plan:
+        case OneThread(person, conversations):
+            return and_(message.c.person == person, message.c.conversation.in_(sorted(conversations)))
+        case Everything(person):
+            return message.c.person == person
+        case During(person, period):
+            then = and_(message.c.time >= period.since, message.c.time < period.until)
+            return and_(message.c.person == person, message.c.author == Author.PERSON, then)
+        case Gone(conversations, channels, audiences, sources):
+            from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
+            there = and_(
+                message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            )
+            return or_(
+                message.c.conversation.in_(sorted(conversations)),
+                message.c.audience.in_(sorted(audiences)),
+                there,
+                from_there,
+            )
+        case Expired(kind, before):
+            old = and_(message.c.author == Author.PERSON, message.c.time < before)
+            return and_(message.c.audience.startswith(f"{kind}:"), old)
+        case _:
+            assert_never(plan)
+
+
+def _turns(plan: OneThread | Everything | During | Gone | Expired) -> ColumnElement[bool]:
+    """Turns that fall with the plan whatever was said in them."""
+    match plan:
+        case OneThread(person, conversations):
+            return and_(turn.c.person == person, turn.c.conversation.in_(sorted(conversations)))
+        case Everything(person):
+            return turn.c.person == person
+        case Gone(conversations=gone, sources=sources):
+            return or_(turn.c.conversation.in_(sorted(gone)), turn.c.source.in_(sorted(sources)))
+        case During() | Expired():
+            return false()
+        case _:
+            assert_never(plan)
+
+
+def _known(plan: OneThread | Everything | During | Gone | Expired, table: Table) -> ColumnElement[bool]:
+    """What is known and falls with the plan whatever it was learned from."""
+    match plan:
+        case Everything(person):
+            return table.c.person == person
+        case During(person, period):
+            then = and_(table.c.time >= period.since, table.c.time < period.until)
+            return and_(table.c.person == person, then, _without_source(table))
+        case Gone(audiences=audiences, sources=sources):
+            theirs = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+            return or_(table.c.audience.in_(sorted(audiences)), *theirs)
+        case Expired(kind, before):
+            old = and_(table.c.audience.startswith(f"{kind}:"), table.c.time < before, _without_source(table))
+            return and_(old, table.c.person != NOBODY)
+        case OneThread():
+            return false()
+        case _:
+            assert_never(plan)
+
+
+def _without_source(table: Table) -> ColumnElement[bool]:
+    """What came of a message falls with that message, whenever it was written down."""
+    sources = exists().where(profile_source.c.entry == profile_entry.c.id)
+    return fact.c.source_message.is_(None) if table is fact else ~sources
+
+
+def _about(connection: Connection, plan: AboutTopic) -> Selection:
+    """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
+    words = keywords(plan.words)
+    wanted = {stem(word) for word in words}
+
+    def known(table: Table, column: Column[str]) -> frozenset[int]:
+        theirs = select(table.c.id, table.c.key, column).where(table.c.person == plan.person)
+        found = connection.execute(theirs).all() if wanted else ()
+        return frozenset(id_ for id_, key, text in found if wanted <= set(map(stem, index_words(f"{key} {text}"))))
+
+    number = people.number_of(connection, plan.person)
+    ids = [] if number is None else index.having(connection, words, number)
+    said: dict[int, ForgottenMessage] = {}
+    for where in in_batches(message.c.id, ids):
+        said |= messages_where(connection, and_(where, message.c.person == plan.person))
+    return Selection(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
+
+
+def _deleted(connection: Connection, plan: Deleted) -> Selection:
+    """By their turns, which the platform's ids lead to; a message that joined another turn is still in the thread."""
+    own = and_(turn.c.channel == plan.channel, turn.c.message_id.in_(sorted(plan.messages)))
+    begun = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()
+    there = message.c.conversation.in_(sorted({row.conversation for row in begun}))
+    post = and_(message.c.channel == plan.channel, message.c.message_id.in_(sorted(plan.messages)))
+    return Selection(messages_where(connection, and_(there, post, message.c.author == Author.PERSON)))
+
+
+def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> frozenset[int]:
+    return frozenset(connection.execute(select(table.c.id).where(where)).scalars())
+
+
+# --------------------------------------------------------------------------------------------------
+# Platform ids that were forgotten, as keyed hashes: enough to know one again, too little to read it. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedIds:
+    """Hashes under the database's own random key."""
+
+    key: bytes = field(repr=False)
+
+    def of_event(self, source: str, event_id: str) -> str:
+        return self._hash("event", source, event_id)
+
+    def of_post(self, channel: str, message_id: str) -> str:
+        return self._hash("post", channel, message_id)
+
+    def of_page(self, channel: str, page: str) -> str:
+        """A page of the bot's own reply: another kind, because a surface may count its pages anew each time."""
+        return self._hash("page", channel, page)
+
+    def of_message(self, incoming: Incoming) -> tuple[str, str]:
+        """The two hashes under which a message is known again."""
+        return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
+
+    def _hash(self, *parts: str) -> str:
+        plain = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return hmac.new(self.key, plain, hashlib.sha256).hexdigest()

@@ -1,0 +1,260 @@
+"""Forgetting: erase by plan in one transaction, wipe the bytes, prove it.
+
+On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
+optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
+sweep is owed; that is written down with the erasing itself, so it outlives a crash. What nobody waits for (`retire`,
+`reword`) leaves it owed: one sweep then serves many. On PostgreSQL the server keeps the files: rows and index entries
+are gone, and the receipt says that their bytes are the operator's.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2s
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, and_, select, update
+
+from agent.events import Outcome
+from agent.memory.forgetting_plans import Deleted, EntriesPlan, ForgettingPlan, Preview, Sample, Wish
+from agent.memory.profile import Partition
+from agent.records import Author, Receipt, ShownPage
+from store.databases.database import Database, DatabaseFiles
+from store.forgetting import entries, erase, erasure_set, proof
+from store.forgetting.erase import Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
+from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
+from store.forgetting.retold import Retellings
+from store.forgetting.selection import ErasedIds, ForgottenMessage, in_batches, reaches_anything, select_rows
+from store.memory import fact_store, profiles
+from store.search import index
+from store.search.text import index_words
+from store.tables import RUNNING, action_record, fact, message, profile_entry, turn
+
+# --------------------------------------------------------------------------------------------------
+# What a plan would erase, before anything is.
+#
+# Rule: the lines are what the person wrote or was answered, and what is known about them; nobody else's words.
+
+
+LINES: Final = 5
+"""As many as are read before a button is pressed."""
+LINE_CHARS: Final = 200
+NAME_BYTES: Final = 6
+
+
+def preview(connection: Connection, plan: Wish) -> Preview:
+    doomed = find_erasure_set(connection, plan)
+    own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
+    lines = [*_newest(own), *_known(connection, doomed, plan.person)][:LINES]
+    counts = {
+        "messages": len(doomed.said),
+        "facts": len(doomed.facts),
+        "profile": len(doomed.entries),
+        "conversations": len(doomed.conversations),
+    }
+    retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
+    related = _sample(doomed.may.values(), plan.person)
+    return Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
+
+
+def _sample(said: Collection[ForgottenMessage], person: str) -> Sample:
+    """Of what was said to the person or by them the lines, too; of what was said to others the number alone."""
+    return Sample(len(said), tuple(line[:LINE_CHARS] for line in _newest(one for one in said if one.person == person)))
+
+
+def _newest(said: Iterable[ForgottenMessage]) -> list[str]:
+    return [one.text for one in sorted(said, key=lambda one: (one.time, one.id), reverse=True)[:LINES]]
+
+
+def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[str]:
+    for table, words, ids in (
+        (fact, fact.c.value, doomed.facts),
+        (profile_entry, profile_entry.c.text, doomed.entries),
+    ):
+        for where in in_batches(table.c.id, ids):
+            theirs = select(words).where(where, table.c.person == person)
+            yield from connection.execute(theirs.order_by(table.c.id).limit(LINES)).scalars()
+
+
+def _name(doomed: ErasureSet) -> str:
+    """The same for the same rows."""
+    ids = [sorted(some) for some in (doomed.said, doomed.turns, doomed.facts, doomed.entries, doomed.may)]
+    return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
+
+
+# --------------------------------------------------------------------------------------------------
+# A message that was edited in the platform after it was answered.
+#
+# Rules
+#   The message stands, with its new words; what was learned from the old ones, and what other turns made of them, falls
+#   as if the message had been forgotten. It is learned from again if it was answered.
+#   What the bot replied stays: it was said.
+
+
+ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
+"""How the turns end from which something is learned."""
+
+
+def reword(
+    connection: Connection,
+    channel: str,
+    message_id: str,
+    text: str,
+    now: datetime,
+    learn_at: datetime | None,
+    *,
+    owes_sweep: bool,
+) -> bool:
+    """Put the new words in place of the old ones. False if they are known, or the message is not."""
+    found = select_rows(connection, Deleted(channel, frozenset({message_id}))).said
+    if not found or all(one.text == text for one in found.values()):
+        return False
+    doomed = _doomed(connection, found)
+    drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
+    _, elsewhere = erase.drop_records(connection, doomed)
+    erase.set_back(connection, doomed, [one.text for one in found.values()], now)
+    fact_store.remove_rows(connection, doomed.facts)
+    erasure_set.erase_entries(connection, None, doomed.entries, doomed.people)
+    drop_kept(connection, doomed)
+    erase.drop_waiting(connection, doomed.conversations | elsewhere, found)
+    erase.drop_summaries(connection, doomed.conversations | elsewhere)
+    index.remove(connection, found)
+    for one in found.values():
+        _replace(connection, one, text)
+        if learn_at is not None:
+            _learn_again(connection, one, learn_at, now)
+    if owes_sweep:
+        owe(connection)
+    return True
+
+
+def _doomed(connection: Connection, found: Mapping[int, ForgottenMessage]) -> ErasureSet:
+    """What falls as if these messages did. Their turns that run are named: they go on as they began."""
+    retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
+    return ErasureSet(
+        found,
+        turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),
+        worn=frozenset(),
+        facts=facts_of(connection, found, retold),
+        entries=erasure_set.entries_reached(connection, found),
+        whole=True,
+        scratch=scratch,
+    )
+
+
+def _replace(connection: Connection, one: ForgottenMessage, text: str) -> None:
+    words = index_words(text)
+    changed = update(message).where(message.c.id == one.id)
+    connection.execute(changed.values(text=text, length=len(words), to_learn=False))
+    index.add(connection, one.id, words, index.readers(connection, one.conversation))
+
+
+def _learn_again(connection: Connection, one: ForgottenMessage, at: datetime, now: datetime) -> None:
+    if _turns(connection, {one.turn}, turn.c.outcome.in_(ANSWERED)):
+        this = and_(message.c.id == one.id, ~message.c.passed_over)
+        profiles.schedule_learning(connection, Partition(one.person, one.audience), this, at, now)
+
+
+def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:
+    """Those of the turns of which this is true."""
+    return frozenset(connection.execute(select(turn.c.id).where(turn.c.id.in_(ids), where)).scalars())
+
+
+class SqlForgetting:
+    """The port Forgetting on a database."""
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        self._database = database
+        self._erased_ids = erased_ids
+
+    async def preview(self, plan: Wish) -> Preview:
+        return await self._database.read(preview, plan)
+
+    async def forget(
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+    ) -> Receipt:
+        """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
+        wipes them; or that a server keeps the files (`kept_by_server`).
+        """
+        wishes, owes = Wishes(replies=replies, related=related), self._database.files is not None
+        gone = await self._database.write_alone(
+            erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
+        )
+        receipt = Receipt(gone.counts, await self._database.read(proof.found_again, plan, gone), bytes_gone=False)
+        wiped = await self._wiped(receipt, gone.texts, gone.summaries)
+        return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
+
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
+        """See the port; `bytes_gone` as above."""
+        gone, counts = await self._database.write_alone(
+            _erase_entries, plan, owes_sweep=self._database.files is not None
+        )
+        receipt = Receipt(counts, await self._database.read(entries.count_left, plan), bytes_gone=False)
+        return await self._wiped(receipt, [], list(gone.texts))
+
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+        on_server = self._database.files is None
+        counts, left = await self._database.write_alone(
+            entries.delete_for_a_while, plan, key, until, owes_sweep=not on_server
+        )
+        return Receipt(counts, left, bytes_gone=False, kept_by_server=on_server)
+
+    async def undo(self, person: str, key: str | None = None) -> str | None:
+        return await self._database.write_alone(entries.restore, person, key)
+
+    async def wipe(self, key: str) -> bool:
+        await self._database.write(entries.wipe_deletion, key, owes_sweep=self._database.files is not None)
+        return await self.sweep()
+
+    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+        return await self._database.read(thread_titles, plan)
+
+    async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
+        if not await self._database.read(reaches_anything, plan):
+            return {}
+        wishes, owes = Wishes(limit=limit), self._database.files is not None
+        gone = await self._database.write_alone(
+            erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
+        )
+        return gone.counts
+
+    async def reword(
+        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
+    ) -> bool:
+        if not await self._database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
+            return False
+        owes = self._database.files is not None
+        return await self._database.write_alone(reword, channel, message_id, text, now, learn_at, owes_sweep=owes)
+
+    async def sweep(self) -> bool:
+        files = self._database.files
+        if files is None or not await self._database.read(owed):
+            return True
+        wiped = await self._wipe(files)
+        if wiped:
+            await self._database.write(settle)
+        return wiped
+
+    async def _wiped(self, receipt: Receipt, said: list[str], made: list[str]) -> Receipt:
+        """The receipt once the bytes are wiped, and the files were searched for them."""
+        files = self._database.files
+        if files is None:
+            return replace(receipt, kept_by_server=True)
+        wiped, pieces = await self._wipe(files), proof.pieces(said)
+        seen = await files.find(pieces | proof.pieces(made))
+        bytes_gone = wiped and not await self._database.read(proof.traces, seen, pieces)
+        if bytes_gone:
+            await self._database.write(settle)
+        return replace(receipt, bytes_gone=bytes_gone)
+
+    async def _wipe(self, files: DatabaseFiles) -> bool:
+        await self._database.write(index.optimize)
+        return await files.checkpoint()
+
+
+def _erase_entries(
+    connection: Connection, plan: EntriesPlan, *, owes_sweep: bool
+) -> tuple[entries.EntryErasure, dict[str, int]]:
+    falling = entries.entries_to_erase(connection, plan)
+    return falling, entries.erase_entry_plan(connection, falling, owes_sweep=owes_sweep)

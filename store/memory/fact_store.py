@@ -1,0 +1,499 @@
+"""Facts in rows.
+
+Rules
+  Whatever writes reads first what of the partition it may touch, lets the pure part decide, and stores the difference,
+  in one transaction, one writer of an audience after the other. It may touch what shares a word or a key with it, what
+  it names, and what follows from either.
+  Of a person and a place at most FACTS_KEPT are kept.
+  A question is shown what it may need (`relevant`): never all that somebody has said in years.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
+
+from agent.admission_terms import Authority
+from agent.errors import StoreError
+from agent.memory import writing
+from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
+from agent.memory.statements import read_statement
+from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
+from agent.records import Author
+from store.databases.database import Database, in_order, new_id
+from store.memory import fact_index
+from store.rows import ids_in_parameter, texts_in_parameter
+from store.search.text import index_words, keywords
+from store.tables import fact, fact_ground, fact_term, message, person, storable
+
+SHOWN: Final = 80
+"""So many valid facts are all given to a question: about as many as its context has room for."""
+CHOSEN: Final = 60
+"""Of more, so many are chosen."""
+BINDING: Final = 20
+"""Of them, the newest that bind, whatever the question is about."""
+ASKED_FOR: Final = 40
+"""Of them, those that the words of the question lead to."""
+PAST: Final = 20
+"""Superseded facts whose values are marked where a text still holds them: the newest, and as many to which the words of
+the question lead, as they do to what is recalled; besides, those of the visible messages."""
+COMPARED: Final = 150
+"""Facts that a write is compared with, if there are more: those that share the most telling words with it."""
+CHAIN: Final = 100
+"""Steps from one fact to the next that are followed in the rows."""
+ABOUT: Final = frozenset({"person", "they", "user"})
+"""Words by which a model speaks of whoever said it."""
+# Made once: making a statement takes longer than running it.
+_COLUMNS: Final = (
+    *("id", "key", "value", "source", "time", "audience", "person", "authority", "is_valid", "superseded_by"),
+    *("supersedes", "memory_type", "scope", "scope_id", "needs_review", "is_constraint", "constraint_type"),
+    *("source_message", "everywhere", "reading", "reader"),
+)
+_AUTHORITIES: Final = {int(one): one for one in Authority}
+_MEMORY_TYPES: Final = {str(one): one for one in MemoryType}
+_SCOPES: Final = {str(one): one for one in Scope}
+_LINKED: Final = (
+    select(*(fact.c[name] for name in _COLUMNS), message.c.permalink)
+    .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
+    .order_by(fact.c.time, fact.c.id)
+)
+_BY_ID: Final = _LINKED.where(fact.c.id.in_(ids_in_parameter("found")))
+_THEIRS: Final = fact.c.person == bindparam("whose")
+_THERE: Final = fact.c.audience.in_(texts_in_parameter("audiences"))
+_USABLE: Final = or_(_THERE, and_(fact.c.everywhere, fact.c.person != ""))
+_SAID_THERE: Final = and_(or_(_THEIRS, fact.c.person == ""), _THERE)
+_READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywhere)))
+_EVERYWHERE: Final = or_(fact.c.scope == Scope.GLOBAL, fact.c.scope == Scope.TASK)
+_IN_SCOPE: Final = or_(_EVERYWHERE, fact.c.scope_id == bindparam("here"))
+_CONCERNED: Final = (_USABLE, _IN_SCOPE)
+_NEWEST: Final = select(fact.c.id).where(_THEIRS, *_CONCERNED).order_by(fact.c.id.desc())
+_BINDING: Final = _NEWEST.where(fact.c.is_valid, fact.c.is_constraint).limit(BINDING)
+_NEWEST_OF_BOTH: Final = union_all(
+    *(
+        select(newest.c.id, newest.c.person, newest.c.is_valid)
+        for newest in (
+            select(fact.c.id, fact.c.person, fact.c.is_valid)
+            .where(whose, is_valid, *_CONCERNED)
+            .order_by(fact.c.id.desc())
+            .limit(limit)
+            .subquery()
+            for whose in (_THEIRS, fact.c.person == "")
+            for is_valid, limit in ((fact.c.is_valid, SHOWN + 1), (~fact.c.is_valid, PAST))
+        )
+    )
+)
+"""Of the person and of nobody's: the newest that are valid, and the newest that are superseded."""
+_OF_MESSAGES: Final = _NEWEST.where(fact.c.source_message.in_(ids_in_parameter("seen"))).limit(SHOWN)
+_UNDER_KEYS: Final = (
+    select(fact_term.c.fact)
+    .join(fact, fact.c.id == fact_term.c.fact)
+    .where(fact_term.c.person == bindparam("whose"), fact_term.c.term.in_(texts_in_parameter("keys")))
+    .where(fact.c.is_valid, *_CONCERNED, fact.c.id.not_in(ids_in_parameter("chosen")))
+    .order_by(fact_term.c.fact.desc())
+    .limit(SHOWN)
+)
+_ASKED: Final = fact_index.Lookup(fact.c.is_valid, *_CONCERNED)
+_ASKED_PAST: Final = fact_index.Lookup(~fact.c.is_valid, *_CONCERNED)
+_ALIKE: Final = fact_index.Lookup(_THERE)
+_KEYS: Final = select(fact.c.key).where(fact.c.id.in_(ids_in_parameter("chosen"))).distinct()
+_GROUNDS: Final = (
+    select(fact_ground)
+    .where(or_(fact_ground.c.fact.in_(ids_in_parameter("found")), fact_ground.c.ground.in_(ids_in_parameter("found"))))
+    .order_by(fact_ground.c.fact, fact_ground.c.ground)
+)
+_USED: Final = update(fact).where(fact.c.id.in_(ids_in_parameter("found"))).values(used=bindparam("now"))
+NEW: Final = "new"
+"""The id of a fact until its row has one."""
+
+
+class SqlFacts:
+    """The port Facts on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def write(self, new: NewFact) -> Written | WriteRefused:
+        return await self._database.write(write, new)
+
+    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
+        return await self._database.write(retract, fact, new)
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
+        return await self._database.read(readable, person, audiences)
+
+    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
+        return await self._database.read(latest, person, audience, limit)
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
+        return await self._database.read(in_own_words, person, facts)
+
+    async def kept_in(self, turn: int) -> list[Written]:
+        return await self._database.read(kept_in, turn)
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        return await self._database.write(open_, person, fact, everywhere=everywhere)
+
+
+def latest(connection: Connection, person_id: str, audience: str, limit: int) -> list[Fact]:
+    here = select(fact.c.id).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
+    ids = connection.execute(here.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
+    return sorted(_by_id(connection, ids), key=lambda one: int(one.id), reverse=True)
+
+
+def kept_in(connection: Connection, turn: int) -> list[Written]:
+    asked = and_(message.c.turn == turn, message.c.author == Author.PERSON, message.c.person == fact.c.person)
+    kept = _facts(connection, and_(asked, fact.c.source != CORRECTION))
+    former = _facts(connection, fact.c.superseded_by.in_([int(one.id) for one in kept])) if kept else []
+    return [Written(one, tuple(old for old in former if old.superseded_by == one.id)) for one in kept]
+
+
+def in_own_words(connection: Connection, person_id: str, ids: Collection[str]) -> frozenset[str]:
+    said = and_(message.c.id == fact.c.source_message, message.c.person == person_id, message.c.author == Author.PERSON)
+    columns = select(fact.c.id, fact.c.key, fact.c.value, fact.c.source, message.c.text, person.c.name)
+    wrote = columns.select_from(fact.outerjoin(message, said).outerjoin(person, person.c.id == fact.c.person))
+    theirs = wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.in_([int(one) for one in ids]))
+    found = connection.execute(theirs.where(fact.c.id.not_in(select(fact_ground.c.fact))))
+    return frozenset(
+        str(row.id)
+        for row in found
+        if row.source == CORRECTION
+        or (row.text and says_no_more(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
+    )
+
+
+def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool) -> bool:
+    mine = update(fact).where(fact.c.person == person_id, fact.c.id == int(id_))
+    return connection.execute(mine.values(everywhere=everywhere)).rowcount == 1
+
+
+def says_no_more(value: str, said: str) -> bool:
+    """Does every telling word of a value stand in what was said?"""
+    return set(keywords(value)) - ABOUT <= set(index_words(said))
+
+
+def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
+    """See the port."""
+    return _change(connection, new, writing.write, [*new.supersedes, *new.depends_on])
+
+
+def retract(connection: Connection, id_: str, new: NewFact) -> Written | WriteRefused | None:
+    """See the port."""
+    try:
+        return _change(connection, new, lambda facts, new: writing.retract(facts, id_, new), [id_])
+    except LookupError:
+        return None
+
+
+def _change(
+    connection: Connection,
+    new: NewFact,
+    how: Callable[[Sequence[Fact], NewFact], tuple[tuple[Fact, ...], tuple[Change, ...]]],
+    named: Sequence[str],
+) -> Written | WriteRefused:
+    new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
+    in_order(connection, f"facts {new.audience}")
+    link = _link(connection, new.source_message)
+    before = _before(connection, new, named)
+    after, changes = how(before, new)
+    outcome, dropped = writing.outcome(after, changes, new), 0
+    if isinstance(outcome, WriteRefused) or not changes:
+        return outcome
+    if not any(isinstance(change, FactAdded) for change in changes):
+        _store(connection, before, after)
+        return outcome
+    if (many := _count(connection, new)) >= FACTS_KEPT:
+        if not (dropped := _make_room(connection, new, many)):
+            return WriteRefused(Refusal.FULL)
+        before = _before(connection, new, named)
+        after, changes = how(before, new)
+        outcome = writing.outcome(after, changes, new)
+        if isinstance(outcome, WriteRefused):
+            return outcome
+    added = outcome.fact
+    said = added.statement
+    id_ = new_id(connection, insert(fact).values({**_columns(added), **fact_index.reading(said)}))
+    fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, said))
+    _store(connection, before, [_renamed(one, str(id_)) for one in after])
+    return Written(replace(_renamed(added, str(id_)), permalink=link), outcome.superseded, dropped)
+
+
+def _count(connection: Connection, new: NewFact) -> int:
+    return connection.execute(select(func.count()).select_from(fact).where(_partition(new))).scalar_one()
+
+
+def _partition(new: NewFact) -> ColumnElement[bool]:
+    return and_(fact.c.person == new.person, fact.c.audience == new.audience)
+
+
+def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
+    """What of its partition a write may touch: all of it, as long as that is not much."""
+    if _count(connection, new) <= COMPARED:
+        return _facts(connection, _partition(new))
+    return _compared(connection, new, named)
+
+
+def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
+    """What of a partition a write may touch."""
+    said = read_statement(new.value, about=new.key)
+    wanted = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, said)]
+    alike = fact_index.leading_to(connection, _ALIKE, wanted, {"whose": new.person, "audiences": [new.audience]})
+    waiting = {*alike[:COMPARED], *(int(name) for name in named if name.isdecimal())}
+    known = dict[str, Fact]()
+    for _ in range(CHAIN):
+        found = [one for one in _by_id(connection, waiting) if (one.person, one.audience) == (new.person, new.audience)]
+        known |= {one.id: one for one in found}
+        follows = {id_ for one in found for id_ in (one.superseded_by, *one.derived_facts) if id_ is not None}
+        waiting = {int(id_) for id_ in follows - known.keys()}
+        if not waiting:
+            break
+    return sorted(known.values(), key=lambda one: (one.timestamp, int(one.id)))
+
+
+def _make_room(connection: Connection, new: NewFact, many: int) -> int:
+    """Take out what is needed least; how many facts that were. None goes that binds."""
+    grounds = select(fact_ground.c.ground)
+    least = (fact.c.is_valid, fact.c.id.in_(grounds), func.coalesce(fact.c.used, fact.c.time), fact.c.id)
+    may_go = select(fact.c.id).where(_partition(new), ~and_(fact.c.is_valid, fact.c.is_constraint))
+    oldest = may_go.order_by(*least).limit(many - FACTS_KEPT + FACTS_MADE_ROOM)
+    gone = [str(id_) for id_ in connection.execute(oldest).scalars()]
+    known = _facts(connection, _partition(new)) if gone else []
+    left = removed(known, gone)
+    _store(connection, known, left)
+    return len(known) - len(left)
+
+
+def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
+    """See the port."""
+    found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
+    return _with_grounds(connection, found.all())
+
+
+def relevant(
+    connection: Connection, person: str, audiences: frozenset[str], question: str, here: str, seen: Collection[int]
+) -> list[Fact]:
+    """What of `readable` a question in the conversation `here` may need, oldest first; `seen`: the messages that its
+    context shows. Everything, as long as that is not much.
+    """
+    which = {"whose": person, "audiences": sorted(audiences), "here": here}
+    newest = connection.execute(_NEWEST_OF_BOTH, which).all()
+    ids = set[int]()
+    for whose in dict.fromkeys((person, "")):
+        valid, past = (
+            [row.id for row in newest if (row.person, row.is_valid) == (whose, is_)] for is_ in (True, False)
+        )
+        ids |= _concerned(connection, {**which, "whose": whose}, question, sorted(seen), valid, past)
+    return _by_id(connection, ids)
+
+
+def _concerned(
+    connection: Connection,
+    which: Mapping[str, Any],
+    question: str,
+    seen: list[int],
+    valid: Sequence[int],
+    past: Sequence[int],
+) -> set[int]:
+    """Of one person those that the question may need, given their newest."""
+
+    def ids(of: Select[Any], **values: object) -> list[int]:
+        return list(connection.execute(of, {**which, **values}).scalars())
+
+    found = {*valid, *past}
+    words = fact_index.asked_terms(question) if len(past) == PAST or len(valid) > SHOWN else []
+    if seen and (len(past) == PAST or len(valid) > SHOWN):
+        found |= set(ids(_OF_MESSAGES, seen=seen))
+    if len(past) == PAST:
+        found |= set(fact_index.leading_to(connection, _ASKED_PAST, words, which)[:PAST])
+    if len(valid) <= SHOWN:
+        return found
+    asked = fact_index.leading_to(connection, _ASKED, words, which)
+    chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:CHOSEN]
+    named = connection.execute(_KEYS, {"chosen": chosen}).scalars()
+    under = ids(_UNDER_KEYS, keys=fact_index.key_terms(named), chosen=chosen)  # a narrower one shadows a wider one
+    return (found - set(valid)) | set(chosen) | set(under)
+
+
+def use(connection: Connection, ids: Iterable[str], now: datetime) -> None:
+    """These stood in a context."""
+    connection.execute(_USED, {"found": [int(id_) for id_ in ids], "now": now})
+
+
+def _by_id(connection: Connection, ids: Collection[int]) -> list[Fact]:
+    if not ids:
+        return []
+    return _with_grounds(connection, connection.execute(_BY_ID, {"found": sorted(ids)}).all())
+
+
+def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
+    """Take these facts of the person's out, with what was derived from them; how many that were."""
+    before = of_person(connection, person)
+    after = removed(before, ids)
+    _store(connection, before, after)
+    return len(before) - len(after)
+
+
+def remove_rows(connection: Connection, ids: Collection[int]) -> int:
+    """As `remove`, whosesoever they are."""
+    whose = set(connection.execute(select(fact.c.person).where(fact.c.id.in_(ids))).scalars())
+    return sum(remove(connection, person, [str(id_) for id_ in ids]) for person in whose)
+
+
+def begin_anew(connection: Connection, question: int) -> None:
+    """Take out what the turn of this question has kept in other words than those: it will be kept anew."""
+    said = connection.execute(select(message.c.text).where(message.c.id == question)).scalar_one_or_none() or ""
+    kept = connection.execute(select(fact.c.id, fact.c.key, fact.c.value).where(fact.c.source_message == question))
+    remove_rows(connection, [row.id for row in kept if not says_no_more(f"{row.key} {row.value}", said)])
+
+
+def of_person(connection: Connection, person: str) -> list[Fact]:
+    """All facts of a person, in every audience."""
+    return _facts(connection, fact.c.person == person)
+
+
+def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozenset[int]:
+    """The row ids of these facts and of what falls with them."""
+    named = select(fact.c.person, fact.c.id).where(where)
+    found = [(person, str(id_)) for person, id_ in connection.execute(named)]
+    people = {person for person, _ in found}
+    known = _facts(connection, fact.c.person.in_(sorted(people))) if people else []
+    return frozenset(int(id_) for id_ in fallen(known, [id_ for _, id_ in found]))
+
+
+def _link(connection: Connection, source_message: int | None) -> str | None:
+    if source_message is None:
+        return None
+    row = connection.execute(select(message.c.permalink).where(message.c.id == source_message)).one_or_none()
+    if row is None:
+        raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+    return row.permalink
+
+
+def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
+    """With their links, oldest first."""
+    return _with_grounds(connection, connection.execute(_LINKED.where(where)).all())
+
+
+def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fact]:
+    if not found:
+        return []
+    links = connection.execute(_GROUNDS, {"found": [row.id for row in found]})
+    grounds, derived = dict[int, list[str]](), dict[int, list[str]]()
+    for one, ground in links:
+        grounds.setdefault(one, []).append(str(ground))
+        derived.setdefault(ground, []).append(str(one))
+    return [_fact(row, grounds.get(row.id, ()), derived.get(row.id, ())) for row in found]
+
+
+def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
+    """Of a row of `_COLUMNS`, taken apart at once: hundreds of these are made while somebody waits."""
+    cells: tuple[Any, ...] = tuple(row)
+    id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
+    memory_type, scope, scope_id, needs_review, is_constraint, limit, source_message, everywhere = cells[11:19]
+    reading, reader, permalink = cells[19:]
+    return Fact(
+        id=str(id_),
+        key=key,
+        value=value,
+        source=source,
+        timestamp=time,
+        audience=audience,
+        person=whose,
+        authority=_AUTHORITIES[authority],
+        is_valid=is_valid,
+        superseded_by=_text(superseded_by),
+        supersedes=_text(supersedes),
+        memory_type=_MEMORY_TYPES[memory_type],
+        scope=_SCOPES[scope],
+        scope_id=scope_id,
+        depends_on=tuple(grounds),
+        derived_facts=tuple(derived),
+        needs_review=needs_review,
+        is_constraint=is_constraint,
+        constraint_type=None if limit is None else ConstraintType(limit),
+        source_message=source_message,
+        permalink=permalink,
+        everywhere=everywhere,
+        reading=fact_index.statement(value, reading, reader) if is_valid else None,
+    )
+
+
+def _columns(one: Fact) -> dict[str, Any]:
+    """The inverse of `_fact`, but for id and grounds."""
+    return {
+        "key": one.key,
+        "value": one.value,
+        "source": one.source,
+        "time": one.timestamp,
+        "audience": one.audience,
+        "person": one.person,
+        "authority": int(one.authority),
+        "is_valid": one.is_valid,
+        "superseded_by": _number(one.superseded_by),
+        "supersedes": _number(one.supersedes),
+        "memory_type": one.memory_type,
+        "scope": one.scope,
+        "scope_id": one.scope_id,
+        "needs_review": one.needs_review,
+        "is_constraint": one.is_constraint,
+        "constraint_type": one.constraint_type,
+        "source_message": one.source_message,
+        "everywhere": one.everywhere,
+    }
+
+
+def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]) -> None:
+    """Let the rows be as `after` says. What is new has its row already, but no grounds yet."""
+    known = {one.id: one for one in before}
+    gone = [int(id_) for id_ in known.keys() - {one.id for one in after}]
+    lost = or_(fact_ground.c.fact.in_(gone), fact_ground.c.ground.in_(gone))
+    if gone:
+        connection.execute(delete(fact_ground).where(lost))
+        fact_index.remove(connection, gone)
+        connection.execute(delete(fact).where(fact.c.id.in_(gone)))
+    for one in after:
+        was = known.get(one.id)
+        if was is not None and was != one:
+            connection.execute(update(fact).where(fact.c.id == int(one.id)).values(_columns(one)))
+        if one.depends_on != (was.depends_on if was else ()):
+            _ground(connection, one)
+
+
+def _ground(connection: Connection, one: Fact) -> None:
+    connection.execute(delete(fact_ground).where(fact_ground.c.fact == int(one.id)))
+    if one.depends_on:
+        grounds = [{"fact": int(one.id), "ground": int(ground)} for ground in one.depends_on]
+        connection.execute(insert(fact_ground), grounds)
+
+
+def _renamed(one: Fact, id_: str) -> Fact:
+    """With its row's id in the place of NEW, wherever that stands."""
+    return replace(
+        one,
+        id=id_ if one.id == NEW else one.id,
+        superseded_by=id_ if one.superseded_by == NEW else one.superseded_by,
+        derived_facts=tuple(id_ if derived == NEW else derived for derived in one.derived_facts),
+    )
+
+
+def _text(id_: int | None) -> str | None:
+    return None if id_ is None else str(id_)
+
+
+def _number(id_: str | None) -> int | None:
+    return None if id_ is None else int(id_)

@@ -1,0 +1,133 @@
+"""What model calls took: one row a call, written with the end of its turn, however it ends, or after it; sums of them.
+
+Rules
+  A call is priced when it is stored, by the table of that day.
+  Rows hold no words. When their turn is forgotten they lose turn and channel and keep the person, so that forgetting
+  neither hides where somebody talked half-way nor gives them a new budget.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    SelectBase,
+    and_,
+    case,
+    func,
+    insert,
+    literal,
+    select,
+    true,
+    update,
+)
+
+from agent.messages import ModelCall, Usage
+from agent.records import Claim
+from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
+from store import rows
+from store.databases.database import Database
+from store.tables import model_call, person, turn
+
+TURN: Final = "turn"
+"""The kind of a call that answers somebody."""
+_KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MODEL: "model"}
+_COUNTS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up")
+
+
+class SqlSpending:
+    """The port Spending on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
+        return await self._database.read(totals, period, by, person)
+
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+        await self._database.write(charge, person, kind, calls, now)
+
+
+def record(
+    connection: Connection,
+    calls: Iterable[ModelCall],
+    *,
+    turn: int | None,
+    person: str,
+    channel: str,
+    now: datetime,
+    kind: str = TURN,
+) -> None:
+    """Store what these calls took, in their order."""
+    shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
+    values = [
+        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage)}
+        for number, call in enumerate(calls, 1)
+    ]
+    if values:
+        connection.execute(insert(model_call), values)
+
+
+def charge(connection: Connection, person_id: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+    """Store what calls outside of turns took."""
+    record(connection, calls, turn=None, person=person_id, channel="", now=now, kind=kind)
+
+
+def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
+    """Before the claimed turn loses its progress: store what its calls took, or if none are given, the saved ones."""
+    asked = claim.incoming
+    if calls:
+        record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
+    else:
+        settle(connection, turn.c.id == claim.turn, now)
+
+
+def settle(connection: Connection, lost: ColumnElement[bool], now: datetime) -> None:
+    """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
+    begun = select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
+    for id_, who, channel, progress in connection.execute(begun).all():
+        record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
+
+
+def detach(connection: Connection, turns: SelectBase) -> None:
+    """Before these turns (a selection of ids) are erased: keep what their calls took, and no more."""
+    connection.execute(update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, channel=""))
+
+
+def totals(connection: Connection, period: SpendingPeriod, by: By, person_id: str | None) -> list[Total]:
+    within = model_call.c.day.between(period.first, period.last)
+    theirs = true() if person_id is None else model_call.c.person == person_id
+    found = connection.execute(_sums(by, and_(within, theirs))).mappings()
+    return sorted((_total(row) for row in found), key=lambda total: total.key)
+
+
+def _sums(by: By, where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    key = model_call.c[_KEYS[by]]
+    sums = (
+        select(
+            key.label("key"),
+            func.count().label("calls"),
+            *(func.sum(model_call.c[name]).label(name) for name in _COUNTS),
+            func.max(case((model_call.c.estimated, 1), else_=0)).label("estimated"),
+            func.coalesce(func.sum(model_call.c.cost), 0).label("cost"),
+            (func.count() - func.count(model_call.c.cost)).label("unpriced"),
+        )
+        .where(where)
+        .group_by(key)
+        .subquery()
+    )
+    if by is not By.PERSON:
+        return select(sums, literal("").label("name"))
+    named = sums.outerjoin(person, person.c.id == sums.c.key)
+    return select(sums, func.coalesce(person.c.name, "").label("name")).select_from(named)
+
+
+def _total(row: Mapping[Any, Any]) -> Total:
+    """PostgreSQL sums whole numbers to decimals, so each is made whole again."""
+    usage = Usage(*(int(row[name]) for name in _COUNTS), estimated=bool(row["estimated"]))
+    spent = Spent(row["calls"], usage, Money(int(row["cost"])), row["unpriced"])
+    return Total(str(row["key"]), spent, row["name"])

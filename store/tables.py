@@ -1,0 +1,499 @@
+"""The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is kept as text.
+
+Rules
+  Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
+  their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
+  Whatever holds somebody's words names the person, the turn or the conversation by which `store.forgetting.erase` finds
+  it.
+"""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import BigInteger, CheckConstraint, DateTime, Dialect, Index, Text, UniqueConstraint, text
+from sqlalchemy.orm import declared_attr
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import Field, SQLModel
+
+# --------------------------------------------------------------------------------------------------
+# What all tables share: their metadata, the names of their constraints.
+
+
+NEVER_REUSED: Final = {"sqlite_autoincrement": True}
+
+metadata: Final = SQLModel.metadata
+# Named constraints: a later migration can only change what it can name.
+metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Row(SQLModel):
+    """A table is named as its class without "Row", in words of small letters: `FactTermRow` is fact_term."""
+
+    @declared_attr.directive
+    def __tablename__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N805 -- of the class
+        return "_".join(re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Row"))).lower()
+
+
+# --------------------------------------------------------------------------------------------------
+# Column types that mean the same on SQLite and on PostgreSQL. Pure.
+
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def storable(text: str) -> str:
+    """`text` without what a database refuses: NUL (PostgreSQL) and lone surrogates (no UTF-8) become U+FFFD."""
+    if text.isascii():
+        return text.replace("\0", REPLACEMENT)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", REPLACEMENT)
+
+
+class StorableText(TypeDecorator[str]):
+    """Text of any length and any content; also applied to the values that a column is compared with."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  (SQLAlchemy's signature)
+        return None if value is None else storable(value)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware time. SQLite keeps no offset, so times go in as UTC and come back as UTC; a naive one raises."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  (as above)
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a time zone cannot be stored")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  (as above)
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+# --------------------------------------------------------------------------------------------------
+# Who talks, where, and what was said.
+
+
+class PersonRow(Row, table=True):
+    """`number` opens the person's own range of the search index. `served`: when a turn of theirs was last claimed."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    number: int | None = Field(default=None, primary_key=True)
+    id: str = Field(sa_type=StorableText, unique=True)
+    name: str = Field(sa_type=StorableText)
+    time_zone: str = Field(sa_type=StorableText)
+    served: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+class ConversationRow(Row, table=True):
+    """`summary` belongs to readers of `audience` only, and starts anew when the place changes its kind."""
+
+    id: str = Field(sa_type=StorableText, primary_key=True)
+    audience: str = Field(sa_type=StorableText)
+    summary: str = Field(sa_type=StorableText, default="{}")
+
+
+class ParticipantRow(Row, table=True):
+    """Who wrote in which conversation: that makes it one of the person's threads."""
+
+    conversation: str = Field(sa_type=StorableText, primary_key=True, foreign_key="conversation.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id", index=True)
+
+
+class MessageRow(Row, table=True):
+    """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
+
+    `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
+        Index("ix_message_thread", "conversation", "turn", "id"),
+        Index("ix_message_person", "person", "author"),
+        Index("ix_message_channel", "channel", "audience"),
+        Index(
+            "ix_message_to_learn",
+            "person",
+            "audience",
+            sqlite_where=text("to_learn"),
+            postgresql_where=text("to_learn"),
+        ),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id")
+    turn: int = Field(foreign_key="turn.id", index=True)
+    author: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    text: str = Field(sa_type=StorableText)
+    length: int
+    time: datetime = Field(sa_type=UtcDateTime)
+    audience: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    message_id: str | None = Field(sa_type=StorableText, default=None)
+    permalink: str | None = Field(sa_type=StorableText, default=None)
+    to_learn: bool = False
+    passed_over: bool = False
+
+
+class EmbeddingRow(Row, table=True):
+    """What a message means to a model for embeddings. It falls with its message, whoever deletes that.
+
+    `vector` holds numbers of four bytes, `signs` a bit for each of them (see `store.search.vectors`).
+    """
+
+    __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
+
+    message: int = Field(primary_key=True, foreign_key="message.id", ondelete="CASCADE")
+    model: str = Field(sa_type=StorableText)
+    signs: bytes
+    vector: bytes
+
+
+person = metadata.tables["person"]
+conversation = metadata.tables["conversation"]
+participant = metadata.tables["participant"]
+message = metadata.tables["message"]
+embedding = metadata.tables["embedding"]
+
+
+# --------------------------------------------------------------------------------------------------
+# What is kept of people: facts and profiles.
+
+
+class FactRow(Row, table=True):
+    """See `agent.memory.facts`. `person` is "" for what is nobody's in particular, so it is no foreign key.
+
+    `source_message` outlives its row as a number; forgetting the message takes the fact along.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_fact_person", "person", "audience"),
+        Index("ix_fact_valid", "person", "is_valid", "id"),
+        Index("ix_fact_binding", "person", "is_constraint", "id"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    key: str = Field(sa_type=StorableText, default="")
+    value: str = Field(sa_type=StorableText)
+    source: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    audience: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    authority: int
+    is_valid: bool = True
+    superseded_by: int | None = None
+    supersedes: int | None = None
+    memory_type: str = Field(sa_type=StorableText)
+    scope: str = Field(sa_type=StorableText)
+    scope_id: str | None = Field(sa_type=StorableText, default=None)
+    needs_review: bool = False
+    is_constraint: bool = False
+    constraint_type: str | None = Field(sa_type=StorableText, default=None)
+    source_message: int | None = Field(default=None, index=True)
+    everywhere: bool = False
+    used: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it last stood in the context of a turn."""
+    reading: str = Field(sa_type=StorableText, default="")
+    """What the value says, as `store.memory.fact_index` keeps it."""
+    reader: int = 0
+    """The version of whoever read it."""
+
+
+class FactTermRow(Row, table=True):
+    """A word that leads to a fact; it goes with it."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    term: str = Field(sa_type=StorableText, primary_key=True)
+    fact: int = Field(primary_key=True, foreign_key="fact.id", index=True)
+
+
+class FactGroundRow(Row, table=True):
+    """A fact, and one that it depends on."""
+
+    fact: int = Field(primary_key=True, foreign_key="fact.id")
+    ground: int = Field(primary_key=True, foreign_key="fact.id", index=True)
+
+
+class WorkingItemRow(Row, table=True):
+    """A scratch value of a conversation; it goes when it expires, and with the question in whose turn it was kept."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    conversation: str = Field(sa_type=StorableText, index=True)
+    audience: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    value: str = Field(sa_type=StorableText)
+    created: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime = Field(sa_type=UtcDateTime, index=True)
+    message: int = Field(index=True)
+
+
+class ProfileRow(Row, table=True):
+    """What was learned of a person in one audience. `revision` grows with every change, by whomever."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText, primary_key=True)
+    created: datetime = Field(sa_type=UtcDateTime)
+    updated: datetime = Field(sa_type=UtcDateTime)
+    interaction_count: int
+    synthesised_count: int
+    synthesis_version: int
+    revision: int
+
+
+class ProfileEntryRow(Row, table=True):
+    """One thing that is known; it falls with any of its sources. `everywhere`: for all replies to its person."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText)
+    field: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    text: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    confidence: float
+    everywhere: bool = False
+
+
+class ProfileSourceRow(Row, table=True):
+    """A message that an entry came from. It outlives its row as a number, as a fact's source does."""
+
+    entry: int = Field(primary_key=True, foreign_key="profile_entry.id")
+    message: int = Field(primary_key=True, index=True)
+
+
+fact = metadata.tables["fact"]
+fact_term = metadata.tables["fact_term"]
+fact_ground = metadata.tables["fact_ground"]
+working_item = metadata.tables["working_item"]
+profile = metadata.tables["profile"]
+profile_entry = metadata.tables["profile_entry"]
+profile_source = metadata.tables["profile_source"]
+
+
+# --------------------------------------------------------------------------------------------------
+# The turns and the jobs, and what the turns leave behind.
+
+
+WAITING: Final = "waiting"
+RUNNING: Final = "running"
+DONE: Final = "done"
+
+
+class TurnRow(Row, table=True):
+    """The ledger. `payload` is what only the running turn needs; it, `progress` and `reply_ref` go when it ends."""
+
+    __table_args__: ClassVar[Any] = (
+        UniqueConstraint("source", "event_id"),
+        UniqueConstraint("channel", "message_id"),
+        Index(
+            "ix_turn_one_running",
+            "conversation",
+            unique=True,
+            sqlite_where=text("state = 'running'"),
+            postgresql_where=text("state = 'running'"),
+        ),
+        Index("ix_turn_state", "state", "id"),
+        Index("ix_turn_person", "person", "conversation"),
+        Index("ix_turn_person_taken", "person", "taken"),
+        Index("ix_turn_channel_taken", "channel", "taken"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText, default="turn")
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    source: str = Field(sa_type=StorableText)
+    event_id: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    message_id: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id", index=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was taken in, by our clock; None for what was only overheard, which no rate counts."""
+    run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """Not before; None means at once, whatever the platform's clock says."""
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+    stopping: bool = False
+    """Somebody has asked to stop it, in whatever process it runs."""
+    payload: str = Field(sa_type=StorableText, default="{}")
+    progress: str = Field(sa_type=StorableText, default="")
+    reply_ref: str = Field(sa_type=StorableText, default="")
+    pages: str = Field(sa_type=StorableText, default="[]")
+    outcome: str | None = Field(sa_type=StorableText, default=None)
+    usage: str = Field(sa_type=StorableText, default="{}")
+    context_messages: str = Field(sa_type=StorableText, default="[]")
+    given_messages: str = Field(sa_type=StorableText, default="[]")
+    """Those of `context_messages` that tools brought into it, because the model asked for them."""
+    context_facts: str = Field(sa_type=StorableText, default="[]")
+    ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+class PageRow(Row, table=True):
+    """A page of a finished reply, by the platform's own id; they go with what the reply said."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    source: str = Field(sa_type=StorableText)
+    page: str = Field(sa_type=StorableText)
+
+
+class VerdictRow(Row, table=True):
+    """What somebody thinks of the reply of a turn."""
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, index=True)
+    verdict: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+class JobRow(Row, table=True):
+    """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
+
+    __table_args__: ClassVar[Any] = (
+        *(
+            Index(
+                f"ix_job_one_{state}",
+                "kind",
+                "key",
+                unique=True,
+                sqlite_where=text(f"state = '{state}'"),
+                postgresql_where=text(f"state = '{state}'"),
+            )
+            for state in (WAITING, RUNNING)
+        ),
+        Index("ix_job_run_at", "kind", "run_at"),
+        Index("ix_job_person", "person", "conversation"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    payload: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    run_at: datetime = Field(sa_type=UtcDateTime)
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+
+
+class ActionRecordRow(Row, table=True):
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    iteration: int
+    time: datetime = Field(sa_type=UtcDateTime)
+    thinking: str = Field(sa_type=StorableText)
+    calls: str = Field(sa_type=StorableText)
+    results: str = Field(sa_type=StorableText)
+
+
+class TaskWorkspaceRow(Row, table=True):
+    """What the model keeps in mind during one task (seed 001); the row goes when the task ends."""
+
+    __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    task_id: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, foreign_key="person.id", index=True)
+    objective: str = Field(sa_type=StorableText, default="")
+    understanding: str = Field(sa_type=StorableText, default="")
+    approach: str = Field(sa_type=StorableText, default="")
+    discoveries: str = Field(sa_type=StorableText, default="")
+
+
+turn = metadata.tables["turn"]
+page = metadata.tables["page"]
+verdict = metadata.tables["verdict"]
+job = metadata.tables["job"]
+action_record = metadata.tables["action_record"]
+workspace = metadata.tables["task_workspaces"]
+
+
+# --------------------------------------------------------------------------------------------------
+# What was chosen, spent and erased, and what the database knows of itself.
+
+
+class MetaRow(Row, table=True):
+    """What the database knows of itself: the key of the erased ids, whether a sweep is owed."""
+
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    value: bytes
+
+
+class PreferenceRow(Row, table=True):
+    """What somebody chose. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
+
+    owner: str = Field(sa_type=StorableText, primary_key=True)
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    value: str = Field(sa_type=StorableText)
+
+
+class ModelCallRow(Row, table=True):
+    """What one model call took. It holds nobody's words, and outlives what was asked: then without turn and channel.
+
+    `number` counts the calls of one turn, `kind` says what it was for, `day` is of UTC, `cost` is in nano-dollars, None
+    for a model without a price. The person is no foreign key: what they spent still counts after they are forgotten.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_model_call_person", "person", "day"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
+    number: int
+    kind: str = Field(sa_type=StorableText)
+    model: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText, default="")
+    day: date = Field(index=True)
+    input_uncached: int
+    input_cached: int
+    input_written: int
+    output: int
+    reasoning: int
+    bytes_up: int = Field(sa_type=BigInteger)
+    estimated: bool
+    cost: int | None = Field(sa_type=BigInteger, default=None)
+
+
+class ErasedRow(Row, table=True):
+    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
+
+    hash: str = Field(sa_type=StorableText, primary_key=True)
+    time: datetime = Field(sa_type=UtcDateTime)
+
+
+meta = metadata.tables["meta"]
+preference = metadata.tables["preference"]
+model_call = metadata.tables["model_call"]
+erased = metadata.tables["erased"]

@@ -1,0 +1,178 @@
+"""What may still change about questions that wait, and the stopping of turns that are open.
+
+Rules
+  A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
+  done, and that has not joined a running one.
+  What was spoken is put down as soon as it was listened to, and stands as if it had been written.
+  A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
+  or claims it, takes back what it has shown.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, and_, delete, exists, or_, select, update
+
+from agent.events import Outcome
+from agent.memory.audience import label
+from agent.records import Author, Claim, Closing, Waiting
+from store import rows
+from store.search import index
+from store.search.text import index_words
+from store.tables import DONE, RUNNING, WAITING, message, turn
+
+
+def stop(connection: Connection, conversation: str) -> list[int]:
+    """Mark the turns of a conversation that wait or run; the oldest first."""
+    open_ = and_(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
+    found = list(connection.execute(select(turn.c.id).where(open_).order_by(turn.c.id)).scalars())
+    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True))
+    return found
+
+
+def stopping(connection: Connection, owner: str) -> frozenset[int]:
+    """The marked turns that this worker runs."""
+    mine = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(connection.execute(mine).scalars())
+
+
+def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
+    """Those of `stopping` whose question was deleted."""
+    mine = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(row.id for row in connection.execute(mine) if rows.is_withdrawn(row.payload))
+
+
+def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
+    """Put `text` in place of a question that waits; False if it does not wait."""
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    _, asked, conversation = question
+    _put(connection, asked, conversation, text)
+    return True
+
+
+def set_text(connection: Connection, claim: Claim, text: str) -> None:
+    """Put what was spoken in place of a question that runs, unless it was deleted meanwhile."""
+    payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
+    if not rows.is_withdrawn(payload):
+        _put(connection, claim.message, claim.incoming.conversation, text)
+
+
+def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+    """End the turn of a question that waits, unanswered, or mark one that runs, and erase its words; else False.
+
+    The turn stays, empty, so that a message delivered again is known.
+    """
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return _take_back(connection, channel, message_id)
+    turn_id, asked, _ = question
+    index.remove(connection, [asked])
+    connection.execute(delete(message).where(message.c.id == asked))
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
+    return True
+
+
+def _put(connection: Connection, asked: int, conversation: str, text: str) -> None:
+    """Put `text` in place of a question's words, to be found by it from now on."""
+    words = index_words(text)
+    index.remove(connection, [asked])
+    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
+    index.add(connection, asked, words, index.readers(connection, conversation))
+
+
+def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
+    """Mark a turn that was begun. What has joined another one, and is answered with it, is let be."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(turn.c.id, turn.c.payload, message.c.id.label("question"))
+        .select_from(turn.join(message, asked))
+        .where(this, turn.c.state.in_((WAITING, RUNNING)), begun)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    if found is None:
+        return False
+    marked = {"stopping": True, "payload": rows.mark_withdrawn(found.payload)}
+    connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
+    index.remove(connection, [found.question])
+    connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
+    return True
+
+
+def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """The turn, the question's row and the conversation; held against a worker that would claim it just now."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(turn.c.id, message.c.id, turn.c.conversation)
+        .select_from(turn.join(message, asked))
+        .where(this, fresh)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    if found is None or _joined(connection, found[2], found[1]):
+        return None
+    return found[0], found[1], found[2]
+
+
+def _joined(connection: Connection, conversation: str, asked: int) -> bool:
+    """Whether the running turn of the conversation has read the question, and answers it."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return any(asked in rows.progress_joined(progress) for progress in connection.execute(running).scalars())
+
+
+# --------------------------------------------------------------------------------------------------
+# Messages that wait behind a running turn of their person, and that its reply answers, too.
+#
+# Rules
+#   Their turns stay as they are until the running one ends, and then end with it: a turn that starts anew, or fails,
+#   leaves them to be answered by themselves. So is one that was edited while it was just being read.
+#   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it.
+
+
+MOST: Final = 50
+"""More than join one turn."""
+
+
+def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
+    """What may join the turn of this claim, in order."""
+    asked = claim.incoming
+    behind = (
+        select(turn, message.c.id.label("question"), message.c.text, message.c.audience)
+        .join_from(turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
+        .where(turn.c.conversation == asked.conversation, turn.c.state == WAITING, turn.c.id > claim.turn)
+        .order_by(turn.c.id)
+        .limit(MOST)
+    )
+    audience = label(asked.place.audience)
+    found: list[Waiting] = []
+    for row in connection.execute(behind).mappings():
+        theirs = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
+        fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
+        if not (theirs and fresh and rows.words_alone(row["payload"])):
+            break
+        found.append(Waiting(row["id"], row["question"], row["text"]))
+    return found
+
+
+def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> None:
+    """End the turns of what joined with the turn `ended`, and put their messages before its reply."""
+    for one in closing.joined:
+        as_read = and_(message.c.id == one.message, message.c.turn == one.turn, message.c.text == one.text)
+        stands = and_(turn.c.id == one.turn, turn.c.state == WAITING, exists().where(as_read))
+        if connection.execute(update(turn).where(stands).values(**rows.over(now, closing.outcome))).rowcount:
+            connection.execute(update(message).where(message.c.id == one.message).values(turn=ended))
+
+
+def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
+    """The messages that have to stand for this progress to be kept.
+
+    All that it names, but for those that joined and were then deleted: their turns are over.
+    """
+    joined = rows.progress_joined(progress)
+    if not joined:
+        return rows.progress_sources(progress)
+    over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
+    deleted = set(connection.execute(over).scalars())
+    return rows.progress_sources(progress) - {asked for asked, its in joined.items() if its in deleted}

@@ -1,0 +1,198 @@
+"""Claiming a turn: from the queue's choice to everything that its worker needs.
+
+Rules
+  A claim raises the epoch, which every later write names.
+  A turn that cannot be read is put aside as refused, so that it never stands in the way of the others.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.exc import NoResultFound
+
+from agent.events import Outcome
+from agent.records import Author, Claim, Claiming, Load
+from store import rows
+from store.tables import RUNNING, WAITING, UtcDateTime, message, person, turn
+
+# --------------------------------------------------------------------------------------------------
+# Whose turn is next: fair between people, in order within a conversation.
+#
+# Rules
+#   A turn whose worker is gone comes first: somebody has been waiting for its end. Then the person of whom the fewest
+#   turns run; among those, who was served longest ago, so that with a single worker people take turns, too; then the
+#   oldest. A flood of one person delays another by what already runs, and no more. Of a conversation only the first
+#   waiting turn can be next, and only while none of it runs. An earlier one is in the way even if another worker is
+#   just claiming it, which cannot be seen yet. How many of a person run is counted in all processes. Those that claim
+#   in the very same moment do not see one another, and may each let one more of them run: to wait for each other
+#   would cost every claim more than that is worth. The cost grows with the turns that wait and run, not with those
+#   that are done; no text is read until one is chosen.
+
+
+def next_turn(
+    connection: Connection, now: datetime, per_person: int | None, sources: frozenset[str] | None
+) -> int | None:
+    """The id of the turn to be claimed, held against other workers until the transaction ends; None if there is none.
+
+    `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all).
+    """
+    statement = _next_turn(limited=per_person is not None, ours=sources is not None)
+    values = {"now": now, "per_person": per_person, "sources": sorted(sources or ())}
+    return connection.execute(statement, values).scalar_one_or_none()
+
+
+@cache
+def _next_turn(*, limited: bool, ours: bool) -> Select[*tuple[int]]:
+    """Made once for each of its four forms: making it takes longer than running it."""
+    now = bindparam("now", type_=UtcDateTime)
+    running = _running().subquery("running")
+    theirs = func.coalesce(running.c.turns, 0)
+    waits = and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
+    if limited:
+        waits = and_(waits, theirs < bindparam("per_person"))
+    lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
+    here = turn.c.source.in_(bindparam("sources", expanding=True)) if ours else true()
+    return (
+        select(turn.c.id)
+        .select_from(
+            turn.join(person, person.c.id == turn.c.person).outerjoin(running, running.c.person == turn.c.person)
+        )
+        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost), here)
+        .order_by(case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
+        .limit(1)
+        # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
+        .with_for_update(of=turn, skip_locked=True)
+    )
+
+
+_ASKER: Final = (
+    select(person.c.number).where(person.c.id == bindparam("asker")).with_for_update(key_share=True, skip_locked=True)
+)
+_SERVE: Final = update(person).where(person.c.number.in_(_ASKER))
+
+
+def mark_served(connection: Connection, person_id: str, now: datetime) -> None:
+    """Note that a turn of this person is claimed now, unless another worker is just noting the same."""
+    connection.execute(_SERVE, {"asker": person_id, "served": now})
+
+
+def _running() -> Select[*tuple[str, int]]:
+    """How many turns of each person run."""
+    counted = select(turn.c.person, func.count().label("turns"))
+    return counted.where(turn.c.state == RUNNING).group_by(turn.c.person)
+
+
+def _first_of_each_conversation(now: ColumnElement[datetime]) -> Select[*tuple[int]]:
+    """The ids of the first waiting turns of the conversations in which none runs."""
+    busy = select(turn.c.conversation).where(turn.c.state == RUNNING)
+    waiting = turn.alias("waiting")
+    due = and_(waiting.c.state == WAITING, _due(waiting, now), waiting.c.conversation.not_in(busy))
+    return select(func.min(waiting.c.id)).where(due).group_by(waiting.c.conversation)
+
+
+def _due(table: FromClause, now: ColumnElement[datetime]) -> ColumnElement[bool]:
+    return or_(table.c.run_at.is_(None), table.c.run_at <= now)
+
+
+log = logging.getLogger(__name__)
+
+_QUESTION: Final = ("text", "time", "audience", "permalink")
+_TAKE: Final = update(turn).where(turn.c.id == bindparam("chosen"))
+
+
+def claim_turn(connection: Connection, claiming: Claiming) -> Claim | None:
+    """See `Ledger.claim`."""
+    owner, now = claiming.owner, claiming.now
+    while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources)) is not None:
+        try:
+            claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
+        except (ValueError, TypeError, AttributeError, NoResultFound) as error:
+            log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
+            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
+            continue
+        taken = {
+            "owner": owner,
+            "lease_until": now + claiming.lease,
+            "epoch": claimed.epoch,
+            "attempts": claimed.attempts,
+        }
+        connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **taken})
+        mark_served(connection, claimed.incoming.person.id, now)
+        return claimed
+    return None
+
+
+@cache
+def _asked() -> Select[*tuple[Any, ...]]:
+    """A turn, its question and its person. Made once."""
+    question = message.c.id.label("question")
+    columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
+    joined = turn.join(person, person.c.id == turn.c.person).join(
+        message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    )
+    return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
+
+
+# --------------------------------------------------------------------------------------------------
+# Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
+#
+# Rule: gone is whoever let a lease run out, or gave a turn back, or for a whole lease did not claim what it took in.
+# Where no other process can work on the database, everybody else is gone.
+
+
+def take_over_turns(
+    connection: Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
+) -> int:
+    """Let `source` have what others of its family have left of this person's open turns; how many there are."""
+    theirs = or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
+    lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
+    left = and_(turn.c.state == WAITING, true() if alone else or_(turn.c.epoch > 0, _asked_by(now - lease)))
+    open_ = turn.c.state.in_((WAITING, RUNNING))
+    taken = update(turn).where(turn.c.person == person, open_, theirs, turn.c.source != source, or_(lost, left))
+    return connection.execute(taken.values(source=source)).rowcount
+
+
+def _asked_by(time: datetime) -> ColumnElement[bool]:
+    asked = select(message.c.id).where(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    return exists(asked.where(message.c.time <= time))
+
+
+def ended_turns(connection: Connection, turns: Iterable[int]) -> dict[int, Outcome | None]:
+    """How those of these turns ended that are over; None for one that was forgotten."""
+    found = select(turn.c.id, turn.c.state, turn.c.outcome).where(turn.c.id.in_(turns))
+    known = {row.id: row for row in connection.execute(found)}
+    over = (id_ for id_ in turns if id_ not in known or known[id_].state not in {WAITING, RUNNING})
+    return {id_: Outcome(known[id_].outcome) if id_ in known and known[id_].outcome else None for id_ in over}
+
+
+def pages_of_ended(connection: Connection, number: int) -> tuple[str, ...] | None:
+    """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
+    found = connection.execute(select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
+    if found is None:
+        return ()
+    return None if found.state in {WAITING, RUNNING} else tuple(rows.read_pages(found.pages))
+
+
+def current_load(connection: Connection) -> Load:
+    """How many turns run and wait."""
+    counted = select(turn.c.state, func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
+    found = {row[0]: row[1] for row in connection.execute(counted)}
+    return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))
