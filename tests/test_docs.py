@@ -1,0 +1,120 @@
+"""What the pages say about the code is true: modules, files, classes and links that they name exist."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from benchmarks.house_code import ROOT
+
+PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
+OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
+"""The change log tells of names that are no more."""
+GLOSSARY: Final = ROOT / "docs" / "glossary.md"
+MAX_DEFINITION_CHARS: Final = 240
+"""A row is read at a glance."""
+
+DOTTED: Final = re.compile(r"(?<![\w./@:-])(?:agent|bot|store|benchmarks|tests)(?:\.[A-Za-z_]\w*)+")
+PATH: Final = re.compile(
+    r"(?<![\w.@:-])(?<!\w/)(?:agent|bot|store|benchmarks|tests|requirements|docs|\.github)/[\w./-]*"
+)
+LINK: Final = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
+CODE: Final = re.compile(r"`([^`]+)`")
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@cache
+def definitions(module: Path, *within: str) -> frozenset[str]:
+    """The names that a module defines or imports; `within`: those of a class in it."""
+    body = ast.parse(module.read_text(encoding="utf-8")).body
+    for name in within:
+        body = next((one.body for one in body if isinstance(one, ast.ClassDef) and one.name == name), list[ast.stmt]())
+    return frozenset(name for statement in body for name in names_of(statement))
+
+
+def names_of(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.ImportFrom(names=names):
+            yield from (one.asname or one.name for one in names)
+        case _:
+            pass
+
+
+def exists(dotted: str) -> bool:
+    """Whether this is a module, or what is defined in one: "agent.turn.Turn.receive"."""
+    place, parts = ROOT, dotted.split(".")
+    while parts and (place / parts[0]).is_dir():
+        place /= parts.pop(0)
+    module = place / "__init__.py"
+    if parts and place.joinpath(f"{parts[0]}.py").is_file():
+        module = place / f"{parts.pop(0)}.py"
+    return not parts or (module.is_file() and parts[-1] in definitions(module, *parts[:-1]))
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_name)
+def test_every_module_and_name_in_it_that_a_page_names_exists(page: Path) -> None:
+    assert [name for name in DOTTED.findall(page.read_text(encoding="utf-8")) if not exists(name)] == []
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_name)
+def test_every_file_and_folder_that_a_page_names_exists(page: Path) -> None:
+    named = [path.rstrip(".") for path in PATH.findall(LINK.sub("]", page.read_text(encoding="utf-8")))]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_to_another_page_leads_somewhere(page: Path) -> None:
+    links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "gone", ["agent.nothing", "agent.turn.Nothing", "agent.turn.Turn.nothing", "bot.app.nothing", "store.Nothing"]
+)
+def test_a_name_that_is_no_more_is_noticed(gone: str) -> None:
+    assert DOTTED.findall(f"see `{gone}`, which") == [gone]
+    assert not exists(gone)
+
+
+@pytest.mark.parametrize("name", ["agent", "agent.turn", "agent.turn.Turn", "agent.turn.Turn.receive", "bot.app.CLOCK"])
+def test_a_name_that_is_there_is_found(name: str) -> None:
+    assert exists(name)
+
+
+class Row(NamedTuple):
+    term: str
+    definition: str
+    carriers: list[str]
+
+
+def glossary() -> list[Row]:
+    cells = [
+        line.strip("| ").split(" | ") for line in GLOSSARY.read_text(encoding="utf-8").splitlines() if line[:1] == "|"
+    ]
+    return [Row(one[0], one[1], CODE.findall(one[2])) for one in cells if len(one) == 3 and "`" in one[2]]
+
+
+def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:
+    rows = glossary()
+    assert len(rows) >= 55
+    assert [term for term, times in Counter(row.term.casefold() for row in rows).items() if times > 1] == []
+    assert [row.term for row in rows if not row.carriers or not row.definition.endswith(".")] == []
+    assert [row.term for row in rows if len(row.definition) > MAX_DEFINITION_CHARS] == []
+
+
+def test_what_the_glossary_says_of_each_term_stands_in_the_code_where_it_says() -> None:
+    assert [(row.term, name) for row in glossary() for name in row.carriers if not exists(name)] == []
