@@ -102,7 +102,7 @@ class Bench:
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
         thinking = TurnRunner(_mind(model, store), store.ledger, store.knowledge, self.clock)
-        turns = Turns(store.ledger, thinking, self.surface, store.bell, self.clock, "bench", self.limits)
+        turns = Turns(store.ledger, thinking, self.surface, store.notifier, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
 

@@ -33,7 +33,7 @@ from agent.ports import (
 from agent.records import Hit, Incoming, Known, RecallQuery
 from agent.state import LastActions
 from store import history
-from store.databases.database import LOCK_SPACE, Database, LocalBell, is_postgresql, migrating
+from store.databases.database import LOCK_SPACE, Database, LocalNotifier, is_postgresql, migrating
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.databases.watched import Watched
 from store.forgetting.selection import ErasedIds
@@ -231,13 +231,13 @@ class Store:
     jobs: Jobs
     replies: Replies
     summaries: Summaries
-    bell: LocalBell
+    notifier: LocalNotifier
     database: Database
     version_before: str | None
     version: str = HEAD
 
     async def close(self) -> None:
-        await self.bell.close()
+        await self.notifier.close()
         await self.database.close()
 
 
@@ -258,7 +258,7 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
         async with migrating():
             prepared = await database.write(prepare, database.where, key)
         store = _store(database, Watched(database, asyncio.get_running_loop().time), prepared)
-        unless_open.push_async_callback(store.bell.close)
+        unless_open.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
     return store
@@ -336,15 +336,15 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlJobs(database),
         SqlReplies(database),
         SqlSummaries(database),
-        _bell(opened),
+        _notifier(opened),
         database,
         prepared.before,
     )
 
 
-def _bell(database: Database) -> LocalBell:
+def _notifier(database: Database) -> LocalNotifier:
     if not database.is_shared:
-        return LocalBell()
-    from store.databases.postgresql import PostgresDatabase, SharedBell  # noqa: PLC0415 -- as above
+        return LocalNotifier()
+    from store.databases.postgresql import PostgresDatabase, SharedNotifier  # noqa: PLC0415 -- as above
 
-    return SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell()
+    return SharedNotifier(database.connect) if isinstance(database, PostgresDatabase) else LocalNotifier()

@@ -38,10 +38,9 @@ from agent.ports.storage import (
     Summaries,
     WorkingSet,
 )
-from agent.ports.work import Bell, Jobs, Ledger, Membership, Replies
+from agent.ports.work import Jobs, Ledger, Membership, Notifier, Replies
 
 __all__ = [
-    "Bell",
     "CallOptions",
     "Capabilities",
     "Clock",
@@ -60,6 +59,7 @@ __all__ = [
     "Memories",
     "ModelChanged",
     "ModelSession",
+    "Notifier",
     "Preferences",
     "Profiles",
     "Provider",

@@ -1,4 +1,4 @@
-"""The ports of work: the durable lists of turns and of jobs, and the bell that wakes those who do it."""
+"""The ports of work: the durable lists of turns and of jobs, and what wakes those who do it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -180,22 +180,22 @@ class Jobs(Protocol):
         ...
 
 
-class Bell(Protocol):
-    """Wakes those who wait for something to do. It only hurries: what is due is also found by looking, so a ring may
-    be lost, and one too many does no harm.
+class Notifier(Protocol):
+    """Wakes those who wait for something to do. What is due is also found by looking, so a notification
+    may be lost, and one too many does no harm.
     """
 
     @property
-    def rung(self) -> bool:
-        """Has somebody rung since the last wait ended?"""
+    def is_notified(self) -> bool:
+        """Whether `notify` was called since the last wait ended."""
         ...
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake whoever waits, in every process that works on the same ledger. Returns at once."""
         ...
 
     async def wait(self, timeout_s: float) -> None:
-        """Until somebody rings or has rung since the last wait, or the time is over."""
+        """Until there is a notification, or was one since the last wait, or the time is over."""
         ...
 
 

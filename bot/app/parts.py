@@ -192,7 +192,7 @@ def open_turns(
     sources: Callable[[], frozenset[str]],
 ) -> Turns:
     thinking = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
-    return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
+    return Turns(store.ledger, thinking, surface_for, store.notifier, CLOCK, new_id(), limits, sources)
 
 
 def model_settings(settings: Settings) -> ModelSettings:

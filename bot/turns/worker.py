@@ -17,7 +17,7 @@ from typing import Final
 from agent.admission_terms import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
-from agent.ports import Bell, Clock, Ledger
+from agent.ports import Clock, Ledger, Notifier
 from agent.records import Accepted, Claim, Claiming, Incoming
 from bot.logs import severity
 from bot.reply_surface import Surface
@@ -70,7 +70,7 @@ class TurnsLimits:
     lease: timedelta = timedelta(seconds=30)
     """How long a silent worker keeps its turn; also how long a take-over takes."""
     sweep_s: float = 1.0
-    """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
+    """How often the ledger is looked at without notifications: finds leases that ran out, and what a lost one told."""
     end_s: float = 10.0
     """How long whoever stops answers waits for their end; what they write after a forgetting the ledger refuses."""
 
@@ -119,7 +119,7 @@ class Turns:
         ledger: Ledger,
         thinking: TurnRunner,
         surface_for: Callable[[Incoming], Surface],
-        bell: Bell,
+        notifier: Notifier,
         clock: Clock,
         owner: str,
         limits: TurnsLimits = TurnsLimits(),
@@ -134,7 +134,7 @@ class Turns:
         self._owner = owner
         self._limits = limits
         self._slots = TurnSlots(limits, owner, clock, sources)
-        self._bell = bell
+        self._notifier = notifier
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
@@ -185,7 +185,7 @@ class Turns:
         elif accepted.claim is not None:
             self._begin(accepted.claim, lease)
         if accepted.claim is None or accepted.claim.turn != accepted.turn:
-            self._bell.ring()
+            self._notifier.notify()
         return accepted
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
@@ -218,7 +218,7 @@ class Turns:
             return
         if accepted.turn not in self._running:  # it waits, or another process runs it
             await self._ledger.stop(incoming.conversation)
-            self._bell.ring()
+            self._notifier.notify()
         await asyncio.shield(asking.outcome)
 
     def _stop_what_came_of(self, submitting: "asyncio.Future[Accepted]") -> None:
@@ -231,7 +231,7 @@ class Turns:
         adopted = await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease)
         if adopted:
             self._idle.clear()
-            self._bell.ring()
+            self._notifier.notify()
         return adopted > 0
 
     async def idle(self) -> None:
@@ -256,7 +256,7 @@ class Turns:
         turns = await self._ledger.stop(conversation)
         for turn in turns:
             self.stop(turn)
-        self._bell.ring()
+        self._notifier.notify()
         return bool(turns)
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
@@ -266,7 +266,7 @@ class Turns:
         open_ = await self._ledger.withdraw(channel, message_id, self._clock.now())
         if open_:
             await self._hear_of_stops()
-            self._bell.ring()
+            self._notifier.notify()
         return open_
 
     async def take_back(self, person: str, conversation: str | None) -> None:
@@ -293,7 +293,7 @@ class Turns:
             with suppress(LeaseLost, StoreError):
                 await self._ledger.release(claim)
         if claims:
-            self._bell.ring()
+            self._notifier.notify()
 
     async def _serve(self) -> None:
         while True:
@@ -306,10 +306,10 @@ class Turns:
                 log.log(severity(error), "the ledger could not be asked, trying again: %s", error)
             else:
                 self._rest()
-            await self._bell.wait(self._limits.sweep_s)
+            await self._notifier.wait(self._limits.sweep_s)
 
     def _rest(self) -> None:
-        if not (self._running or self._slots.promised or self._bell.rung):
+        if not (self._running or self._slots.promised or self._notifier.is_notified):
             self._idle.set()
 
     async def _claim(self) -> None:
@@ -357,7 +357,7 @@ class Turns:
         """However it ended, even before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
         if running.others_wait:
-            self._bell.ring()
+            self._notifier.notify()
         if self._running[turn] is not running:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]

@@ -1,1 +1,1 @@
-"""The two engines behind one port, and the bells that wake those who wait for new rows."""
+"""The two engines behind one port, and the notifiers that wake those who wait for new rows."""

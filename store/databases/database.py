@@ -125,32 +125,32 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
 
 
 # --------------------------------------------------------------------------------------------------
-# The bell within one process: what wakes its workers when there is something to do. See the port Bell.
+# The notifier within one process: wakes its workers when there is something to do. See the port Notifier.
 #
 # Rules
-#   A bell only hurries. Whatever is due is also found by looking into the ledger now and then, so a ring may get lost,
-#   and one too many does no harm.
-#   A ring while nobody waits is kept for the next wait.
+#   Whatever is due is also found by looking into the ledger now and then, so a notification may get lost, and one too
+#   many does no harm.
+#   A notification while nobody waits is kept for the next wait.
 
 
-class LocalBell:
-    """The port Bell within one process."""
+class LocalNotifier:
+    """The port Notifier within one process."""
 
     def __init__(self) -> None:
-        self._rung = asyncio.Event()
+        self._notified = asyncio.Event()
 
     @property
-    def rung(self) -> bool:
-        return self._rung.is_set()
+    def is_notified(self) -> bool:
+        return self._notified.is_set()
 
-    def ring(self) -> None:
-        self._rung.set()
+    def notify(self) -> None:
+        self._notified.set()
 
     async def wait(self, timeout_s: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await self._rung.wait()
-        self._rung.clear()
+                await self._notified.wait()
+        self._notified.clear()
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -25,7 +25,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent.errors import StoreError, StoreUnavailable
-from store.databases.database import CLOSED, LOCK_SPACE, DatabaseFiles, LocalBell, quieten, whole
+from store.databases.database import CLOSED, LOCK_SPACE, DatabaseFiles, LocalNotifier, quieten, whole
 
 # --------------------------------------------------------------------------------------------------
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
@@ -225,10 +225,10 @@ def _named(url: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The bell for all processes on one PostgreSQL. See the port Bell.
+# Notifications between all processes on one PostgreSQL. See the port Notifier.
 #
-# Rule: a ring may get lost while the server is away; the workers look into the ledger now and then, and then the log
-# says that it is away.
+# Rule: a notification may get lost while the server is away; the workers look into the ledger now and then, and then
+# the log says that it is away.
 
 
 log = logging.getLogger(__name__)
@@ -240,10 +240,11 @@ RECONNECT_S: Final = 1.0
 Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
 
 
-class SharedBell(LocalBell):
-    """The port Bell for all processes on one PostgreSQL: a ring is also a NOTIFY, and a NOTIFY of others is a ring.
+class SharedNotifier(LocalNotifier):
+    """The port Notifier for all processes on one PostgreSQL: what is notified here is a NOTIFY, too, and
+    a NOTIFY of others wakes those who wait here.
 
-    Many rings in a row are one NOTIFY. Needs a running loop; `close` ends its task.
+    Many in a row are one NOTIFY. Needs a running loop; `close` ends its task.
     """
 
     def __init__(self, connect: Connect) -> None:
@@ -252,8 +253,8 @@ class SharedBell(LocalBell):
         self._telling = asyncio.Event()
         self._task = asyncio.create_task(self._keep_listening())
 
-    def ring(self) -> None:
-        super().ring()
+    def notify(self) -> None:
+        super().notify()
         self._telling.set()
 
     async def close(self) -> None:
@@ -275,11 +276,11 @@ class SharedBell(LocalBell):
 
             def heard(_: object, teller: int, _channel: str, _said: str) -> None:
                 if teller != own:
-                    self._rung.set()
+                    self._notified.set()
 
             connection.add_termination_listener(lambda _: self._telling.set())
             await connection.add_listener(CHANNEL, heard)
-            self._rung.set()  # for what was told before
+            self._notified.set()  # for what was told before
             while True:
                 await connection.execute(f"NOTIFY {CHANNEL}")
                 with suppress(TimeoutError):

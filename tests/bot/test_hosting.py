@@ -23,7 +23,7 @@ from bot.hosting import serve_all
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.hosts import connections_of, host_on
@@ -56,7 +56,7 @@ class Service:
         connections = connections_of(self.store, self.clock)
         thinking = TurnRunner(mind, self.store, self.store, self.clock)
         limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for
-        turns = Turns(self.store, thinking, surface_for, LocalBell(), self.clock, "worker", limits)
+        turns = Turns(self.store, thinking, surface_for, LocalNotifier(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)
 
 
@@ -95,7 +95,7 @@ class Platform:
 
 async def until_stored(service: Service, texts: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while len(service.store.messages) < texts:  # noqa: ASYNC110 -- the store in memory rings no bell
+        while len(service.store.messages) < texts:  # noqa: ASYNC110 -- the store in memory notifies nobody
             await asyncio.sleep(0.001)
 
 
@@ -166,7 +166,7 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
     serving = asyncio.create_task(serve_all({"Slack": platform}, service.host, grace_s))
     async with asyncio.timeout(PATIENCE_S):
         await reached.wait()
-        while not service.surface.shown:  # noqa: ASYNC110 -- the fake surface rings no bell
+        while not service.surface.shown:  # noqa: ASYNC110 -- the fake surface notifies nobody
             await asyncio.sleep(0.001)
         serving.cancel()
         asyncio.get_running_loop().call_later(0.01, going_on.set)

@@ -16,7 +16,7 @@ from bot.memory.learning import Learner, LearningModel, LearningPauses
 from bot.memory.notices import FirstNotice
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
@@ -59,7 +59,7 @@ class ToldTurns:
         )
         thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
-        self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, self.owner, limits)
+        self.turns = Turns(store.ledger, thinking, self._surface, LocalNotifier(), self.clock, self.owner, limits)
 
     @property
     def shown(self) -> dict[str, str]:

@@ -22,7 +22,7 @@ from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
@@ -61,6 +61,6 @@ def turns_host(
     )
     thinking = TurnRunner(mind, store, store, clock)
     owner = f"process {next(_owners)}"
-    turns = Turns(store, thinking, connections.surface_for, LocalBell(), clock, owner, limits)
+    turns = Turns(store, thinking, connections.surface_for, LocalNotifier(), clock, owner, limits)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     return host_on(store, turns, connections, clock, AdmissionRules(access))

@@ -45,7 +45,7 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
 def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits = TurnsLimits(sweep_s=0.05)
-    return Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
+    return Turns(store.ledger, thinking, surface_for, store.notifier, clock, owner="flow", limits=limits)
 
 
 def mind_of(store: Store, model: Provider) -> AgentConfig:

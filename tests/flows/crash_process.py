@@ -261,7 +261,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
         ledger,
         TurnRunner(mind, ledger, store.knowledge, CLOCK),
         lambda _: surface,
-        store.bell,
+        store.notifier,
         CLOCK,
         owner=f"process {os.getpid()}",
         limits=TurnsLimits(sweep_s=0.05),

@@ -49,7 +49,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     connections = connections_of(store, clock)
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits, owner = TurnsLimits(sweep_s=0.05), started.isoformat()
-    turns = Turns(store.ledger, thinking, connections.surface_for, store.bell, clock, owner, limits)
+    turns = Turns(store.ledger, thinking, connections.surface_for, store.notifier, clock, owner, limits)
     host = host_on(store, turns, connections, clock)
     await store.ledger.release_all()
     settings = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)

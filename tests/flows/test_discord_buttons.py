@@ -44,7 +44,7 @@ async def ended(fake: FakeDiscord, host: AnsweringHost, showing: str) -> Payload
 async def noticed(happened: Callable[[], object]) -> None:
     """Until the bot has taken in what Discord told it."""
     async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- a host rings no bell
+        while not happened():  # noqa: ASYNC110 -- a host notifies nobody
             await asyncio.sleep(0.01)
 
 

@@ -75,7 +75,7 @@ class Talk:
 async def sooner_or_later(happened: Callable[[], object]) -> None:
     """For what the bot does by itself, without a word to Discord."""
     async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- a database rings no bell
+        while not happened():  # noqa: ASYNC110 -- a database notifies nobody
             await asyncio.sleep(LOOK_S)
 
 

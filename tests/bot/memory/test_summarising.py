@@ -25,7 +25,7 @@ from bot.memory.learning import LearningModel
 from bot.memory.summarising import Summariser, may_spend
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
@@ -70,7 +70,7 @@ class World:
         thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
         surface = FakeSurface(self.clock)
         limits = TurnsLimits(sweep_s=0.01)
-        turns = Turns(store.ledger, thinking, lambda _: surface, LocalBell(), self.clock, "worker", limits)
+        turns = Turns(store.ledger, thinking, lambda _: surface, LocalNotifier(), self.clock, "worker", limits)
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
@@ -270,7 +270,7 @@ async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_
         mind = replace(one.mind(), provider=always(rehearsal))
         thinking = TurnRunner(mind, one.store.ledger, one.store.knowledge, one.clock)
         surface = FakeSurface(one.clock)
-        turns = Turns(one.store.ledger, thinking, lambda _: surface, LocalBell(), one.clock, "w", TurnsLimits())
+        turns = Turns(one.store.ledger, thinking, lambda _: surface, LocalNotifier(), one.clock, "w", TurnsLimits())
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             await turns.ask(said("My code word is PELICAN."))
             for number in range(5):

@@ -13,7 +13,7 @@ from agent.turn import TurnLimits
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
@@ -39,7 +39,7 @@ class Bot:
             always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
         )
         thinking = TurnRunner(mind, self.store, self.store, self.clock)
-        self.turns = Turns(self.store, thinking, self._surface, LocalBell(), self.clock, "worker", self.limits)
+        self.turns = Turns(self.store, thinking, self._surface, LocalNotifier(), self.clock, "worker", self.limits)
 
     def _surface(self, _: Incoming) -> Surface:
         return FakeSurface(self.clock)
@@ -51,7 +51,7 @@ class Bot:
         return self.clock.monotonic() - asked
 
     async def until_running(self, number: int) -> None:
-        while sum(turn.state == "running" for turn in self.store.turns) < number:  # noqa: ASYNC110 -- the store in memory rings no bell
+        while sum(turn.state == "running" for turn in self.store.turns) < number:  # noqa: ASYNC110 -- the store in memory notifies nobody
             await asyncio.sleep(0)
 
 

@@ -32,7 +32,7 @@ async def asking(world: World, turns: Turns, text: str, conversation: str = "thr
 
 async def until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
+        while not happened():  # noqa: ASYNC110 -- the fakes notifies nobody
             await asyncio.sleep(0)
 
 

@@ -25,7 +25,7 @@ from agent.turn import TurnLimits
 from bot.reply_surface import Surface
 from bot.turns.runner import BROKEN, WAITED, AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, dm, said
@@ -69,7 +69,7 @@ class World:
     def turns(self, owner: str = "worker") -> Turns:
         store = self.store
         thinking = TurnRunner(self.mind(), store, store, self.clock)
-        return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
+        return Turns(store, thinking, self.surface, LocalNotifier(), self.clock, owner, self.limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:
@@ -367,7 +367,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
         world.store,
         TurnRunner(world.mind(), world.store, world.store, world.clock),
         world.surface,
-        LocalBell(),
+        LocalNotifier(),
         world.clock,
         "a terminal",
         world.limits,

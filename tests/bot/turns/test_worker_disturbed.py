@@ -245,7 +245,7 @@ async def _ticks() -> None:
 
 async def _until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
+        while not happened():  # noqa: ASYNC110 -- the fakes notifies nobody
             await asyncio.sleep(0.001)
 
 

@@ -20,7 +20,7 @@ from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
-from store.databases.database import LocalBell
+from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
@@ -66,7 +66,7 @@ class World:
         )
         thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
-        self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, "worker", limits)
+        self.turns = Turns(store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "worker", limits)
         self.answered: list[str] = []
 
     @contextmanager
