@@ -3,6 +3,7 @@
 #   make demo      set up what running needs, and chat in the terminal (no keys needed)
 #   make test      set up what testing needs, and run every test
 #   make soak      every test ten times, in shuffled orders, on a machine that is kept busy (hours)
+#   make chaos     four hundred questions on each engine while processes are killed, stopped and cut off (minutes)
 #   make coverage  every test, with the lines that none of them runs
 #   make lint      formatting, lint, types, import contracts
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
@@ -15,7 +16,7 @@ NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
 
-.PHONY: demo test soak coverage lint format lock clean
+.PHONY: demo test soak chaos coverage lint format lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -25,6 +26,10 @@ test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8
+
+chaos: .venv/dev.stamp
+	$(BIN)/python -m benchmarks.chaos --engine sqlite
+	$(BIN)/python -m benchmarks.chaos --engine postgresql
 
 # Watching every line takes twice as long as the tests themselves.
 coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp

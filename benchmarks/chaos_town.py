@@ -103,6 +103,17 @@ class Town:
         elif discord:
             self.discord.drop(discord[number - slack])
 
+    async def become_known(self) -> None:
+        """Everybody who writes to the bot directly on Discord has had an answer once: a direct conversation that began
+        while no process was connected is nothing that Discord tells of (`bot.platforms.discord.missed`).
+        """
+        direct = [one for one in self.conversations if one.platform == "Discord" and one.channel in DM_OF.values()]
+        for one in direct:
+            await self._ask_on_discord(one, one.questions[0], Random(one.name))
+            one.asked += 1
+        while not all(self.shown(one) for one in direct):  # noqa: ASYNC110 -- it happens in other processes
+            await asyncio.sleep(0.05)
+
     async def ask_everything(self, span_s: float) -> None:
         """Every question of every conversation, within about `span_s` seconds."""
         await asyncio.gather(*(self._ask_all(one, span_s) for one in self.conversations))
@@ -110,7 +121,7 @@ class Town:
     async def _ask_all(self, conversation: Conversation, span_s: float) -> None:
         chance = Random(conversation.name)
         thread = ""
-        for question in conversation.questions:
+        for question in conversation.questions[conversation.asked :]:
             await asyncio.sleep(chance.uniform(0.0, 2 * span_s / len(conversation.questions)))
             if conversation.platform == "Slack":
                 thread = await self._ask_on_slack(conversation, question, thread, chance)
