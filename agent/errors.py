@@ -18,13 +18,45 @@ CogencyError
 Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter that meets them.
 """
 
+from dataclasses import dataclass
+
 
 class CogencyError(Exception):
     """Base of every error that we raise on purpose."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailureReason:
+    """Why a model could not answer, as each reader may know it.
+
+    `sentence` is for the operator and the log: it names settings and addresses, and nothing that people wrote.
+    `quoted` are the vendor's own words, which may repeat what people wrote. `person` is for everybody else, "" if
+    the sentence is.
+    """
+
+    sentence: str
+    quoted: str = ""
+    person: str = ""
+
+    @property
+    def to_person(self) -> str:
+        """For whoever only uses the bot, and whoever reads along."""
+        return self.person or self.sentence
+
+    @property
+    def to_operator(self) -> str:
+        """For whoever runs the bot, where only they read it: with the vendor's words."""
+        if not self.quoted:
+            return self.sentence
+        return f"{self.sentence.removesuffix('.')}: {self.quoted}{'' if self.quoted.endswith(('.', '…')) else '.'}"
+
+
 class ProviderError(CogencyError):
-    pass
+    """As text it is the sentence for the log."""
+
+    def __init__(self, sentence: str, *, quoted: str = "", person: str = "") -> None:
+        super().__init__(sentence)
+        self.reason = FailureReason(sentence, quoted, person)
 
 
 class ProviderUnavailable(ProviderError):

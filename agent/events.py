@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from agent.errors import FailureReason
 from agent.messages import ToolCall, ToolResult, Usage
 from agent.state import Workspace
 
@@ -111,10 +112,10 @@ class NoticeArrived:
 
 @dataclass(frozen=True, slots=True)
 class ModelSwitched:
-    """Another model answers than the one that was asked; `why` is a sentence for the person."""
+    """Another model answers than the one that was asked."""
 
     name: str
-    why: str
+    why: FailureReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
-from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
+from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.events import (
     AgentEvent,
     CallFinished,
@@ -227,7 +228,10 @@ _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind i
 
 
 class Loop:
-    """Runs one turn. `context` is what `build_context` made; `save` makes progress durable before the next effect."""
+    """Runs one turn. `context` is what `build_context` made; `save` makes progress durable before the next effect.
+
+    `explain`: what the person reads when the model fails.
+    """
 
     def __init__(
         self,
@@ -241,6 +245,7 @@ class Loop:
         emit: Emit,
         save: Save,
         arrived: Arrived | None = None,
+        explain: Callable[[FailureReason], str] = attrgetter("to_person"),
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
@@ -252,6 +257,7 @@ class Loop:
         self._emit = emit
         self._save = save
         self._arrived = arrived
+        self._explain = explain
         self._session = open_session(provider, options)
         self._model = provider.name
         self._handles: dict[str, None] = {}
@@ -307,7 +313,7 @@ class Loop:
             raise
         except ProviderError as error:
             answer.fail(error)
-            failed: TurnInput = ResponseFailed(str(error))
+            failed: TurnInput = ResponseFailed(self._explain(error.reason))
         else:
             answer.complete()
             failed = ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
@@ -59,7 +59,8 @@ def run(arguments: Sequence[str]) -> Exit:
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
-        sys.stderr.write(f"cogency: {error}\n")
+        said = error.reason.to_operator if isinstance(error, ProviderError) else error
+        sys.stderr.write(f"cogency: {said}\n")
         return _exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

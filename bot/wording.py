@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, StoreUnavailable
+from agent.errors import CogencyError, ProviderError, StoreUnavailable
 from agent.records import Author, Receipt, StoredMessage, Thread
 from agent.spending import NANO, Money
 
@@ -84,7 +84,9 @@ def literal(text: str) -> str:
 
 def failure(error: CogencyError) -> str:
     """What somebody who asked for something is told when it did not work."""
-    return UNAVAILABLE if isinstance(error, StoreUnavailable) else literal(str(error))
+    if isinstance(error, StoreUnavailable):
+        return UNAVAILABLE
+    return literal(error.reason.to_person if isinstance(error, ProviderError) else str(error))
 
 
 def shortened(text: str, chars: int) -> str:

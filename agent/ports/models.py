@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
+from agent.errors import FailureReason
 from agent.memory.audience import Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
@@ -88,10 +89,10 @@ class ResponseEnded:
 
 @dataclass(frozen=True, slots=True)
 class ModelChanged:
-    """Another model answers than the one that was asked; `why` is a sentence for the person."""
+    """Another model answers than the one that was asked."""
 
     name: str
-    why: str
+    why: FailureReason
 
 
 @dataclass(frozen=True, slots=True)

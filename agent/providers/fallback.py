@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from agent.errors import ProviderError, ProviderUnavailable, StreamBroken
+from agent.errors import FailureReason, ProviderError, ProviderUnavailable, StreamBroken
 from agent.loop import one_round, open_session
 from agent.messages import Message
 from agent.ports import (
@@ -37,7 +37,7 @@ class FallbackProvider:
         self._providers = tuple(providers)
         self._clock = clock
         self._rest_s = rest_s
-        self._failed: dict[int, tuple[float, str]] = {}
+        self._failed: dict[int, tuple[float, FailureReason]] = {}
 
     @property
     def name(self) -> str:
@@ -58,20 +58,21 @@ class FallbackProvider:
     ) -> AsyncGenerator[ProviderEvent, None]:
         return one_round(self.connect(options), messages)
 
-    def candidates(self) -> list[tuple[int, Provider, str]]:
-        """Those that may answer now, each with the reason why the one before it did not; "" for the first."""
-        now, why = self._clock.monotonic(), ""
-        found: list[tuple[int, Provider, str]] = []
+    def candidates(self) -> list[tuple[int, Provider, FailureReason | None]]:
+        """Those that may answer now, each with the reason why the one before it did not; None for the first."""
+        now = self._clock.monotonic()
+        why: FailureReason | None = None
+        found: list[tuple[int, Provider, FailureReason | None]] = []
         for place, provider in enumerate(self._providers):
-            failed_at, sentence = self._failed.get(place, (float("-inf"), ""))
+            failed_at, reason = self._failed.get(place, (float("-inf"), None))
             if now - failed_at < self._rest_s and place < len(self._providers) - 1:
-                why = why or sentence
+                why = why or reason
             else:
                 found.append((place, provider, why))
         return found
 
-    def failed(self, place: int, sentence: str) -> None:
-        self._failed[place] = (self._clock.monotonic(), sentence)
+    def failed(self, place: int, reason: FailureReason) -> None:
+        self._failed[place] = (self._clock.monotonic(), reason)
 
 
 class FallbackSession:
@@ -92,7 +93,8 @@ class FallbackSession:
                 async for event in events:
                     yield event
             return
-        candidates, failure = self._row.candidates(), ""
+        candidates = self._row.candidates()
+        failure: FailureReason | None = None
         for place, provider, rested in candidates:
             last = place == candidates[-1][0]
             session, why = open_session(provider, self._options), failure or rested
@@ -108,9 +110,9 @@ class FallbackSession:
             except ProviderError as error:
                 if begun or last or isinstance(error, StreamBroken):
                     raise
-                failure = failure or str(error)
+                failure = failure or error.reason
                 if isinstance(error, ProviderUnavailable):
-                    self._row.failed(place, str(error))
+                    self._row.failed(place, error.reason)
             finally:
                 if self._current is not session:
                     await session.close()

@@ -1,7 +1,8 @@
 """What went wrong with a request to a model, and the one sentence that says what to do. Pure.
 
-Rules. A sentence names the setting to change or the step to take. It never holds a key: a vendor's words are quoted
-only where they help, shortened, with the key taken out.
+Rules. A sentence names the setting to change or the step to take; whoever cannot change a setting is given another
+one. It never holds a key, nor the vendor's words, which may repeat the question: they go along beside it, shortened,
+with the key taken out, for whoever may read them.
 """
 
 import math
@@ -157,18 +158,22 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
     return seconds if 0 <= seconds < math.inf else None
 
 
+ASK_OPERATOR = "The model cannot answer at the moment: please tell whoever runs this bot."
+"""For a person, of what only a setting, an account or a server can mend."""
+REFUSED = "The model refused this question: please ask it in other words, or tell whoever runs this bot."
+
+
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
     """The error to raise: StreamBroken once the answer has begun, else refused, unavailable or silent."""
     if begun:
         return StreamBroken(f"The answer from {endpoint.label} broke off{_why(fault)}; please ask again.")
     match fault.kind:
         case FaultKind.UNREACHABLE:
-            return ProviderUnavailable(f"{endpoint.label} does not answer at {endpoint.address}; {_remedy(endpoint)}.")
+            sentence = f"{endpoint.label} does not answer at {endpoint.address}; {_remedy(endpoint)}."
+            return ProviderUnavailable(sentence, person=ASK_OPERATOR)
         case FaultKind.SLOW:
-            return ProviderSilent(
-                f"{endpoint.label} has not begun to answer{_seconds(fault)}; "
-                "please ask again later, or choose a faster model with COGENCY_MODEL."
-            )
+            late = f"{endpoint.label} has not begun to answer{_seconds(fault)}; please ask again later"
+            return ProviderSilent(f"{late}, or choose a faster model with COGENCY_MODEL.", person=f"{late}.")
         case FaultKind.CUT:
             return ProviderSilent(
                 f"{endpoint.label} closed the connection without an answer, and may have worked on the question; "
@@ -177,7 +182,8 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
         case FaultKind.UNREADABLE:
             return ProviderRefused(
                 f"What answers at {endpoint.address} does not stream a model’s answers; "
-                f"check {endpoint.url_setting or 'COGENCY_MODEL'}."
+                f"check {endpoint.url_setting or 'COGENCY_MODEL'}.",
+                person=ASK_OPERATOR,
             )
         case FaultKind.ANSWERED:
             return _answered(fault, endpoint, model, key)
@@ -185,19 +191,8 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
 
 def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
     label, status = endpoint.label, fault.status
-    setting = endpoint.key_setting or "COGENCY_MODEL"
-    if fault.no_credit:
-        return ProviderRefused(f"{label} reports that the account has no credit left; check its plan and billing.")
-    if fault.bad_key or (status == 403 and not key):
-        return ProviderRefused(f"{label} refused the key ({status}); check {setting}." if key else _no_key(endpoint))
-    if status == 403:
-        return ProviderRefused(f"{label} does not allow this ({status}); check what the key in {setting} may use.")
-    if fault.model_unknown:
-        fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
-        return ProviderRefused(f"{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another.")
-    if status == 404 or status < 400:
-        check = endpoint.url_setting or "COGENCY_MODEL"
-        return ProviderRefused(f"No model is served at {endpoint.address} ({status}); check {check}.")
+    if (wrong := _misconfigured(fault, endpoint, model, key)) is not None:
+        return ProviderRefused(wrong, person=ASK_OPERATOR)
     if fault.too_long:
         return ProviderRefused(
             f"This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
@@ -206,7 +201,25 @@ def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> 
         return ProviderUnavailable(f"{label} limits our requests ({status}); please ask again{_later(fault)}.")
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(f"{label} has a problem ({status}); please ask again{_later(fault)}.")
-    return ProviderRefused(f"{label} refused the request ({status}){_quoted(fault, key)}")
+    return ProviderRefused(f"{label} refused the request ({status}).", quoted=_quoted(fault, key), person=REFUSED)
+
+
+def _misconfigured(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
+    """What whoever runs the bot has to mend before any question is answered; None: it is not that."""
+    label, status = endpoint.label, fault.status
+    setting = endpoint.key_setting or "COGENCY_MODEL"
+    if fault.no_credit:
+        return f"{label} reports that the account has no credit left; check its plan and billing."
+    if fault.bad_key or (status == 403 and not key):
+        return f"{label} refused the key ({status}); check {setting}." if key else _no_key(endpoint)
+    if status == 403:
+        return f"{label} does not allow this ({status}); check what the key in {setting} may use."
+    if fault.model_unknown:
+        fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
+        return f"{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another."
+    if status == 404 or status < 400:
+        return f"No model is served at {endpoint.address} ({status}); check {endpoint.url_setting or 'COGENCY_MODEL'}."
+    return None
 
 
 def _no_key(endpoint: Endpoint) -> str:
@@ -242,10 +255,8 @@ def _quoted(fault: Fault, key: str | None) -> str:
     words = " ".join(fault.message.split())
     if key:
         words = words.replace(key, "…")
-    if not words:
-        return "."
     cut = words[:QUOTE_CHARS].rstrip(" .")
-    return f": {cut}{'…' if len(words) > QUOTE_CHARS else '.'}"
+    return f"{cut}…" if len(words) > QUOTE_CHARS else cut
 
 
 # --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ Rules
 from contextlib import aclosing
 from functools import partial
 
-from agent.errors import CogencyError, SettingsError, StoreError
+from agent.errors import ProviderError, SettingsError, StoreError
 from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from bot.app.from_settings import discord_settings, slack_settings
@@ -91,8 +91,8 @@ async def _asked(model: Provider) -> Finding:
             async for event in stream:
                 if isinstance(event, TokensArrived):
                     return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
-    except CogencyError as error:
-        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=str(error))
+    except ProviderError as error:
+        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
     remedy = "Try `cogency check-model`, or another model."
     return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
 

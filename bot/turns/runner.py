@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
-from agent.errors import StoreError
+from agent.errors import FailureReason, StoreError
 from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place, may_flow_from
@@ -33,6 +34,7 @@ from agent.summary import summary_due, visible_from
 from agent.tools.recall import query_about
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
+from bot.access.acl import TERMINAL
 from bot.attachments.reading import Attached
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
@@ -264,7 +266,7 @@ class TurnRunner:
         tools = self._mind.tools
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
-        heard = _ObservedEvents(live, self._mind.notice)
+        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming))
         notice = ""
         try:
             if stopped():
@@ -378,6 +380,14 @@ class TurnRunner:
             return await self._ledger.waiting(claim)
 
         incoming = claim.incoming
+
+        def failed(reason: FailureReason) -> str:
+            told = heard.explain(reason)
+            if told != reason.to_operator:  # what nobody has read yet
+                log.warning("turn %d: %s", claim.turn, reason.sentence)
+                log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
+            return told
+
         tool_context = ToolContext(
             incoming.person,
             incoming.place,
@@ -402,6 +412,7 @@ class TurnRunner:
             emit=heard.see,
             save=save,
             arrived=arrived if self._mind.joins else None,
+            explain=failed,
             options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs()),
         )
 
@@ -412,13 +423,14 @@ class _ObservedEvents:
 
     live: LiveReply
     notice: Callable[[AgentEvent], Awaitable[None]] | None
+    explain: Callable[[FailureReason], str]
     asked: str = ""
     switched: str = ""
 
     async def see(self, event: AgentEvent) -> None:
         if isinstance(event, ModelSwitched):
-            log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why)
-            self.switched = event.why
+            log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
+            self.switched = self.explain(event.why)
         if self.notice is not None:
             await self.notice(event)
         await self.live.see(event)
@@ -442,6 +454,11 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
         context_messages=(*closing.context_messages, *sources(turn.progress)),
         given_messages=given(turn.progress),
     )
+
+
+def _explained(asked: Incoming, reason: FailureReason) -> str:
+    """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
+    return reason.to_operator if asked.source.partition(":")[0] == TERMINAL else reason.to_person
 
 
 def _footer(turn: Turn, heard: _ObservedEvents, style: FooterStyle) -> str:

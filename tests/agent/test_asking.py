@@ -3,7 +3,7 @@
 import pytest
 
 from agent.completion import MAX_CHARS, as_data, complete
-from agent.errors import ProviderRefused, StreamBroken
+from agent.errors import FailureReason, ProviderRefused, StreamBroken
 from agent.messages import Message, ModelCall, Role, Usage
 from agent.ports import ModelChanged, ReasoningArrived
 from agent.providers.scripted import ScriptedProvider
@@ -20,7 +20,9 @@ class Calls(list[ModelCall]):
 
 async def test_the_answer_is_all_of_its_text_and_is_counted_for_the_model_that_gave_it() -> None:
     calls, usage = Calls(), Usage(10, output=3)
-    model = ScriptedProvider([["I am ", ReasoningArrived("hm"), ModelChanged("other", "down"), "me."]], usage=usage)
+    model = ScriptedProvider(
+        [["I am ", ReasoningArrived("hm"), ModelChanged("other", FailureReason("down")), "me."]], usage=usage
+    )
     assert await complete(model, QUESTION, calls.add) == "I am me."
     assert calls == [ModelCall("other", usage)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.errors import (
+    FailureReason,
     LeaseLost,
     ProviderError,
     ProviderRefused,
@@ -377,8 +378,8 @@ async def test_what_a_call_took_is_saved_before_its_tools_run() -> None:
 
 
 async def test_another_model_that_answers_is_told_and_counted_under_its_name() -> None:
-    done = await ran([ModelChanged("second", "The first is down."), "Hi."])
-    assert ModelSwitched("second", "The first is down.") in done.events
+    done = await ran([ModelChanged("second", FailureReason("The first is down.")), "Hi."])
+    assert ModelSwitched("second", FailureReason("The first is down.")) in done.events
     assert done.saved[-1].calls[0].model == "second"
 
 

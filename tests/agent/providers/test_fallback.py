@@ -38,7 +38,7 @@ async def test_the_first_answers_as_long_as_it_can() -> None:
 @pytest.mark.parametrize("error", [DOWN, ProviderRefused("The first refused the key.")])
 async def test_the_next_answers_when_the_first_cannot_and_says_why(error: ProviderError) -> None:
     events = await ask(FallbackProvider([model("first", error), model("second", "two")], FakeClock()))
-    assert events[0] == ModelChanged("second", str(error))
+    assert events[0] == ModelChanged("second", error.reason)
     assert texts(events) == "two"
 
 
@@ -63,7 +63,7 @@ async def test_a_model_that_failed_rests_for_a_while() -> None:
     row = FallbackProvider([first, second], clock)
     await ask(row)
     rested = await ask(row)
-    assert rested[0] == ModelChanged("second", str(DOWN))
+    assert rested[0] == ModelChanged("second", DOWN.reason)
     assert len(first.requests) == 1
     await clock.sleep(REST_S)
     assert texts(await ask(row)) == "back"

@@ -1,6 +1,7 @@
 """Every failure becomes one sentence that says what to do, and never holds a key."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -174,7 +175,7 @@ def test_each_refusal_says_what_to_do(
 ) -> None:
     error = told(read_fault(status, content), endpoint)
     assert type(error) is kind
-    assert str(error) == sentence
+    assert error.reason.to_operator == sentence
 
 
 def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
@@ -247,12 +248,35 @@ def test_a_password_in_an_address_is_never_shown() -> None:
 def test_no_sentence_ever_holds_the_key(status: int, endpoint: Endpoint, form: str) -> None:
     fault = read_fault(status, form.format(*[KEY] * form.count("{}")).encode())
     for begun in (False, True):
-        sentence = str(told(fault, endpoint, begun=begun))
-        assert KEY not in sentence
-        assert sentence.endswith((".", "…"))
-        assert "\n" not in sentence
+        reason = told(fault, endpoint, begun=begun).reason
+        for sentence in (reason.sentence, reason.to_operator, reason.to_person):
+            assert KEY not in sentence
+            assert sentence.endswith((".", "…"))
+            assert "\n" not in sentence
 
 
 @given(st.integers(300, 599), st.binary(max_size=60))
 def test_any_body_of_an_error_makes_a_sentence(status: int, content: bytes) -> None:
     assert str(told(read_fault(status, content)))
+
+
+@given(st.integers(300, 599), st.sampled_from(list(ENDPOINTS.values())), st.booleans(), st.booleans())
+def test_nobody_but_the_operator_reads_of_settings_and_addresses(
+    status: int, endpoint: Endpoint, with_key: bool, begun: bool
+) -> None:
+    key = KEY if with_key else None
+    answered = read_fault(status, body({"message": "The model at /srv/gpu-7 is not for you"}))
+    for fault in (answered, *(Fault(kind, status, waited_s=60) for kind in FaultKind)):
+        spoken = told(fault, endpoint, key, begun=begun).reason.to_person
+        assert not re.search(r"[A-Z]+_[A-Z_]+|https?:|gpu-7|localhost", spoken)
+        assert re.search(r"please|begin a new one", spoken), "and they are told what to do"
+
+
+@given(st.sampled_from([400, 422, 413, 429, 500, 503, 404, 401]), st.sampled_from(list(ENDPOINTS.values())))
+def test_what_a_vendor_repeats_of_a_question_stays_out_of_the_sentence_for_the_log(
+    status: int, endpoint: Endpoint
+) -> None:
+    fault = read_fault(status, body({"message": "Invalid prompt: 'my diagnosis is secret'"}))
+    error = told(fault, endpoint)
+    assert "diagnosis" not in str(error)
+    assert "diagnosis" not in error.reason.to_person

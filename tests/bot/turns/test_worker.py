@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from agent.context import ContextBudget, Persona
-from agent.errors import StoreError
+from agent.errors import FailureReason, ProviderRefused, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Depth, Message, ResultStatus, Role, ToolCall, ToolResult
@@ -328,12 +328,34 @@ async def test_a_store_that_fails_puts_the_turn_off_instead_of_losing_it(caplog:
 
 
 async def test_a_reply_by_another_model_than_the_one_that_was_asked_says_so_below_it() -> None:
-    world = World([[ModelChanged("ollama:second", "OpenAI does not answer."), "Hi."]])
+    why = FailureReason("OpenAI does not answer; check OPENAI_BASE_URL.", person="OpenAI does not answer.")
+    world = World([[ModelChanged("ollama:second", why), "Hi."]])
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
     (shown,) = world.shown()
     assert shown == "Hi.\n\n*ollama:second answered instead of scripted: OpenAI does not answer.*"
     assert world.stored() == ["Hello?", "Hi."]
+
+
+@pytest.mark.parametrize("source", ["slack:T1", "discord", "test"])
+async def test_why_a_model_fails_is_for_the_log_where_others_than_the_operator_read(
+    source: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    failure = ProviderRefused("It refused; check OPENAI_API_KEY.", quoted="Invalid: 'my secret'", person="Please tell.")
+    world = World([[failure]])
+    async with world.serving() as turns:
+        await turns.ask(replace(said("Hello?"), source=source))
+    assert world.shown() == ["Please tell."]
+    assert "turn 1: It refused; check OPENAI_API_KEY." in caplog.text
+    assert "my secret" not in caplog.text
+
+
+async def test_in_the_terminal_a_failing_model_names_the_setting_and_the_words_of_its_vendor() -> None:
+    failure = ProviderRefused("It refused; check OPENAI_API_KEY.", quoted="Invalid: 'my secret'", person="Please tell.")
+    world = World([[failure]])
+    async with world.serving() as turns:
+        await turns.ask(replace(said("Hello?"), source="terminal:1"))
+    assert world.shown() == ["It refused; check OPENAI_API_KEY: Invalid: 'my secret'."]
 
 
 async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_that_names_nobody() -> None:
