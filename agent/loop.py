@@ -282,7 +282,8 @@ class Loop:
             match effects.popleft():
                 case CallModel(number, appended):
                     effects.extend(
-                        await self._hear_out(number) or await self._call_model(number, (*self._context, *appended))
+                        await self._poll_joined_messages(number)
+                        or await self._call_model(number, (*self._context, *appended))
                     )
                 case SaveProgress(progress):
                     await self._save(progress)
@@ -295,7 +296,7 @@ class Loop:
                     await self._emit(ended)
                     return ended
 
-    async def _hear_out(self, number: int) -> list[Effect]:
+    async def _poll_joined_messages(self, number: int) -> list[Effect]:
         """Let join what came meanwhile: then another call is due than the one that was."""
         arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
         return self._turn.receive(MessagesJoined(tuple(arrived))) if arrived else []

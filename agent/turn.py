@@ -244,7 +244,7 @@ class Turn:
     def progress(self) -> Progress:
         return self._progress
 
-    def drew_on(self, messages: Iterable[int]) -> None:
+    def record_sources(self, messages: Iterable[int]) -> None:
         """Note which stored messages its context came from; what an earlier process had said came from others, too."""
         context = tuple(sorted({*self._progress.context, *messages}))
         self._progress = replace(self._progress, context=context)

@@ -249,7 +249,7 @@ class BotHost:
         self.connections.readers.platforms[source] = membership
 
     async def narrow(self, channel: str, place: Place) -> None:
-        await self.ledger.narrow(channel, place, self.clock.now())
+        await self.ledger.restrict_place(channel, place, self.clock.now())
 
     def delete_on(self, source: str, delete: Delete) -> None:
         self.connections.deletions[source] = delete
@@ -262,7 +262,7 @@ class BotHost:
 
     async def overhear(self, incoming: Incoming) -> None:
         if self.gate.hears(incoming):
-            await self.ledger.overhear(with_names(incoming))
+            await self.ledger.record_context_message(with_names(incoming))
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self.conversations.participants(conversation)

@@ -22,11 +22,11 @@ class Ledger(Protocol):
         """
         ...
 
-    async def overhear(self, incoming: Incoming) -> Accepted:
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
         """Store the message, once, as context of its conversation: its turn is over before it begins."""
         ...
 
-    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
         """A channel has become `place`, which fewer can read: what it holds for its team belongs there from now on,
         with what came of it. How many messages that were. `accept` does it, too, where it finds it.
         """
@@ -46,7 +46,7 @@ class Ledger(Protocol):
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
         ...
 
-    async def put_down(self, claim: Claim, text: str) -> None:
+    async def set_text(self, claim: Claim, text: str) -> None:
         """Put `text` in place of the question's words: it was spoken, and has been listened to."""
         ...
 
@@ -91,7 +91,7 @@ class Ledger(Protocol):
         """
         ...
 
-    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         """Let `source` have the open turns that processes which are gone have left of this person; how many.
 
         Only those whose source is `family`, or begins with it and ":".

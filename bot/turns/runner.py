@@ -278,7 +278,7 @@ class TurnRunner:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, files.sorry)
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
-                await self._ledger.put_down(claim, files.spoken)
+                await self._ledger.set_text(claim, files.spoken)
             groups = await self._mind.groups_of(claim.incoming.place)
             provider = await self._mind.provider(claim.incoming)
             context, until = await known_context(
@@ -291,7 +291,7 @@ class TurnRunner:
                 reasons=provider.capabilities.reasons,
                 composing=self._composing,
             )
-            turn.drew_on(context.sources)
+            turn.record_sources(context.sources)
             closing = replace(
                 closing,
                 context_messages=context.message_ids,

@@ -226,13 +226,13 @@ class Turns:
         if not submitting.cancelled() and submitting.exception() is None and not submitting.result().duplicate:
             self.stop(submitting.result().turn)
 
-    async def adopt(self, person: str, family: str, source: str) -> bool:
+    async def take_over_turns(self, person: str, family: str, source: str) -> bool:
         """Go on, as `source`, with what processes of its `family` that are gone left of this person; False: nothing."""
-        adopted = await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease)
-        if adopted:
+        taken_over = await self._ledger.take_over_turns(person, family, source, self._clock.now(), self._limits.lease)
+        if taken_over:
             self._idle.clear()
             self._notifier.notify()
-        return adopted > 0
+        return taken_over > 0
 
     async def idle(self) -> None:
         """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""

@@ -48,7 +48,7 @@ from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
 from store.turns import amendments, claims, replies
 from store.turns.claims import claim_turn
-from store.turns.narrowing import Kinds, narrow
+from store.turns.narrowing import Kinds, restrict_place
 
 # --------------------------------------------------------------------------------------------------
 # Whether a message may be taken in now: counted inside the transaction that would store it.
@@ -223,12 +223,12 @@ class SqlLedger:
         """
         return await self._accept(incoming, WAITING, terms, claiming)
 
-    async def overhear(self, incoming: Incoming) -> Accepted:
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
         """See the port. For a message that was forgotten, as `accept`."""
         return await self._accept(incoming, DONE)
 
-    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
-        return await self._database.write(narrow, channel, place, now)
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
+        return await self._database.write(restrict_place, channel, place, now)
 
     async def claim(self, claiming: Claiming) -> Claim | None:
         return await self._database.write(claim_turn, claiming)
@@ -241,7 +241,7 @@ class SqlLedger:
         if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
-    async def put_down(self, claim: Claim, text: str) -> None:
+    async def set_text(self, claim: Claim, text: str) -> None:
         await self._database.write(set_text_of_claimed, claim, text)
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
@@ -268,7 +268,7 @@ class SqlLedger:
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
         return await self._database.write(amendments.withdraw, channel, message_id, now)
 
-    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self._database.is_shared
         return await self._database.write(claims.take_over_turns, person, family, source, now, lease, alone=alone)
 
@@ -313,7 +313,7 @@ def accept(
         check_terms(connection, incoming, terms)
     audience = _audience(incoming)
     if narrowing:
-        narrow(connection, incoming.channel, incoming.place, incoming.time)
+        restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
     turn_id = new_id(connection, _NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now))
     _store(

@@ -67,7 +67,7 @@ class Kinds:
                 del self._labels[next(iter(self._labels))]
 
 
-def narrow(connection: Connection, channel: str, place: Place, now: datetime) -> int:
+def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
     """Let what this channel holds for its team belong to `place`; how many messages that were."""
     wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
     if not wide or not _is_closed(place):

@@ -59,7 +59,7 @@ async def test_a_channel_is_stopped_at_its_rate_whoever_writes(store: AnyStore) 
 
 async def test_answered_questions_count_and_overheard_ones_do_not(store: AnyStore) -> None:
     for _ in range(3):
-        await store.ledger.overhear(said("by the way"))
+        await store.ledger.record_context_message(said("by the way"))
     for second in (0, 1):
         await store.ledger.accept(said("?"), at(second, TWO_A_MINUTE))
         await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "!"), START)

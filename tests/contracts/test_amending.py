@@ -37,13 +37,13 @@ async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore
 async def test_what_was_spoken_is_put_down_and_found_as_if_it_had_been_written(store: AnyStore) -> None:
     await store.ledger.accept(said("(no text)"))
     claim = await claimed(store)
-    await store.ledger.put_down(claim, "where is my boat?")
+    await store.ledger.set_text(claim, "where is my boat?")
     assert await texts_found(store, "boat") == ["where is my boat?"]
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my boat?"]
     await store.ledger.release(claim)
     with pytest.raises(LeaseLost):
-        await store.ledger.put_down(claim, "too late")
+        await store.ledger.set_text(claim, "too late")
 
 
 async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: AnyStore) -> None:
@@ -51,7 +51,7 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Any
     await store.ledger.accept(asked)
     claim = await claimed(store)
     await store.ledger.withdraw(asked.channel, asked.message_id, START)
-    await store.ledger.put_down(claim, "where is my boat?")
+    await store.ledger.set_text(claim, "where is my boat?")
     assert await texts_found(store, "boat") == []
 
 

@@ -105,7 +105,7 @@ async def test_questions_are_what_the_person_wrote_last_in_every_conversation(st
 
 async def test_participants_are_those_who_wrote_in_a_known_conversation(store: AnyStore) -> None:
     await answered(store, said("hello", person="ann"), "hi")
-    await store.ledger.overhear(said("me too", person="bob"))
+    await store.ledger.record_context_message(said("me too", person="bob"))
     await store.ledger.accept(said("elsewhere", person="eve", conversation="another"))
     assert await store.conversations.participants("thread") == {"ann", "bob"}
     assert await store.conversations.participants("nowhere") is None
@@ -115,7 +115,7 @@ async def test_the_last_message_of_each_conversation_is_known_the_latest_convers
     first, other, last = (said("?", conversation=conversation) for conversation in ("a", "b", "a"))
     for one in (first, other, last):
         await store.ledger.accept(one)
-    await store.ledger.overhear(heard := said("oh", conversation="b"))
+    await store.ledger.record_context_message(heard := said("oh", conversation="b"))
     await store.ledger.accept(replace(said("?", conversation="c"), source="elsewhere"))
     seen = await store.conversations.last_seen("test", since=first.time, limit=9)
     assert seen == [LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in (heard, last)]

@@ -17,7 +17,7 @@ def asked(text: str, *, source: str = "terminal:1", person: str = "ann") -> Inco
 
 
 async def adopted(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> int:
-    return await store.ledger.adopt("ann", "terminal", source, now, LEASE)
+    return await store.ledger.take_over_turns("ann", "terminal", source, now, LEASE)
 
 
 async def left(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> list[str]:

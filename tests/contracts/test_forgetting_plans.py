@@ -66,8 +66,8 @@ async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
     store: AnyStore, words: str, found: int
 ) -> None:
     for text in ("the boats of the Café", "My Boat's new", "東京タワー", "the trains"):
-        await store.ledger.overhear(said(text))
-    await store.ledger.overhear(said("the boats of the Café in 東京", person="ben"))
+        await store.ledger.record_context_message(said(text))
+    await store.ledger.record_context_message(said("the boats of the Café in 東京", person="ben"))
     assert (await store.forgetting.preview(AboutTopic("ann", words))).counts["messages"] == found
 
 

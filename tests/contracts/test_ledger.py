@@ -208,8 +208,8 @@ async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> 
 async def test_an_overheard_message_is_history_and_is_not_answered(store: AnyStore) -> None:
     await answered(store, said("first?"), "first.")
     overheard = said("by the way", person="bob")
-    assert not (await store.ledger.overhear(overheard)).duplicate
-    assert (await store.ledger.overhear(overheard)).duplicate
+    assert not (await store.ledger.record_context_message(overheard)).duplicate
+    assert (await store.ledger.record_context_message(overheard)).duplicate
     await store.ledger.accept(said("second?"))
     claim = await claimed(store)
     assert claim.incoming.text == "second?"
@@ -238,6 +238,6 @@ async def test_a_message_from_a_place_without_a_name_is_refused_and_the_others_a
     with pytest.raises(StoreError, match="its place has no name"):
         await store.ledger.accept(said("nobody knows where", place=place))
     with pytest.raises(StoreError, match="its place has no name"):
-        await store.ledger.overhear(said("nobody knows where", place=place))
+        await store.ledger.record_context_message(said("nobody knows where", place=place))
     await store.ledger.accept(said("hello"))
     assert (await claimed(store)).incoming.text == "hello"

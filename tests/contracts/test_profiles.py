@@ -60,7 +60,7 @@ async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order
 
 
 async def test_what_nobody_answered_or_what_is_not_to_be_learned_does_not_wait(store: AnyStore) -> None:
-    await store.ledger.overhear(said("between others", place=CLUB, conversation="club"))
+    await store.ledger.record_context_message(said("between others", place=CLUB, conversation="club"))
     await store.ledger.accept(said("off the record"))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok"), START)
     await store.ledger.accept(said("not answered yet"))

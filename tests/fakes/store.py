@@ -172,7 +172,7 @@ class FakeStore:
             may_flow_from(incoming.place)
         except ValueError as error:
             raise StoreError("A message was not taken in: its place has no name.") from error
-        await self.narrow(incoming.channel, incoming.place, incoming.time)
+        await self.restrict_place(incoming.channel, incoming.place, incoming.time)
         if not self._has_the_same_readers(incoming):
             self.summaries.pop(incoming.conversation, None)
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
@@ -181,14 +181,14 @@ class FakeStore:
         turn = self._place(turn)
         return Accepted(turn.id, duplicate=False, claim=None if claiming is None else self._claim(claiming))
 
-    async def overhear(self, incoming: Incoming) -> Accepted:
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
         accepted = await self.accept(incoming)
         for turn in self.turns:
             if turn.id == accepted.turn and not accepted.duplicate:
                 turn.state = "done"
         return accepted
 
-    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
         there = {turn.id for turn in self.turns if turn.incoming.channel == channel}
         here = [m for turn, m in self.messages if turn in there]
         moving = [m for m in here if isinstance(audience_of(m.audience), TeamAudience)]
@@ -252,7 +252,7 @@ class FakeStore:
             turn.progress, turn.attempts = progress, 0
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
 
-    async def put_down(self, claim: Claim, text: str) -> None:
+    async def set_text(self, claim: Claim, text: str) -> None:
         turn = self._held(claim)
         if not turn.withdrawn:
             turn.incoming = replace(turn.incoming, text=text)
@@ -347,7 +347,7 @@ class FakeStore:
         self.messages = [(t, _question(turn) if m.id == turn.message else m) for t, m in self.messages]
         return True
 
-    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         adopted = 0
         for turn in self.turns:
             lost = turn.lease_until is not None and turn.lease_until <= now

@@ -73,8 +73,8 @@ class DyingLedger:
         self.steps.here("the question is stored")
         return accepted
 
-    async def overhear(self, incoming: Incoming) -> Accepted:
-        return await self.inner.overhear(incoming)
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
+        return await self.inner.record_context_message(incoming)
 
     async def claim(self, claiming: Claiming) -> Claim | None:
         claim = await self.inner.claim(claiming)
@@ -82,8 +82,8 @@ class DyingLedger:
             self.steps.here("the turn is claimed")
         return claim
 
-    async def put_down(self, claim: Claim, text: str) -> None:
-        await self.inner.put_down(claim, text)
+    async def set_text(self, claim: Claim, text: str) -> None:
+        await self.inner.set_text(claim, text)
 
     async def load(self) -> Load:
         return await self.inner.load()
@@ -116,8 +116,8 @@ class DyingLedger:
     async def withdrawn(self, owner: str) -> frozenset[int]:
         return await self.inner.withdrawn(owner)
 
-    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
-        return await self.inner.adopt(person, family, source, now, lease)
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        return await self.inner.take_over_turns(person, family, source, now, lease)
 
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
         return await self.inner.ended(turns)
@@ -128,8 +128,8 @@ class DyingLedger:
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self.inner.amend(channel, message_id, text)
 
-    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
-        return await self.inner.narrow(channel, place, now)
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
+        return await self.inner.restrict_place(channel, place, now)
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
         return await self.inner.withdraw(channel, message_id, now)

@@ -189,7 +189,7 @@ class Town:
         if where in self.public:
             return
         closed = self.place("", where)
-        await self.store.ledger.narrow(where, closed, self.clock.now())
+        await self.store.ledger.restrict_place(where, closed, self.clock.now())
         before, after = Said(f"team:{TEAM}", where), Said(label(closed.audience), where)
         for stands in self.stands.values():
             stands.update({after} if before in stands else ())

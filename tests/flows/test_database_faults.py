@@ -65,7 +65,7 @@ async def fill(world: World, _: PostgresServer | None) -> None:
     for size in (4_000, 1):
         with suppress(StoreUnavailable):
             for _number in range(1_000):
-                await world.store.ledger.overhear(said("x" * size, conversation="elsewhere"))
+                await world.store.ledger.record_context_message(said("x" * size, conversation="elsewhere"))
 
 
 async def make_space(world: World, _: PostgresServer | None) -> None:

@@ -208,7 +208,7 @@ class TerminalBot:
         self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, threads))
         if not began:
             await self._stack.enter_async_context(self.turns.serving())
-        if await self.turns.adopt(self.person.id, SOURCE, self.source) or not began:
+        if await self.turns.take_over_turns(self.person.id, SOURCE, self.source) or not began:
             await self.turns.idle()
 
     async def past_questions(self) -> list[str]:

@@ -126,7 +126,7 @@ async def test_the_next_process_of_a_kind_goes_on_with_what_one_that_is_gone_has
     await world.clock.advance(3600)
     turns = world.turns()
     async with asyncio.timeout(PATIENCE_S), turns.serving():
-        await turns.adopt("ann", "test", "test:2")
+        await turns.take_over_turns("ann", "test", "test:2")
         await turns.idle()
     assert world.store.turns[0].incoming.source == "test:2"
     assert world.shown() == ["Hello."]
