@@ -207,7 +207,7 @@ class Surface(Protocol):
         """
         ...
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         """Say something to the person who asked, where nobody else sees it; where that cannot be done, nobody is told.
 
         An ornament, which may fail.
@@ -218,7 +218,7 @@ class Surface(Protocol):
         """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
         ...
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         """This process does nothing more here: the turn has `ended`, or goes on elsewhere or later. What says that the
         bot works is taken away at the end, and left to whoever goes on.
         """

@@ -177,7 +177,7 @@ class Answering:
             await _hint(surface, UNSTORED)
             raise
         finally:
-            surface.leave(ended=ended)
+            surface.finish(ended=ended)
         return outcome
 
     async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
@@ -203,7 +203,7 @@ class Answering:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
             with suppress(SurfaceError):  # there may be no other way
-                await surface.aside(NOT_SHOWN.format(why=refused.remedy).rstrip())
+                await surface.send_ephemeral(NOT_SHOWN.format(why=refused.remedy).rstrip())
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
@@ -215,7 +215,7 @@ class Answering:
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
             with suppress(SurfaceError):  # an ornament
-                await surface.aside(aside)
+                await surface.send_ephemeral(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 

@@ -108,13 +108,13 @@ class FakeSurface:
             self.attached[name] = {file.name: file.content for file in files}
         return (PageRef(name),)
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         self.asides.append(text)
 
     async def status(self, text: str) -> None:
         self.statuses.append(text)
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         self.left.append(ended)
 
     @property

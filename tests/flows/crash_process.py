@@ -211,13 +211,13 @@ class DyingSurface:
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- nothing is that long
         return ()
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         pass
 
     async def status(self, text: str) -> None:
         pass
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         pass
 
 

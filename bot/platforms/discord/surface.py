@@ -146,7 +146,7 @@ class DiscordSurface:
             return next((message for message in found if not asked.isdecimal() or int(message) > int(asked)), "")
         return ""
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         """Only a command's answer can be followed by what its caller alone sees; why there can be no answer is said in
         a direct message else.
         """
@@ -167,7 +167,7 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    def leave(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
+    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
         self._typing = None
 
     def _row(self, look: PageContent) -> Components:

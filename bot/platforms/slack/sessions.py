@@ -1,7 +1,7 @@
 """What people see of the agent besides its words: that it works and at what, a Stop button, the title of a thread.
 
 Theory of operation. A reply says what it does (`doing`), that it has shown words (`said`), and that it is left
-(`leave`); none of that waits for Slack. One task for each reply brings Slack's view in line with what was said last: it
+(`finish`); none of that waits for Slack. A task for each reply brings Slack's view in line with what was said last: it
 opens the session with its title, shows the line, shows it again before Slack takes it away, and sets the session at
 rest when the reply has ended. All of that is ornament.
 
@@ -224,7 +224,7 @@ class AgentSession:
         """Slack has set the session at rest."""
         self._at_rest = True
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         """Nothing more is said from here: the reply has ended, or somebody else goes on."""
         self._left = ended
         self._changed.set()

@@ -168,15 +168,15 @@ class SlackSurface:
             shared = shared or await attachments.share_files(self._api, files, self._to.channel, self._to.thread_ts)
         return tuple(map(PageRef, shared))
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         with page_errors():
             await Ephemeral(self._api, self._to).say(text)
 
     async def status(self, text: str) -> None:
         self._session.doing(text)
 
-    def leave(self, *, ended: bool) -> None:
-        self._session.leave(ended=ended)
+    def finish(self, *, ended: bool) -> None:
+        self._session.finish(ended=ended)
 
     def _is_held(self) -> bool:
         """Whether a message that has to be edited later is not begun yet, because many are."""
@@ -339,12 +339,12 @@ class PrivateSurface:
         with page_errors():
             return tuple(map(PageRef, await attachments.share_alone(self._api, files, self._to.user)))
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         with page_errors():
             await self._whisper.say(text)
 
     async def status(self, text: str) -> None:
         """There is no private status line."""
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         """As little."""

@@ -172,13 +172,13 @@ class TerminalSurface:
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- what stands in a terminal can be copied
         return ()
 
-    async def aside(self, text: str) -> None:
+    async def send_ephemeral(self, text: str) -> None:
         """There is nothing here that only one person may see."""
 
     async def status(self, text: str) -> None:
         self._display.status(text)
 
-    def leave(self, *, ended: bool) -> None:
+    def finish(self, *, ended: bool) -> None:
         """The last frame has taken the status away."""
 
     def _show(self) -> None:

@@ -63,7 +63,7 @@ async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, 
     assert (seen(slack, thread).status, seen(slack, thread).title) == ("processing", "which colour?")
     session.said()
     session.doing("")
-    session.leave(ended=True)
+    session.finish(ended=True)
     await sessions.close()
     assert seen(slack, thread).changes == ["processing", "processing", "active"]
     assert len(slack.state.statuses) == 1
@@ -77,7 +77,7 @@ async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
     seen(slack, thread).set("active")
     session.said()
     session.rests()
-    session.leave(ended=True)
+    session.finish(ended=True)
     await sessions.close()
     assert len(slack.state.called(SET_SESSION)) == 1
 
@@ -89,7 +89,7 @@ async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_
     session.said()
     session.rests()  # before the line is shown
     await thinking(slack)
-    session.leave(ended=True)
+    session.finish(ended=True)
     await sessions.close()
     assert seen(slack, thread).status == "active"
 
@@ -100,7 +100,7 @@ async def test_a_turn_that_goes_on_elsewhere_keeps_its_line_and_refreshes_it_no_
 ) -> None:
     session, thread = begun(slack, sessions)
     await thinking(slack)
-    session.leave(ended=False)
+    session.finish(ended=False)
     await slack.clock.sleep(150)
     await sessions.close()
     assert seen(slack, thread).changes[-1] == "processing"
@@ -113,7 +113,7 @@ async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sess
     stuck.set("processing")
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), "hello?")
     session.doing("")
-    session.leave(ended=True)
+    session.finish(ended=True)
     await slack.until(lambda: stuck.status == "active")
 
 
@@ -123,7 +123,7 @@ async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(
     session, thread = begun(slack, sessions)
     await thinking(slack)
     slack.faults[SET_SESSION].append(limited(60))
-    session.leave(ended=True)
+    session.finish(ended=True)
     await slack.until(lambda: seen(slack, thread).status == "active")
     assert slack.state.statuses[-1][2] == ""
 
@@ -133,7 +133,7 @@ async def test_many_sessions_at_once_leave_room_for_their_ends(slack: FakeSlack,
     await thinking(slack, len(many))
     assert len(slack.state.called(SET_SESSION)) == BEGINS_PER_MINUTE
     for session, _ in many:
-        session.leave(ended=True)
+        session.finish(ended=True)
     await slack.until(lambda: all(seen(slack, thread).status == "active" for _, thread in many))
     assert len(slack.state.called(SET_SESSION)) <= PER_MINUTE[SET_SESSION]
     assert not slack.state.refused
@@ -160,7 +160,7 @@ async def test_more_new_threads_than_slack_takes_leave_out_some_and_fail_none(
         lines = len(slack.state.statuses) + len(many)
         await slack.until(lambda lines=lines: len(slack.state.statuses) >= lines)
         for session in many:
-            session.leave(ended=True)
+            session.finish(ended=True)
         await slack.clock.sleep(61)
     titled = [seen for seen in slack.state.agents.sessions.values() if seen.title]
     assert len(titled) == 3 * BEGINS_PER_MINUTE

@@ -164,7 +164,7 @@ async def test_the_status_is_taken_away_by_the_message_itself(
     await slack.until(lambda: slack.state.statuses)
     await surface.post(KEY, PageContent("Hello.", final=True))
     await surface.status("")
-    surface.leave(ended=True)
+    surface.finish(ended=True)
     await sessions.close()
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
