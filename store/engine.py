@@ -35,7 +35,6 @@ from agent.state import LastActions
 from store import history
 from store.databases.database import LOCK_SPACE, Database, LocalNotifier, is_postgresql, migrating
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
-from store.databases.watched import Watched
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations
@@ -257,7 +256,8 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
         unless_open.push_async_callback(database.close)
         async with migrating():
             prepared = await database.write(prepare, database.where, key)
-        store = _store(database, Watched(database, asyncio.get_running_loop().time), prepared)
+        database.outages.monotonic = asyncio.get_running_loop().time
+        store = _store(database, prepared)
         unless_open.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
@@ -318,8 +318,7 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     return sqlite(rest, patience_s)
 
 
-def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
-    """Its parts. `database`: what they work on, around the one that was opened."""
+def _store(database: Database, prepared: Prepared) -> Store:
     erased_ids = ErasedIds(prepared.key)
     return Store(
         SqlLedger(database, erased_ids),
@@ -336,7 +335,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlJobs(database),
         SqlReplies(database),
         SqlSummaries(database),
-        _notifier(opened),
+        _notifier(database),
         database,
         prepared.before,
     )

@@ -12,17 +12,21 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Insert, text
+from sqlalchemy import Connection, CursorResult, text
+
+from agent.errors import StoreUnavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-TALKATIVE: Final = ("aiosqlite", "asyncpg", "sqlalchemy")
+TALKATIVE: Final = ("asyncpg", "sqlalchemy")
 """Below WARNING they log every parameter: people's words, in files that forgetting cannot reach."""
 CLOSED: Final = "The store is closed."
 LOCK_SPACE: Final = 0x636F67
@@ -45,6 +49,8 @@ class DatabaseFiles(Protocol):
 
 class Database(Protocol):
     """Runs work in transactions. Every method raises StoreError with one sentence."""
+
+    outages: "OutageLog"
 
     @property
     def where(self) -> str:
@@ -92,9 +98,9 @@ def in_order(connection: Connection, name: str) -> None:
         connection.execute(_IN_ORDER, {"name": name})
 
 
-def new_id(connection: Connection, statement: Insert, values: Mapping[str, object] | None = None) -> int:
-    """Insert one row; return the number that it was given. `values`: of the columns, if `statement` has none."""
-    key = connection.execute(statement, values).inserted_primary_key
+def row_id(inserted: CursorResult[Any]) -> int:
+    """The number that a new row was given."""
+    key = inserted.inserted_primary_key
     return 0 if key is None else int(key[0])
 
 
@@ -122,6 +128,91 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         if not task.cancelled():
             task.exception()  # nobody waits for it any more: seen
         raise
+
+
+# --------------------------------------------------------------------------------------------------
+# A database that fails says so in the log, and again when it works: once for all who work on it.
+#
+# Rules
+#   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Whoever meets the error
+#   need not log it.
+#   Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
+#   So does work that finds nothing to write: only what was written shows that the database works again.
+
+
+log = logging.getLogger(__name__)
+
+REPEAT_S: Final = 60.0
+"""Often enough to see that it lasts, seldom enough to find the line that says why."""
+
+
+class OutageKind(Enum):
+    READ = auto()
+    WRITE = auto()
+
+
+@dataclass(slots=True)
+class Outage:
+    """What is to be said of a database that fails. Pure: times are seconds of any clock that only goes forward."""
+
+    _since: dict[OutageKind, float] = field(default_factory=dict[OutageKind, float])
+    _told: float | None = None
+    _announced: bool = False
+
+    @property
+    def lasts(self) -> bool:
+        return bool(self._since)
+
+    def failed(self, kind: OutageKind, now: float) -> bool:
+        """Whether to say so."""
+        self._since.setdefault(kind, now)
+        if self._told is not None and now - self._told < REPEAT_S:
+            return False
+        self._told, self._announced = now, True
+        return True
+
+    def worked(self, kind: OutageKind, now: float) -> float | None:
+        """For how many seconds it failed, if it is to be said that it no longer does."""
+        if not self._since:
+            return None
+        began = min(self._since.values())
+        if kind is OutageKind.WRITE:
+            self._since.clear()
+        else:
+            self._since.pop(kind, None)
+        if self._since or not self._announced:
+            return None
+        self._announced = False
+        return now - began
+
+
+@dataclass(slots=True)
+class DatabaseWork:
+    """One transaction. `shows_health`: it read, or has written something."""
+
+    shows_health: bool = False
+
+
+@dataclass(slots=True)
+class OutageLog:
+    """`monotonic`: seconds of a clock that only goes forward; None while failures are told to the caller alone."""
+
+    monotonic: Callable[[], float] | None = None
+    outage: Outage = field(default_factory=Outage)
+
+    @contextmanager
+    def noting(self, kind: OutageKind) -> Generator[DatabaseWork]:
+        work = DatabaseWork()
+        try:
+            yield work
+        except StoreUnavailable as error:
+            if self.monotonic is not None and self.outage.failed(kind, self.monotonic()):
+                log.warning("%s", error)
+            raise
+        if work.shows_health and self.outage.lasts and self.monotonic is not None:
+            failed_for = self.outage.worked(kind, self.monotonic())
+            if failed_for is not None:
+                log.warning("the database works again, after %.0f s", failed_for)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -25,7 +25,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent.errors import StoreError, StoreUnavailable
-from store.databases.database import CLOSED, LOCK_SPACE, DatabaseFiles, LocalNotifier, quieten, whole
+from store.databases.database import (
+    CLOSED,
+    LOCK_SPACE,
+    DatabaseFiles,
+    LocalNotifier,
+    OutageKind,
+    OutageLog,
+    quieten,
+    whole,
+)
 
 # --------------------------------------------------------------------------------------------------
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
@@ -85,6 +94,8 @@ TRIES: Final = 5
 _BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({LOCK_SPACE}, 1)")
 _ALONE: Final = text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 1)")
 
+_HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
+
 _MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
 """Foreign key, unique key, serialisation, deadlock."""
 
@@ -127,6 +138,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         quieten()
+        self.outages = OutageLog()
         self._url = f"postgresql://{url.partition('://')[2]}"
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
@@ -179,14 +191,25 @@ class PostgresDatabase:
         await self._engine.dispose()
 
     async def _run(self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]) -> T:
+        kind = OutageKind.READ if lock is None else OutageKind.WRITE
+        with self.outages.noting(kind) as noted:
+            done, noted.shows_health = await self._tried(engine, lock, work)
+            return done
+
+    async def _tried(
+        self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]
+    ) -> tuple[T, bool]:
+        """What came of it; and whether it read, or has written something."""
         begun = False
 
-        def locked(connection: Connection) -> T:
+        def locked(connection: Connection) -> tuple[T, bool]:
             nonlocal begun
-            if lock is not None:
-                connection.execute(lock)
-                begun = True
-            return work(connection)
+            if lock is None:
+                return work(connection), True
+            connection.execute(lock)
+            begun = True
+            done = work(connection)
+            return done, self.outages.outage.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
 
         tries = 0
         while True:

@@ -14,27 +14,29 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-import aiosqlite
 from filelock import BaseFileLock, FileLock, Timeout
-from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, text
+from sqlalchemy import URL, Connection, StaticPool, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
-from store.databases.database import CLOSED, DatabaseFiles, quieten, whole
+from store.databases.database import CLOSED, DatabaseFiles, OutageKind, OutageLog, quieten
 
 # --------------------------------------------------------------------------------------------------
 # Connections of SQLite, each on a thread of its own, where all of its work is done.
 #
-# Rule: a transaction runs as a whole on the thread. aiosqlite's own methods, and SQLAlchemy's engine for it, change
-# threads several times for each statement, which takes longer than all statements of a turn together.
+# Rule: a transaction runs as a whole on the thread. Drivers that change threads for each statement take longer for that
+# than for all statements of a turn together.
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 SYNCHRONOUS: Final = "FULL"
@@ -49,8 +51,6 @@ PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 """
 # Some builds leave secure_delete off: deleted words would stay in the file. Sorting to disk would copy them there.
-_ROWS_AT_ONCE: Final = 64
-"""For aiosqlite's own cursors, which are not used here."""
 
 
 class Begin(StrEnum):
@@ -62,31 +62,96 @@ class Begin(StrEnum):
     """There is none: for what SQLite does outside of transactions only."""
 
 
-class SqliteThreads:
-    """As many threads as may work at the same time on one database; in memory `most` is 1. Each connects when it is
-    first used. Raises what SQLAlchemy raises, and StoreError after the end.
+class SqliteThread:
+    """One thread and its connection, which is made when it is first used. Raises what SQLAlchemy raises.
 
     `path`: None in memory. `patience_s`: how long to wait for another program that reads or writes the file.
     """
 
+    def __init__(self, path: Path | None, patience_s: float) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._last: asyncio.Future[Any] | None = None
+        self._changes = 0
+        self.has_written = False
+        """Whether the last transaction has changed anything."""
+        self._pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous=SYNCHRONOUS)
+        self._engine = create_engine(
+            URL.create("sqlite", database=":memory:" if path is None else str(path)),
+            poolclass=StaticPool,
+            connect_args={"isolation_level": None},  # transactions are begun below, not by the driver
+            hide_parameters=True,
+        )
+        event.listen(self._engine, "connect", self._prepare)
+        event.listen(self._engine, "begin", _begin)
+        self._begun_with = {begin: self._engine.execution_options(**{_BEGIN: begin}) for begin in Begin}
+
+    def start(
+        self, begin: Begin, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> asyncio.Future[T]:
+        """Do `work` in one transaction. To cancel what this returns does not end it: see `finished`."""
+        work_on = partial(self._transaction, begin, work, *args, **options)
+        done = asyncio.get_running_loop().run_in_executor(self._executor, work_on)
+        self._last = done
+        return asyncio.shield(done)
+
+    async def finished(self) -> None:
+        """Until what was started last has ended, also for a caller that no longer waits for it."""
+        if self._last is not None and not self._last.done():
+            await asyncio.wait({self._last})
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._engine.dispose)
+        self._executor.shutdown()
+
+    def _transaction(
+        self, begin: Begin, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        with self._begun_with[begin].begin() as connection:
+            done = work(connection, *args, **options)
+            driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+            self.has_written = driver.total_changes != self._changes
+            self._changes = driver.total_changes
+            return done
+
+    def _prepare(self, driver: sqlite3.Connection, _: object) -> None:
+        try:
+            driver.executescript(self._pragmas)
+        except sqlite3.Error:
+            driver.close()  # the pool does not know this connection yet
+            raise
+
+
+def _begin(connection: Connection) -> None:
+    begin: Begin = connection.get_execution_options()[_BEGIN]
+    if begin is not Begin.NOTHING:
+        connection.exec_driver_sql(begin)
+
+
+class SqliteThreads:
+    """As many threads as may work at the same time on one database; in memory `most` is 1."""
+
     def __init__(self, path: Path | None, patience_s: float, *, most: int) -> None:
+        self._free = asyncio.LifoQueue[SqliteThread | None]()  # the last one used is the next: the others may stay None
+        self._most = most
         self._path = path
         self._patience_s = patience_s
-        self._most = most
-        self._free = asyncio.LifoQueue[SqliteThread | None]()  # the last one used is the next: the others may stay None
+        self._closed = False
         for _ in range(most):
             self._free.put_nowait(None)
-        self._closed = False
 
-    async def transaction(self, begin: Begin, work: Callable[[Connection], T]) -> T:
-        """Do `work` in one transaction, once a thread is free for it."""
+    @asynccontextmanager
+    async def free(self) -> AsyncGenerator[SqliteThread]:
+        """A thread that is free, until what it does has ended. Raises StoreError after the end."""
         thread = await self._free.get()
         try:
             if self._closed:  # a late caller would open the file again, without the lock
                 raise StoreError(CLOSED)
             if thread is None:
-                thread = await whole(SqliteThread(self._path, self._patience_s).connect())
-            return await whole(thread.transaction(begin, work))
+                thread = SqliteThread(self._path, self._patience_s)
+            try:
+                yield thread
+            finally:
+                await thread.finished()
         finally:
             self._free.put_nowait(thread)
 
@@ -100,60 +165,6 @@ class SqliteThreads:
         for _ in range(self._most):
             self._free.put_nowait(None)
 
-
-class SqliteThread(aiosqlite.Connection):
-    """One thread and its connection, to be connected, and in the end closed."""
-
-    def __init__(self, path: Path | None, patience_s: float) -> None:
-        super().__init__(self._connected, _ROWS_AT_ONCE)
-        self._thread.daemon = True  # a program that ends without closing is not kept alive by it
-        self._pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous=SYNCHRONOUS)
-        self._engine = create_engine(
-            URL.create("sqlite", database=":memory:" if path is None else str(path)),
-            poolclass=StaticPool,
-            connect_args={"isolation_level": None},  # transactions are begun below, not by the driver
-            hide_parameters=True,
-        )
-        event.listen(self._engine, "connect", self._prepare)
-        event.listen(self._engine, "begin", _begin)
-        self._begun_with = {begin: self._engine.execution_options(**{_BEGIN: begin}) for begin in Begin}
-
-    async def connect(self) -> Self:
-        try:
-            await self
-        except DBAPIError:
-            await asyncio.to_thread(self._thread.join)  # it says so to the loop, which may be about to end
-            raise
-        return self
-
-    async def transaction(self, begin: Begin, work: Callable[[Connection], T]) -> T:
-        execute = cast("Callable[..., Awaitable[T]]", self._execute)  # pyright: ignore[reportUnknownMemberType] -- aiosqlite does not type it
-        return await execute(_transaction, self._begun_with[begin], work)
-
-    def _connected(self) -> sqlite3.Connection:
-        with self._engine.connect() as connection:
-            return cast("sqlite3.Connection", connection.connection.driver_connection)
-
-    def _prepare(self, driver: sqlite3.Connection, _: object) -> None:
-        try:
-            driver.executescript(self._pragmas)
-        except sqlite3.Error:
-            driver.close()  # the pool does not know this connection yet
-            raise
-
-
-def _transaction(engine: Engine, work: Callable[[Connection], T]) -> T:
-    with engine.begin() as connection:
-        return work(connection)
-
-
-def _begin(connection: Connection) -> None:
-    begin: Begin = connection.get_execution_options()[_BEGIN]
-    if begin is not Begin.NOTHING:
-        connection.exec_driver_sql(begin)
-
-
-P = ParamSpec("P")
 
 READERS: Final = 4
 """Connections that may read at the same time; each costs a thread."""
@@ -294,6 +305,7 @@ class SqliteDatabase:
     def __init__(self, path: Path | None, *, lock: BaseFileLock | None, file: int | None, patience_s: float) -> None:
         quieten()
         self.path = path
+        self.outages = OutageLog()
         self._lock = lock
         self._file = file
         self._writer = SqliteThreads(path, patience_s, most=1)
@@ -312,18 +324,21 @@ class SqliteDatabase:
         return self
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._readers, Begin.READING, lambda c: work(c, *args, **options))
+        async with self._thread(self._readers, OutageKind.READ) as thread:
+            return await thread.start(Begin.READING, work, *args, **options)
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._writer, Begin.WRITING, lambda c: work(c, *args, **options))
+        async with self._thread(self._writer, OutageKind.WRITE) as thread:
+            return await thread.start(Begin.WRITING, work, *args, **options)
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.write(work, *args, **options)  # every write is alone
 
     async def checkpoint(self) -> bool:
         for _ in range(CHECKPOINT_TRIES):
-            if await self._run(self._writer, Begin.NOTHING, _checkpointed):
-                return True
+            async with self._thread(self._writer, OutageKind.WRITE) as thread:
+                if await thread.start(Begin.NOTHING, _checkpointed):
+                    return True
         return False
 
     async def find(self, pieces: frozenset[bytes]) -> frozenset[bytes]:
@@ -340,13 +355,18 @@ class SqliteDatabase:
         if self._lock is not None:
             self._lock.release()
 
-    async def _run(self, threads: SqliteThreads, begin: Begin, work: Callable[[Connection], T]) -> T:
-        if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
-            raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
-        try:
-            return await threads.transaction(begin, work)
-        except DBAPIError as error:
-            raise store_error(error, self.path) from error
+    @asynccontextmanager
+    async def _thread(self, threads: SqliteThreads, kind: OutageKind) -> AsyncGenerator[SqliteThread]:
+        """One for a transaction of this kind, whose errors become sentences."""
+        with self.outages.noting(kind) as noted:
+            if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
+                raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
+            try:
+                async with threads.free() as thread:
+                    yield thread
+                    noted.shows_health = kind is OutageKind.READ or thread.has_written
+            except DBAPIError as error:
+                raise store_error(error, self.path) from error
 
 
 def _is_at(file: int, path: Path) -> bool:

@@ -36,7 +36,7 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Constrai
 from agent.memory.statements import read_statement
 from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
 from agent.records import Author
-from store.databases.database import Database, in_order, new_id
+from store.databases.database import Database, in_order, row_id
 from store.memory import fact_index
 from store.rows import ids_in_parameter, texts_in_parameter
 from store.search.text import index_words, keywords
@@ -227,7 +227,7 @@ def _change(
             return outcome
     added = outcome.fact
     said = added.statement
-    id_ = new_id(connection, insert(fact).values({**_columns(added), **fact_index.reading(said)}))
+    id_ = row_id(connection.execute(insert(fact).values({**_columns(added), **fact_index.reading(said)})))
     fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, said))
     _store(connection, before, [_renamed(one, str(id_)) for one in after])
     return Written(replace(_renamed(added, str(id_)), permalink=link), outcome.superseded, dropped)

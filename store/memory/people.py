@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, literal, select, update
 
 from agent.records import Author, Incoming, Person
-from store.databases.database import Database, in_order, new_id
+from store.databases.database import Database, in_order, row_id
 from store.search import index
 from store.tables import conversation, erased, message, participant, person, preference, turn
 
@@ -115,7 +115,7 @@ def upsert_participant(connection: Connection, incoming: Incoming, audience: str
 
 
 def add_person(connection: Connection, who: Person) -> int:
-    return new_id(connection, insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone))
+    return row_id(connection.execute(insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone)))
 
 
 def number_of(connection: Connection, person_id: str) -> int | None:

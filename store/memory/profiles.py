@@ -33,7 +33,7 @@ from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField
 from agent.memory.writing import NewFact
 from agent.records import Author, Claim
 from store import job_queue
-from store.databases.database import Database, in_order, new_id
+from store.databases.database import Database, in_order, row_id
 from store.memory import fact_store
 from store.tables import message, person, profile, profile_entry, profile_source
 
@@ -215,7 +215,7 @@ def _next_revision(connection: Connection, partition: Partition, became: UserPro
 
 def _add(connection: Connection, partition: Partition, entry: ProfileEntry) -> None:
     placed = {"person": partition.person, "audience": partition.audience}
-    added = new_id(connection, insert(profile_entry).values(**placed, **_columns(entry)))
+    added = row_id(connection.execute(insert(profile_entry).values(**placed, **_columns(entry))))
     _name_sources(connection, added, entry)
 
 

@@ -40,7 +40,7 @@ from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting
 from agent.state import SituationSummary, Workspace
 from store import model_calls, rows, summaries
-from store.databases.database import Database, in_order, new_id
+from store.databases.database import Database, in_order, row_id
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles, working_set
 from store.search import index
@@ -215,17 +215,22 @@ class SqlLedger:
         self._kinds = Kinds()
 
     async def accept(
-        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None, *, state: str = WAITING
     ) -> Accepted:
         """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
 
         Raises StoreError for a place without a name.
         """
-        return await self._accept(incoming, WAITING, terms, claiming)
+        narrowing = self._kinds.may_have_changed(incoming)
+        taking = accept, incoming, self._erased_ids, state, terms, claiming, narrowing
+        accepted = await self._database.write(*taking)
+        if not accepted.duplicate:
+            self._kinds.keep(incoming)
+        return accepted
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:
         """See the port. For a message that was forgotten, as `accept`."""
-        return await self._accept(incoming, DONE)
+        return await self.accept(incoming, state=DONE)
 
     async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
         return await self._database.write(restrict_place, channel, place, now)
@@ -285,15 +290,6 @@ class SqlLedger:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
         return 0 if self._database.is_shared else await self._database.write(release_all)
 
-    async def _accept(
-        self, incoming: Incoming, state: str = WAITING, terms: Terms | None = None, claiming: Claiming | None = None
-    ) -> Accepted:
-        taking = accept, incoming, self._erased_ids, state, terms, claiming, self._kinds.may_have_changed(incoming)
-        accepted = await self._database.write(*taking)
-        if not accepted.duplicate:
-            self._kinds.keep(incoming)
-        return accepted
-
 
 def accept(
     connection: Connection,
@@ -315,21 +311,16 @@ def accept(
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
-    turn_id = new_id(connection, _NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now))
-    _store(
-        connection,
-        readers,
-        turn=turn_id,
-        author=Author.PERSON,
-        conversation=incoming.conversation,
-        person=incoming.person.id,
-        text=incoming.text,
-        time=incoming.time,
-        audience=audience,
-        channel=incoming.channel,
-        message_id=incoming.message_id,
-        permalink=incoming.permalink,
-    )
+    turn_id = row_id(connection.execute(_NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now)))
+    words = index_words(incoming.text)
+    asked = _message(incoming, incoming.text, words, audience) | {
+        "turn": turn_id,
+        "author": Author.PERSON,
+        "time": incoming.time,
+        "message_id": incoming.message_id,
+        "permalink": incoming.permalink,
+    }
+    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), words, readers)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
@@ -379,19 +370,15 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     replies.show(connection, claim, closing.pages)
     audience = label(asked.place.audience)
     if closing.reply:
-        _store(
-            connection,
-            index.readers(connection, asked.conversation),
-            turn=claim.turn,
-            author=Author.BOT,
-            conversation=asked.conversation,
-            person=asked.person.id,
-            text=closing.reply,
-            time=now,
-            audience=audience,
-            channel=asked.channel,
-            message_id=closing.pages[0] if closing.pages else None,
-        )
+        words = index_words(closing.reply)
+        replied = _message(asked, closing.reply, words, audience) | {
+            "turn": claim.turn,
+            "author": Author.BOT,
+            "time": now,
+            "message_id": closing.pages[0] if closing.pages else None,
+        }
+        readers = index.readers(connection, asked.conversation)
+        index.add(connection, row_id(connection.execute(_NEW_MESSAGE, replied)), words, readers)
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
         profiles.exempt_from_learning(connection, claim)
@@ -445,10 +432,16 @@ def _write(connection: Connection, claim: Claim, values: Mapping[str, object], w
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 
-def _store(connection: Connection, readers: list[int], *, text: str, **columns: object) -> None:
-    words = index_words(text)
-    added = new_id(connection, _NEW_MESSAGE, {"text": text, "length": len(words), **columns})
-    index.add(connection, added, words, readers)
+def _message(asked: Incoming, text: str, words: list[str], audience: str) -> dict[str, object]:
+    """What a question and its reply have in common as rows."""
+    return {
+        "conversation": asked.conversation,
+        "person": asked.person.id,
+        "channel": asked.channel,
+        "audience": audience,
+        "text": text,
+        "length": len(words),
+    }
 
 
 def _context_stands(connection: Connection, closing: Closing) -> bool:

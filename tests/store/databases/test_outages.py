@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from agent.errors import StoreError, StoreUnavailable
+from store.databases.database import REPEAT_S, Outage, OutageKind
 from store.databases.sqlite import open_sqlite
-from store.databases.watched import REPEAT_S, Outage, OutageKind, Watched
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -32,7 +32,8 @@ def something(connection: Connection) -> None:
 
 async def test_a_failure_is_one_line_a_minute_and_its_end_another(caplog: pytest.LogCaptureFixture) -> None:
     clock = FakeClock()
-    database = Watched(open_sqlite("", 1.0), clock.monotonic)
+    database = open_sqlite("", 1.0)
+    database.outages.monotonic = clock.monotonic
     for seconds in (0.0, 1.0, 29.0, 30.0, 1.0):
         await clock.advance(seconds)
         with pytest.raises(StoreUnavailable):
@@ -49,7 +50,8 @@ async def test_a_failure_is_one_line_a_minute_and_its_end_another(caplog: pytest
 
 
 async def test_what_is_wrong_with_one_message_is_not_the_databases_fault(caplog: pytest.LogCaptureFixture) -> None:
-    database = Watched(open_sqlite("", 1.0), lambda: 0.0)
+    database = open_sqlite("", 1.0)
+    database.outages.monotonic = lambda: 0.0
     with pytest.raises(StoreError):
         await database.write(fail, StoreError("It has no name."))
     await database.write(nothing)
