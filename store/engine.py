@@ -8,7 +8,6 @@ import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, insert, inspect, select, text
@@ -44,7 +43,7 @@ from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlProfiles
 from store.memory.working_set import SqlWorkingSet
-from store.migrations import HEAD
+from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
@@ -57,12 +56,16 @@ from store.turns.replies import SqlReplies
 # Brings a database to the newest version, has facts read anew, and gives it the key of its erased ids.
 #
 # Rules
-#   Alembic is imported only when the database is not at HEAD, because it costs a start more than the rest of the store.
+#   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
 #   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
 
 
 ERASED_KEY: Final = "erased_key"
-VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
+BEFORE_THE_FIRST: Final = (
+    "{where} was written before the first release (version {found}), and no release reads it: move that file away, or "
+    "choose another database in COGENCY_DATABASE_URL."
+)
+_NO_RIGHTS: Final = "{where} may not be written by its user: give that user the rights to its tables."
 _ONE_BY_ONE: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
@@ -82,15 +85,18 @@ class Prepared:
     before: str | None
 
 
-def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Prepared:
-    """Bring the database to HEAD. `key` makes the key of the erased ids if there is none. Raises StoreError."""
+def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
+    """Bring the database to the newest version. `key` makes the key of the erased ids if there is none.
+
+    Raises StoreError.
+    """
     if is_postgresql(connection):
         connection.execute(_ONE_BY_ONE)
     before = version(connection)
-    if before != HEAD:
-        if (fault := obstacle(connection, where)) is not None:
+    if before != migrations.head:
+        if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
-        _migrate(connection, where)
+        _migrate(connection, where, migrations)
     fact_index.renew(connection)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
     if stored is None:
@@ -99,34 +105,29 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Pre
     return Prepared(stored, before)
 
 
-def require_head(connection: Connection, where: str) -> None:
-    """For who only reads: raises StoreError if the database is at another version."""
-    if (fault := obstacle(connection, where)) is not None:
+def require_head(connection: Connection, where: str, migrations: Migrations) -> None:
+    """For those who only read: raises StoreError if the database is at another version."""
+    if (fault := obstacle(connection, where, migrations)) is not None:
         raise StoreError(fault)
-    if version(connection) != HEAD:
+    if version(connection) != migrations.head:
         raise StoreError(f"{where} is at another version than this program: run `cogency migrate` first.")
 
 
-def obstacle(connection: Connection, where: str) -> str | None:
-    """Why this database cannot be brought to HEAD, as a sentence; None if nothing speaks against it. Reads only."""
+def obstacle(connection: Connection, where: str, migrations: Migrations) -> str | None:
+    """Why this database cannot be brought to the newest version, as a sentence; None if it can. Reads only."""
     found, on_server = version(connection), is_postgresql(connection)
-    if found == HEAD:
+    if found == migrations.head:
         may_write = not on_server or connection.execute(_MAY_WRITE).scalar_one()
-        return (
-            None if may_write else f"{where} may not be written by its user: give that user the rights to its tables."
-        )
+        return None if may_write else _NO_RIGHTS.format(where=where)
     if found is None and inspect(connection).get_table_names():
         return f"{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
-    if found is not None and found not in _known():
+    if found is not None and found.isdecimal():
+        return BEFORE_THE_FIRST.format(where=where, found=found)
+    if found is not None and found not in migrations.versions:
         return f"{where} was written by a newer version of Cogency: install that version, or choose another database."
     if on_server and not connection.execute(_MAY_CREATE).scalar_one():
         return f"{where} may not be changed by its user: give that user the right to create tables there."
     return None
-
-
-def _known() -> frozenset[str]:
-    """Every version that this program can bring to HEAD: the files of the migrations begin with them."""
-    return frozenset(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
 
 def version(connection: Connection) -> str | None:
@@ -136,18 +137,18 @@ def version(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def _migrate(connection: Connection, where: str) -> None:
+def _migrate(connection: Connection, where: str, migrations: Migrations) -> None:
     from alembic import command  # noqa: PLC0415  (see the rule above)
     from alembic.config import Config  # noqa: PLC0415  (as above)
     from alembic.util import CommandError  # noqa: PLC0415  (as above)
 
     config = Config()
-    config.set_main_option("script_location", str(VERSIONS.parent).replace("%", "%%"))
+    config.set_main_option("script_location", str(migrations.folder).replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise StoreError(f"{where} cannot be brought to version {HEAD}: {error}.") from error
+        raise StoreError(f"{where} cannot be brought to version {migrations.head}: {error}.") from error
 
 
 # --------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class Store:
     notifier: LocalNotifier
     database: Database
     version_before: str | None
-    version: str = HEAD
+    version: str
 
     async def close(self) -> None:
         await self.notifier.close()
@@ -244,7 +245,13 @@ def new_key() -> bytes:
     return secrets.token_bytes(32)
 
 
-async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[[], bytes] = new_key) -> Store:
+async def open_store(
+    url: str,
+    *,
+    patience_s: float = PATIENCE_S,
+    key: Callable[[], bytes] = new_key,
+    migrations: Migrations = MIGRATIONS,
+) -> Store:
     """Open `url`, at the newest version: `sqlite:///file` (created with its folder), `sqlite://` in memory, or
     `postgresql://user:password@host/database`.
 
@@ -255,9 +262,9 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
         database = _database(url, patience_s)
         unless_open.push_async_callback(database.close)
         async with migrating():
-            prepared = await database.write(prepare, database.where, key)
+            prepared = await database.write(prepare, database.where, key, migrations)
         database.outages.monotonic = asyncio.get_running_loop().time
-        store = _store(database, prepared)
+        store = _store(database, prepared, migrations.head)
         unless_open.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
@@ -265,11 +272,13 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
 
 
 @asynccontextmanager
-async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGenerator[Spending, None]:
+async def open_spending(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[Spending, None]:
     """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
     database = _database(url, patience_s, open_sqlite_beside)
     try:
-        await database.read(require_head, database.where)
+        await database.read(require_head, database.where, migrations)
         yield SqlSpending(database)
     finally:
         await database.close()
@@ -297,7 +306,7 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
         return DatabaseState(str(path), None)
     database = _database(url, patience_s, open_sqlite_beside)
     try:
-        if (fault := await database.read(obstacle, database.where)) is not None:
+        if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
             raise StoreError(fault)
         return DatabaseState(database.where, await database.read(version), is_held=path is not None and is_held(path))
     finally:
@@ -318,7 +327,7 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     return sqlite(rest, patience_s)
 
 
-def _store(database: Database, prepared: Prepared) -> Store:
+def _store(database: Database, prepared: Prepared, version: str) -> Store:
     erased_ids = ErasedIds(prepared.key)
     return Store(
         SqlLedger(database, erased_ids),
@@ -338,6 +347,7 @@ def _store(database: Database, prepared: Prepared) -> Store:
         _notifier(database),
         database,
         prepared.before,
+        version,
     )
 
 

@@ -29,7 +29,7 @@ def no_folder_yet(folder: Path) -> dict[str, str]:
 def newer_database(folder: Path) -> dict[str, str]:
     with sqlite3.connect(folder / "bot.db") as database:
         database.execute("CREATE TABLE alembic_version (version_num TEXT)")
-        database.execute("INSERT INTO alembic_version VALUES ('9999')")
+        database.execute("INSERT INTO alembic_version VALUES ('r9999')")
     return {}
 
 

@@ -191,7 +191,7 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 async def test_a_database_of_a_newer_version_is_left_alone(url: str, path: Path) -> None:
     await (await open_store(url)).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE alembic_version SET version_num = 'r9999'")
     connection.close()
     with pytest.raises(StoreError, match="was written by a newer version of Cogency"):
         await open_store(url)

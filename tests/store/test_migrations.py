@@ -1,44 +1,28 @@
-"""The revisions lead to the tables of `store.tables`, and back, on both engines, with everything that people said."""
+"""The revisions lead to the tables of `store.tables` on both engines, and on from there with everything people said."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, MetaData, insert, inspect
+from sqlalchemy import (
+    Connection,
+    inspect,
+    text,
+)
 from sqlmodel import SQLModel
 
-import store.migrations
-from agent.records import RecallQuery
-from store import tables
-from store.databases.database import Database
-from store.databases.postgresql import PostgresDatabase
-from store.databases.sqlite import open_sqlite
-from store.engine import open_store
-from store.history import history
-from store.memory.fact_store import readable
-from store.migrations import HEAD
+from agent.errors import StoreError
+from store.engine import Store, look_at, open_spending, open_store
+from store.migrations import HEAD, MIGRATIONS
 from store.search import index
-from store.search.search import search
 from tests.contracts.steps import claimed
-from tests.fakes.incoming import START
+from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
-
-FOLDER = Path(store.migrations.__file__).parent
-
-
-def config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(FOLDER))
-    config.attributes["connection"] = connection
-    return config
-
-
-REVISIONS = [revision.revision for revision in ScriptDirectory.from_config(config()).walk_revisions()][::-1]
+from tests.store.migrating import ADD_A_COLUMN, ADD_A_TABLE, NEXT, with_one_more
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -53,38 +37,18 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[
 
 
 @pytest.fixture
-async def database(url: str) -> AsyncGenerator[Database]:
-    opened = open_sqlite(url.removeprefix("sqlite://"), 1.0) if url.startswith("sqlite") else PostgresDatabase(url)
+async def store(url: str) -> AsyncGenerator[Store]:
+    opened = await open_store(url)
     yield opened
     await opened.close()
 
 
-def to(revision: str) -> Callable[[Connection], None]:
-    """Bring a database there, whichever way it is."""
-
-    def migrate(connection: Connection) -> None:
-        before = MigrationContext.configure(connection).get_current_revision()
-        if revision == "base" or (before is not None and before > revision):
-            command.downgrade(config(connection), revision)
-        else:
-            command.upgrade(config(connection), revision)
-
-    return migrate
-
-
-def test_the_newest_revision_is_the_one_that_the_code_expects() -> None:
-    assert REVISIONS[-1] == HEAD
-    assert sorted(REVISIONS) == REVISIONS
-
-
-async def test_all_revisions_together_give_the_tables_of_the_code(database: Database) -> None:
-    def differences(connection: Connection) -> list[object]:
-        assert tables.message.name in inspect(connection).get_table_names()
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": _ours})
-        return compare_metadata(context, SQLModel.metadata)
-
-    await database.write(to("head"))
-    assert await database.write(differences) == []
+def test_the_revisions_are_one_line_in_the_order_of_their_numbers() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS.folder))
+    walked = [revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()]
+    assert walked[::-1] == MIGRATIONS.versions
+    assert walked[0] == HEAD
 
 
 def _ours(name: str | None, *_: object) -> bool:
@@ -92,61 +56,77 @@ def _ours(name: str | None, *_: object) -> bool:
     return not str(name).startswith(index.NAME)
 
 
-async def test_all_revisions_can_be_taken_back(database: Database) -> None:
-    await database.write(to("head"))
-    await database.write(to("base"))
-    assert await database.read(lambda c: inspect(c).get_table_names()) == ["alembic_version"]
-    await database.write(to("head"))
+async def test_all_revisions_together_give_the_tables_of_the_code(store: Store) -> None:
+    def differences(connection: Connection) -> list[object]:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": _ours})
+        return compare_metadata(context, SQLModel.metadata)
+
+    assert await store.database.write(differences) == []
 
 
-def live(connection: Connection) -> None:
-    """What a database of the first revision may hold: an answered question, a waiting one, a note."""
-    then = MetaData()
-    then.reflect(connection, only=lambda name, _: _ours(name))
+async def test_every_constraint_has_the_name_that_the_code_gives_it(store: Store) -> None:
+    """A later revision can only change what it can name. SQLite keeps no name of a key that it counts up itself."""
+    declared = {name: {str(one.name) for one in table.constraints} for name, table in SQLModel.metadata.tables.items()}
 
-    def add(table: str, **columns: object) -> None:
-        connection.execute(insert(then.tables[table]).values(columns))
+    def unnamed_or_astray(connection: Connection) -> list[tuple[str, str | None]]:
+        found = inspect(connection)
+        return [
+            (table, one["name"])
+            for table, names in declared.items()
+            for one in (
+                found.get_pk_constraint(table),
+                *found.get_foreign_keys(table),
+                *found.get_unique_constraints(table),
+                *found.get_check_constraints(table),
+            )
+            if one["name"] not in names
+            if not (one["name"] is None and f"pk_{table}" in names and not store.database.is_shared)
+        ]
 
-    everywhere = {"conversation": "old", "person": "ann", "channel": "c"}
-    turn = {**everywhere, "kind": "turn", "source": "s", "epoch": 1, "attempts": 1, "payload": "{}", "progress": ""}
-    turn |= {"reply_ref": "", "pages": "[]", "usage": "{}", "context_messages": "[]", "context_notes": "[]"}
-    message = {**everywhere, "time": START, "audience": "person:ann", "length": 2}
-    add("person", id="ann", name="Ann", time_zone="UTC")
-    add("conversation", id="old", audience="person:ann", summary="{}")
-    add("participant", conversation="old", person="ann")
-    add("turn", **turn, state="done", event_id="e1", message_id="m1")
-    add("turn", **turn, state="waiting", event_id="e2", message_id="m2")
-    add("message", **message, turn=1, author="person", text="my boats", message_id="m1")
-    add("message", **message, turn=1, author="bot", text="Noted.", message_id="p1")
-    add("message", **message, turn=2, author="person", text="and?", message_id="m2")
-    add("note", person="ann", text="has a boat", audience="person:ann", time=START)
-    index.add(connection, 1, ["my", "boats"], [1])
+    assert await store.database.read(unnamed_or_astray) == []
 
 
-def lived(connection: Connection) -> object:
-    """The same, as the code of today reads it."""
-    query = RecallQuery("ann", "boat", frozenset({"person:ann"}), "")
-    return (
-        [m.text for m in history(connection, "old", 99, 99)],
-        [fact.said for fact in readable(connection, "ann", query.audiences)],
-        [hit.message.text for hit in search(connection, query)],
-    )
-
-
-@pytest.mark.parametrize("released", REVISIONS)
-async def test_a_database_of_each_revision_is_brought_to_the_newest_with_everything_in_it_and_back(
-    url: str, database: Database, released: str
+async def test_the_next_version_finds_everything_that_this_one_has_stored(
+    url: str, store: Store, tmp_path: Path
 ) -> None:
-    await database.write(to("0001"))
-    await database.write(live)
-    await database.write(to(released))
-    await database.close()
-    opened = await open_store(url)
-    assert opened.version_before == released
-    everything = (["my boats", "Noted.", "and?"], ["has a boat"], ["my boats"])
-    assert await opened.database.read(lived) == everything
-    assert (await claimed(opened)).incoming.text == "and?"
-    for revision in (released, "0001", "head"):
-        await opened.database.write(to(revision))
-    assert await opened.database.read(lived) == everything
+    await store.ledger.accept(said("my boats"))
+    await store.close()
+    opened = await open_store(url, migrations=with_one_more(tmp_path, ADD_A_COLUMN))
+    assert (opened.version_before, opened.version) == (HEAD, NEXT)
+    claim = await claimed(opened)
+    assert claim.incoming.text == "my boats"
+    assert await opened.database.read(lambda c: c.execute(text("SELECT shoe_size FROM person")).scalar_one()) == ""
     await opened.close()
+
+
+async def test_a_migration_that_fails_leaves_the_version_before_it(url: str, store: Store, tmp_path: Path) -> None:
+    await store.close()
+    with pytest.raises(ZeroDivisionError):
+        await open_store(url, migrations=with_one_more(tmp_path, ADD_A_TABLE, "1 / 0"))
+    opened = await open_store(url)
+    assert opened.version_before == HEAD
+    assert not await opened.database.read(lambda c: inspect(c).has_table("shoe"))
+    await opened.close()
+
+
+async def test_a_database_of_the_next_version_is_left_alone_by_this_one(url: str, store: Store, tmp_path: Path) -> None:
+    await store.close()
+    await (await open_store(url, migrations=with_one_more(tmp_path, ADD_A_COLUMN))).close()
+    for opening in (open_store(url), look_at(url)):
+        with pytest.raises(StoreError, match="written by a newer version of Cogency: install that version"):
+            await opening
+
+
+@pytest.mark.parametrize("version", ["0001", "0003", "0016"])
+async def test_a_database_from_before_the_first_release_is_left_alone_and_one_sentence_says_what_to_do(
+    url: str, store: Store, version: str
+) -> None:
+    def date_back(connection: Connection) -> None:
+        connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
+
+    await store.database.write(date_back)
+    await store.close()
+    sentence = rf"written before the first release \(version {version}\).*move that file away, or choose another"
+    for opening in (open_store(url), look_at(url), open_spending(url).__aenter__()):
+        with pytest.raises(StoreError, match=sentence):
+            await opening
