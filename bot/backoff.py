@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
+from cachetools import LRUCache
+
 FIRST_S: Final = 1.0
 MOST_S: Final = 30.0
 """Quick after a lost packet, gentle with a platform that is down."""
@@ -26,14 +28,11 @@ class Backoff:
 
     first_s: float = FIRST_S
     most_s: float = MOST_S
-    _pauses: dict[str, float] = field(default_factory=dict[str, float])
+    _pauses: LRUCache[str, float] = field(default_factory=lambda: LRUCache(MAX_CAUSES))
 
     def failed(self, cause: str = "") -> float:
         """It failed, once more: wait so many seconds."""
-        pause = min(self.most_s, self._pauses.pop(cause, self.first_s / 2) * 2)
-        self._pauses[cause] = pause
-        while len(self._pauses) > MAX_CAUSES:
-            del self._pauses[next(iter(self._pauses))]
+        self._pauses[cause] = pause = min(self.most_s, self._pauses.get(cause, self.first_s / 2) * 2)
         return pause
 
     def worked(self, cause: str = "") -> None:
@@ -44,16 +43,14 @@ class Backoff:
 class OncePerMinute:
     """Whether a line about a cause is due."""
 
-    _lines: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    _lines: LRUCache[str, tuple[float, int]] = field(default_factory=lambda: LRUCache(MAX_CAUSES))
     """When each cause was logged last, and how often it was met since."""
 
     def due(self, cause: str, now: float) -> str | None:
         """None if it was logged a moment ago. Else what to add to the line: how often it was met since the last one."""
-        logged, met = self._lines.pop(cause, (float("-inf"), 0))
+        logged, met = self._lines.get(cause, (float("-inf"), 0))
         due = now - logged >= AGAIN_S
         self._lines[cause] = (now, 0) if due else (logged, met + 1)
-        while len(self._lines) > MAX_CAUSES:
-            del self._lines[next(iter(self._lines))]
         if not due:
             return None
         return f" (and {met} more since the last such line)" if met else ""

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Protocol, assert_never
 
+from cachetools import LRUCache, TTLCache
+
 from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import Refused
 from agent.ports import Clock
@@ -33,20 +35,15 @@ MAX_TOLD: Final = 2_000
 """People and reasons of one minute that are remembered; beyond that the oldest may be told again."""
 
 
-@dataclass(slots=True)
 class NoticeThrottle:
-    clock: Clock
-    _when: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    def __init__(self, clock: Clock) -> None:
+        self._told = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
 
     def just_now(self, person: str, reason: str) -> bool:
         """Whether they were told of this reason within TOLD_AGAIN; if not, they are now."""
-        now, key = self.clock.monotonic(), (person, reason)
-        if now - self._when.get(key, -TOLD_AGAIN.total_seconds()) < TOLD_AGAIN.total_seconds():
+        if (person, reason) in self._told:
             return True
-        self._when.pop(key, None)
-        self._when[key] = now
-        while len(self._when) > MAX_TOLD:
-            del self._when[next(iter(self._when))]
+        self._told[person, reason] = None
         return False
 
 
@@ -90,7 +87,7 @@ class RateCounter:
     """Counts in memory what people do, against the same rates as their questions."""
 
     rates: tuple[Rate, ...] = ()
-    _counted: dict[tuple[Rate, str], deque[datetime]] = field(default_factory=dict[tuple[Rate, str], "deque[datetime]"])
+    _counted: LRUCache[tuple[Rate, str], deque[datetime]] = field(default_factory=lambda: LRUCache(MAX_COUNTED))
 
     def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
         """None if it is within all rates; it is then counted. Else the rate that is reached."""
@@ -114,11 +111,7 @@ class RateCounter:
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
         """When what counts was done, as many as the rate allows."""
         key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
-        times = self._counted.pop(key, None)
-        self._counted[key] = times = deque[datetime](maxlen=rate.most) if times is None else times
-        while len(self._counted) > MAX_COUNTED:
-            del self._counted[next(iter(self._counted))]
-        return times
+        return self._counted.setdefault(key, deque(maxlen=rate.most))
 
 
 def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:

@@ -11,15 +11,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachetools import TLRUCache
+
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.ports import Clock, Membership
+from bot.caches import until_too_old
 
 MAX_GROUPS: Final = 20
 """The places in which the person wrote last; nobody follows more of them at once, and each may cost a request."""
 PATIENCE_S: Final = 1.0
 """For all of them together, once in a minute: the reply waits for it."""
-MAX_AGE_S: Final = 60.0
-"""By design the most that leaving a place may take to count."""
 MAX_KNOWN: Final = 20_000
 """Pairs of person and place: as many people as write to one bot within a minute, in ten places each."""
 
@@ -34,7 +35,10 @@ class Readers:
     written_in: WrittenIn
     clock: Clock
     platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
-    _known: dict[tuple[str, str], tuple[float, bool]] = field(default_factory=dict[tuple[str, str], tuple[float, bool]])
+    _known: TLRUCache[tuple[str, str], tuple[float, bool], float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = TLRUCache(MAX_KNOWN, until_too_old, self.clock.monotonic)
 
     async def groups_of(self, place: Place) -> frozenset[str]:
         """The group places whose readers include the person of this place; none where others read, too.
@@ -56,27 +60,19 @@ class Readers:
     async def _readable(self, membership: Membership, person: str, places: Sequence[str]) -> frozenset[str]:
         now = self.clock.monotonic()
         asked = [place for place in places if self._platform(place) is membership]
-        unknown = [place for place in asked if self._fresh((person, place), now) is None]
+        known = {place: answer[1] for place in asked if (answer := self._known.get((person, place))) is not None}
+        unknown = [place for place in asked if place not in known]
         if unknown:
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     answered = await membership.readable(person, unknown)
             except TimeoutError:
                 answered = dict[str, bool]()
-            self._keep({(person, place): (now, answered[place]) for place in unknown if place in answered})
-        return frozenset(place for place in asked if self._fresh((person, place), now))
+            for place in set(unknown) & answered.keys():
+                known[place] = answered[place]
+                self._known[person, place] = now, answered[place]
+        return frozenset(place for place, reads in known.items() if reads)
 
     def _platform(self, name: str) -> Membership | None:
         """Whose person or place this is: names begin with their source."""
         return next((one for source, one in self.platforms.items() if name.startswith(f"{source}:")), None)
-
-    def _fresh(self, key: tuple[str, str], now: float) -> bool | None:
-        asked_at, reads = self._known.get(key, (float("-inf"), False))
-        return reads if now - asked_at <= MAX_AGE_S else None
-
-    def _keep(self, answers: dict[tuple[str, str], tuple[float, bool]]) -> None:
-        for key in answers:
-            self._known.pop(key, None)
-        self._known |= answers
-        while len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]

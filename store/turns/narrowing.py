@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from cachetools import LRUCache
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from agent.memory.audience import AudienceKind, GroupAudience, Place, TeamAudience, label
@@ -51,7 +52,7 @@ _PUBLIC: Final = (
 class Kinds:
     """The label under which each channel was last seen, as far as this process knows."""
 
-    _labels: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    _labels: LRUCache[tuple[str, str], str] = field(default_factory=lambda: LRUCache(MAX_KNOWN))
 
     def may_have_changed(self, incoming: Incoming) -> bool:
         """Whether the channel is closed, and was not known to be when something was last said there."""
@@ -61,10 +62,7 @@ class Kinds:
     def keep(self, incoming: Incoming) -> None:
         place = incoming.place
         if _is_closed(place) or isinstance(place.audience, TeamAudience):
-            self._labels.pop(_key(incoming), None)
             self._labels[_key(incoming)] = label(place.audience)
-            while len(self._labels) > MAX_KNOWN:
-                del self._labels[next(iter(self._labels))]
 
 
 def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:

@@ -28,7 +28,8 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access.readers import MAX_AGE_S, Readers
+from bot.access.readers import Readers
+from bot.caches import MAX_AGE_S
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner

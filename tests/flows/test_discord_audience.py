@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
-from bot.access.readers import MAX_AGE_S
+from bot.caches import MAX_AGE_S
 from bot.hosting import BotHost
 from tests.fakes.canoe import answer
 from tests.fakes.discord_bot import by_the_bot, serving

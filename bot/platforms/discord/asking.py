@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Final
 
 import discord
+from cachetools import LRUCache
 from discord import app_commands
 
 from agent.errors import CogencyError, Refused, SettingsError
@@ -83,7 +84,7 @@ class Commands:
         self._connection = connection
         self._surroundings = surroundings
         self._conversations = conversations
-        self._asked_last: dict[tuple[int, int], str] = {}
+        self._asked_last = LRUCache[tuple[int, int], str](MAX_REMEMBERED)
 
     def asked_last(self, channel: int, person: int) -> str | None:
         """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
@@ -157,7 +158,7 @@ class Commands:
             raise SettingsError(f"That model cannot be chosen: {others}.")
         author = await self._members.known_at_last(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
-        self._remember((question.where.channel, question.author.id), incoming.conversation)
+        self._asked_last[question.where.channel, question.author.id] = incoming.conversation
         brought = await self._surroundings.of_question(
             question.text,
             interaction.user.id,
@@ -176,12 +177,6 @@ class Commands:
             return (await self._host.models(person, channel, standing.roles, standing.team)).allowed
         except CogencyError:
             return ()
-
-    def _remember(self, who: tuple[int, int], conversation: str) -> None:
-        self._asked_last.pop(who, None)
-        self._asked_last[who] = conversation
-        if len(self._asked_last) > MAX_REMEMBERED:
-            del self._asked_last[next(iter(self._asked_last))]
 
     async def _is_new_thread(self, where: ChannelFactsForConversation, incoming: Incoming) -> bool:
         return where.parent is not None and await self._host.participants(incoming.conversation) is None
@@ -280,7 +275,7 @@ class Menus:
     def __init__(self, host: Host, commands: Commands) -> None:
         self._host = host
         self._commands = commands
-        self._meant: dict[AskAboutWindow, Meant] = {}
+        self._meant = LRUCache[AskAboutWindow, Meant](MAX_WINDOWS)
 
     def add_to(self, tree: Tree) -> None:
         @tree.context_menu(name=ASK)
@@ -306,10 +301,7 @@ class Menus:
 
     async def _open(self, interaction: Interaction, message: discord.Message) -> None:
         about = AskAboutWindow(interaction.user.id, message.id)
-        self._meant.pop(about, None)
         self._meant[about] = _meant(message)
-        if len(self._meant) > MAX_WINDOWS:
-            del self._meant[next(iter(self._meant))]
         await interaction.response.send_modal(_window(about))
 
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import discord
+from cachetools import LRUCache
 
 from agent.memory.audience import TeamAudience
 from agent.memory.forgetting_plans import Gone
-from bot.caches import LRUCache
+from bot.caches import MAX_ENTRIES
 from bot.host import Host
 from bot.platforms.discord import checks, places, reactions
 from bot.platforms.discord.commands import CommandDesk, CommandTree, help_text
@@ -171,7 +172,7 @@ class DiscordClient(discord.Client):
         )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
-        self._said_last = LRUCache()
+        self._said_last = LRUCache[str, str](MAX_ENTRIES)
         self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
         self.tree.admits = self._desk.admits
 

@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 import discord
+from cachetools import LRUCache
 from discord import app_commands
 from discord.http import Route
 
 from agent.errors import CogencyError
 from bot import wording
 from bot.access.acl import Requester
-from bot.caches import LRUCache
 from bot.host import Host
 from bot.platforms.discord import asking, buttons, forgetting, interactions, memory, objects, preferences
 from bot.platforms.discord.asking import Commands, Menus
@@ -280,7 +280,7 @@ class CommandDesk:
         surroundings: Surroundings,
         members: Members,
         conversations: DiscordConversations,
-        said_last: LRUCache,
+        said_last: LRUCache[str, str],
     ) -> None:
         self._tree = tree
         self._host = host

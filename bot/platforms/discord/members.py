@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import discord
+from cachetools import TLRUCache
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports import Clock
 from bot.backoff import Backoff, OncePerMinute
+from bot.caches import MAX_ENTRIES, until_too_old
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, OtherServers, Ranks
@@ -150,12 +152,8 @@ MAX_SERVERS: Final = 5
 """One request each, while somebody waits."""
 PATIENCE_S: Final = 2.0
 """For all of them: Discord takes the answer to a command for three seconds."""
-MAX_AGE_S: Final = 60.0
-"""Authority is resolved at the time of use; a minute is the most that a change may take to count."""
 COMMAND_PATIENCE_S: Final = 120.0
 """A command says "is thinking" meanwhile; nobody looks at that for longer."""
-MAX_KNOWN: Final = 2_000
-"""As many people as write to one bot within a minute."""
 
 
 class DiscordMemberUnknown(CogencyError):
@@ -171,7 +169,10 @@ class Members:
     clock: Clock
     ranks: Ranks = field(default_factory=Ranks)
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
-    _known: dict[int, tuple[float, ServerStanding]] = field(default_factory=dict[int, "tuple[float, ServerStanding]"])
+    _known: TLRUCache[int, tuple[float, ServerStanding], float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = TLRUCache(MAX_ENTRIES, until_too_old, self.clock.monotonic)
 
     async def known(self, author: DiscordAuthor) -> DiscordAuthor:
         """The author with the standing that counts; whom Discord calls a stranger there may be a member elsewhere.
@@ -201,15 +202,12 @@ class Members:
 
     async def _standing(self, person: int) -> ServerStanding:
         """Their highest in these servers, by Discord's word alone. Raises MemberUnknown."""
-        now = self.clock.monotonic()
-        if person in self._known and now - self._known[person][0] <= MAX_AGE_S:
-            return self._known[person][1]
+        if (known := self._known.get(person)) is not None:
+            return known[1]
+        asked_at = self.clock.monotonic()
         found, asked_all = await self._look_for(person)
         if asked_all:
-            self._known.pop(person, None)
-            self._known[person] = (now, found)
-            while len(self._known) > MAX_KNOWN:
-                del self._known[next(iter(self._known))]
+            self._known[person] = asked_at, found
         elif found == STRANGER:
             raise DiscordMemberUnknown
         return found

@@ -16,13 +16,13 @@ from datetime import datetime
 from typing import assert_never
 
 import discord
+from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place, TeamAudience, label
 from agent.records import Answered, Incoming, Person, ReplyVerdict
 from bot import wording
 from bot.access.acl import Requester
-from bot.caches import LRUCache
 from bot.host import Host
 from bot.platforms.discord import checks, interactions, objects, reactions
 from bot.platforms.discord.address import Address, pages_at, token_until
@@ -132,7 +132,7 @@ class Pressing:
     connection: Connection
     members: Members
     surroundings: Surroundings
-    said_last: LRUCache
+    said_last: LRUCache[str, str]
     """The last verdict of each person on each reply, as far as it was seen."""
 
     async def press(self, interaction: Interaction, made: ReplyPress) -> None:
@@ -176,7 +176,7 @@ class Pressing:
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
-        self.said_last.keep(f"{turn}:{known_as(interaction.user.id)}", verdict)
+        self.said_last[f"{turn}:{known_as(interaction.user.id)}"] = verdict
         try:
             known = await self._known(interaction, turn) is not None
             kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)

@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Final
 
 import discord
+from cachetools import LRUCache
 
 from agent.errors import Refused
 from agent.records import REACHED_ONCE, Answered, ReplyVerdict
-from bot.caches import LRUCache
 from bot.host import Host
 from bot.platforms.discord.address import pages_at, place_of_page
 from bot.platforms.discord.connection import Connection
@@ -27,7 +27,7 @@ _VARIATIONS: Final = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 
 async def reaction_added(
-    host: Host, connection: Connection, said_last: LRUCache, event: discord.RawReactionActionEvent
+    host: Host, connection: Connection, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent
 ) -> None:
     """Somebody reacted. Raises CogencyError."""
     emoji, person = _meant(event), known_as(event.user_id)
@@ -36,7 +36,7 @@ async def reaction_added(
     if (reply := await _reply(host, event.channel_id, event.message_id)) is None:
         return
     if emoji in VERDICTS:
-        said_last.keep(f"{reply.turn}:{person}", VERDICTS[emoji])
+        said_last[f"{reply.turn}:{person}"] = VERDICTS[emoji]
         await host.judge(reply.turn, person, VERDICTS[emoji])
         return
     with suppress(Refused):
@@ -44,12 +44,12 @@ async def reaction_added(
             await delete_pages(connection, event.channel_id, reply)
 
 
-async def reaction_removed(host: Host, said_last: LRUCache, event: discord.RawReactionActionEvent) -> None:
+async def reaction_removed(host: Host, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent) -> None:
     """Somebody took a reaction back, which counts only if they said nothing after it. Raises CogencyError."""
     verdict, person = VERDICTS.get(_meant(event)), known_as(event.user_id)
     if verdict is None or (reply := await _reply(host, event.channel_id, event.message_id)) is None:
         return
-    if said_last.of(f"{reply.turn}:{person}") in ("", verdict):
+    if said_last.get(f"{reply.turn}:{person}", verdict) == verdict:
         await host.judge(reply.turn, person, None)
 
 

@@ -4,6 +4,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
+from cachetools import TTLCache
+
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.messages import Json
@@ -58,17 +60,14 @@ class Looking:
     places: Places
     threads: Threads
     clock: Clock
-    _seen: dict[str, tuple[float, tuple[Thing, ...]]] = field(
-        default_factory=dict[str, "tuple[float, tuple[Thing, ...]]"]
-    )
+    _seen: TTLCache[str, tuple[Thing, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seen = TTLCache(MOST_PEOPLE, KEPT_S, self.clock.monotonic)
 
     def sees(self, user: str, things: tuple[Thing, ...]) -> None:
         """This person looks at these now; () for nothing that can be named."""
-        self._seen.pop(user, None)
-        if things:
-            self._seen[user] = (self.clock.monotonic(), things)
-        while len(self._seen) > MOST_PEOPLE:
-            del self._seen[next(iter(self._seen))]
+        self._seen[user] = things
 
     async def beside(self, heard: SlackMessage, author: str, target: Place) -> tuple[Quoted, ...]:
         """What the author of a question looks at, as far as an answer that is read at `target` may use it."""
@@ -86,10 +85,8 @@ class Looking:
         return (*messages, *noted)
 
     def _taken(self, heard: SlackMessage) -> tuple[Thing, ...]:
-        at, kept = self._seen.pop(heard.user, (float("-inf"), ()))
-        if heard.sees is not None:
-            return heard.sees
-        return kept if self.clock.monotonic() - at <= KEPT_S else ()
+        kept = self._seen.pop(heard.user, ())
+        return kept if heard.sees is None else heard.sees
 
     async def _message(self, thing: Thing, target: Place) -> tuple[Quoted, ...]:
         if thing.kind is not AgentThingKind.MESSAGE:
@@ -161,18 +158,17 @@ class Prompts:
     people: People
     ornaments: BestEffortCalls
     clock: Clock
-    _offered: dict[str, float] = field(default_factory=dict[str, float])
+    _offered: TTLCache[str, None] = field(init=False)
     _offering: TaskGroup = field(default_factory=TaskGroup)
+
+    def __post_init__(self) -> None:
+        self._offered = TTLCache(MOST_PEOPLE, EVERY_S, self.clock.monotonic)
 
     def offer(self, opened: AgentOpened) -> None:
         """They opened the agent's conversations: say soon what they may want to ask."""
-        now = self.clock.monotonic()
-        if not opened.channel or now - self._offered.get(opened.user, float("-inf")) < EVERY_S:
+        if not opened.channel or opened.user in self._offered:
             return
-        self._offered.pop(opened.user, None)
-        self._offered[opened.user] = now
-        while len(self._offered) > MOST_PEOPLE:
-            del self._offered[next(iter(self._offered))]
+        self._offered[opened.user] = None
         self._offering.begin(self._offer(opened))
 
     async def close(self) -> None:

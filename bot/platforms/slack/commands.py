@@ -8,6 +8,8 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from cachetools import LRUCache
+
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.writing import POLICY_AUTHORITY
@@ -16,7 +18,7 @@ from agent.ports import Clock, Membership
 from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
-from bot.caches import LRUCache, RecentKeys
+from bot.caches import MAX_ENTRIES, RecentKeys
 from bot.host import Host, PolicyAsker
 from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.address import ReplyTo, of_click, of_command, of_message, of_window
@@ -59,7 +61,7 @@ class PersonalCommands:
     underway: TaskGroup = field(default_factory=lambda: TaskGroup(CLOSE_S, ASKED))
     done: RecentKeys = field(default_factory=RecentKeys)
     """What was asked by command and in windows."""
-    verdicts: LRUCache = field(default_factory=LRUCache)
+    verdicts: LRUCache[str, str] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     """The last verdict of each person on each reply."""
 
     @property

@@ -14,6 +14,8 @@ from enum import StrEnum
 from typing import Final
 from weakref import WeakValueDictionary
 
+from cachetools import TTLCache
+
 from agent.errors import CogencyError, Refused
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.writing import POLICY_AUTHORITY
@@ -338,20 +340,19 @@ class Home:
     me: SlackBot
     people: People
     clock: Clock
-    _opened: dict[str, float] = field(default_factory=dict[str, float])
+    _opened: TTLCache[str, None] = field(init=False)
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
     _showing: TaskGroup = field(default_factory=lambda: TaskGroup(name=ASKED))
 
+    def __post_init__(self) -> None:
+        self._opened = TTLCache(MAX_OPENED, BURST_S, self.clock.monotonic)
+
     def open(self, to: ReplyTo) -> None:
         """They opened the tab: show it soon."""
-        now = self.clock.monotonic()
-        if now - self._opened.get(to.user, now - BURST_S) < BURST_S:
+        if to.user in self._opened:
             return
         self._showing.begin(self._show(to.user, pages_of(to.home)))
-        self._opened.pop(to.user, None)
-        self._opened[to.user] = now
-        while len(self._opened) > MAX_OPENED:
-            del self._opened[next(iter(self._opened))]
+        self._opened[to.user] = None
 
     def show_anew(self, user: str) -> None:
         """What it shows was forgotten elsewhere."""

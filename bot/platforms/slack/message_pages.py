@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachetools import LRUCache
+
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.platforms.slack import api
@@ -63,7 +65,7 @@ class FeatureSupport:
     """`plain_buttons`: it does not know the blocks that are made for replies of agents."""
 
     plain_buttons: bool = False
-    _no_stream_until: dict[str, float] = field(default_factory=dict[str, float])
+    _no_stream_until: LRUCache[str, float] = field(default_factory=lambda: LRUCache(MOST_CHANNELS))
 
     def streams(self, channel: str, now: float) -> bool:
         """Whether a stream may be tried there."""
@@ -72,10 +74,7 @@ class FeatureSupport:
     def refused_stream(self, channel: str, code: str, now: float) -> None:
         """No stream could be started there, for this reason of Slack's."""
         where, seconds = ("", REFUSED_EVERYWHERE_S) if code in _EVERYWHERE else (channel, REFUSED_S)
-        self._no_stream_until.pop(where, None)
         self._no_stream_until[where] = now + seconds
-        while len(self._no_stream_until) > MOST_CHANNELS:
-            del self._no_stream_until[next(iter(self._no_stream_until))]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from cachetools import LRUCache
+
 from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, ReplyVerdict
 from bot import wording
-from bot.caches import LRUCache
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
 from bot.platforms.slack.address import ReplyTo, of_click
@@ -60,7 +61,7 @@ class ReplyPresses:
     may_read: Callable[[str, str], Awaitable[None]]
     """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
-    said_last: LRUCache
+    said_last: LRUCache[str, str]
     """The last verdict of each person on each reply, as far as it was seen."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
@@ -132,14 +133,14 @@ class ReplyPresses:
         """What is taken back counts only if nothing was said after it."""
         key = f"{reply.turn}:{person}"
         if reacted.added:
-            self.said_last.keep(key, verdict)
+            self.said_last[key] = verdict
             await self.host.judge(reply.turn, person, verdict)
-        elif self.said_last.of(key) in ("", verdict):
+        elif self.said_last.get(key, verdict) == verdict:
             await self.host.judge(reply.turn, person, None)
 
     async def _judge(self, made: ReplyClick, here: ReplyTo, verdict: ReplyVerdict) -> None:
         person = inbound.person_id(self.me, here.user)
-        self.said_last.keep(f"{made.turn}:{person}", verdict)
+        self.said_last[f"{made.turn}:{person}"] = verdict
         kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
         await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
 

@@ -18,6 +18,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachetools import TLRUCache
+
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.caches import RecentKeys
@@ -110,7 +112,11 @@ _EVERYWHERE: Final = frozenset(
 class BestEffortCalls:
     api: SlackApi
     clock: Clock
-    _not_before: dict[tuple[Method, str], float] = field(default_factory=dict[tuple[Method, str], float])
+    _resting: TLRUCache[tuple[Method, str], float, float] = field(init=False)
+    """Until when each method is not tried; in "" everywhere."""
+
+    def __post_init__(self) -> None:
+        self._resting = TLRUCache(MOST_CHANNELS, lambda _what, until, _now: until, self.clock.monotonic)
 
     async def call(self, method: Method, channel: str, **args: Json) -> JsonObject | None:
         """The method's answer, with `channel` as its `channel_id`; None if it was refused, or not tried."""
@@ -131,14 +137,10 @@ class BestEffortCalls:
 
     def rests(self, method: Method, channel: str) -> bool:
         """Whether it is not tried there now."""
-        now = self.clock.monotonic()
-        return any(self._not_before.get((method, where), now) > now for where in ("", channel))
+        return (method, "") in self._resting or (method, channel) in self._resting
 
     def _rest(self, method: Method, channel: str, seconds: float) -> None:
-        self._not_before.pop((method, channel), None)
-        self._not_before[method, channel] = self.clock.monotonic() + seconds
-        while len(self._not_before) > MOST_CHANNELS:
-            del self._not_before[next(iter(self._not_before))]
+        self._resting[method, channel] = self.clock.monotonic() + seconds
 
 
 REFRESH_S: Final = 100.0

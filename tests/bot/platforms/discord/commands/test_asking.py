@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import discord
 import pytest
+from cachetools import LRUCache
 from discord import app_commands
 
-from bot.caches import LRUCache
 from bot.platforms.discord.commands import CommandDesk, same
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -40,7 +40,7 @@ async def payload() -> list[dict[str, Any]]:
         Surroundings(client),
         members,
         DiscordConversations(host, DiscordSettings(Secret("t"))),
-        LRUCache(),
+        LRUCache(1),
     )
     return [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
 

@@ -2,8 +2,8 @@
 
 import discord
 import pytest
+from cachetools import LRUCache
 
-from bot.caches import LRUCache
 from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -21,7 +21,7 @@ async def test_the_registration_of_every_command_is_as_discord_describes_it() ->
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
-    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, LRUCache())
+    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, LRUCache(1))
     body = [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
     assert body
     assert problems("PUT", "/applications/1/commands", body, {}) == []
