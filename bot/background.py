@@ -97,6 +97,6 @@ def _learning_model(models: ModelSwitch) -> LearningModel:
 
 async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | None, job: Job) -> None:
     if pauses is not None and await pauses.is_paused(job.person):
-        await profiles.pass_over(person=job.person)  # what was gathered in the moment in which the pause began
+        await profiles.skip_learning(person=job.person)  # what was gathered in the moment in which the pause began
     else:
         await learner.learn(job)

@@ -271,10 +271,10 @@ class BotHost:
         return await self.conversations.last_seen(source, since=since, limit=limit)
 
     async def heard_until(self, source: str) -> datetime | None:
-        return await self.conversations.heard_until(source)
+        return await self.conversations.watermark(source)
 
     async def hear_until(self, source: str, time: datetime) -> None:
-        await self.conversations.hear_until(source, time)
+        await self.conversations.set_watermark(source, time)
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         manages = viewer.manages or self.operates(viewer.person.id)
@@ -321,10 +321,10 @@ class BotHost:
         await self.desks.models.choose(Requester(person, channel, roles, team), name)
 
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
-        return await self.replies.at(source, page, channel)
+        return await self.replies.by_page(source, page, channel)
 
     async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
-        reply = await self.replies.growing(source, page, channel)
+        reply = await self.replies.running_by_page(source, page, channel)
         if reply is None or reply.person != person:
             return False
         return await self.turns.withdraw(reply.channel, reply.message_id)

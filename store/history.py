@@ -38,12 +38,12 @@ def last_seen(connection: Connection, source: str, since: datetime, limit: int) 
     return list(found.values())
 
 
-def heard_until(connection: Connection, source: str) -> datetime | None:
+def watermark(connection: Connection, source: str) -> datetime | None:
     kept = connection.execute(select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
     return None if kept is None else datetime.fromisoformat(kept.decode())
 
 
-def hear_until(connection: Connection, source: str, time: datetime) -> None:
+def set_watermark(connection: Connection, source: str, time: datetime) -> None:
     connection.execute(delete(meta).where(meta.c.name == _HEARD + source))
     connection.execute(insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
 
@@ -114,10 +114,10 @@ class SqlConversations:
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
 
-    async def own(
+    async def messages_of(
         self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
     ) -> list[StoredMessage]:
-        return await self._database.read(own, person, audiences, before, limit)
+        return await self._database.read(messages_of, person, audiences, before, limit)
 
     async def last_said(self, conversation: str) -> datetime | None:
         return await self._database.read(last_said, conversation)
@@ -126,11 +126,11 @@ class SqlConversations:
         """See the port. Only the latest turns are looked at (`seen.LATEST_TURNS`)."""
         return await self._database.read(last_seen, source, since, limit)
 
-    async def heard_until(self, source: str) -> datetime | None:
-        return await self._database.read(heard_until, source)
+    async def watermark(self, source: str) -> datetime | None:
+        return await self._database.read(watermark, source)
 
-    async def hear_until(self, source: str, time: datetime) -> None:
-        await self._database.write(hear_until, source, time)
+    async def set_watermark(self, source: str, time: datetime) -> None:
+        await self._database.write(set_watermark, source, time)
 
 
 def stored_messages() -> Select[tuple[object, ...]]:
@@ -252,7 +252,7 @@ def participants(connection: Connection, conversation_id: str) -> frozenset[str]
     return frozenset(connection.execute(wrote).scalars()) or None
 
 
-def own(
+def messages_of(
     connection: Connection, person_id: str, audiences: frozenset[str], before: int | None, limit: int
 ) -> list[StoredMessage]:
     told = stored_messages().where(message.c.person == person_id, message.c.audience.in_(sorted(audiences)))

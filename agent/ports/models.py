@@ -237,7 +237,7 @@ class Embeddings(Protocol):
         """Keep a vector for each message, in place of one of another model; none for what was changed meanwhile."""
         ...
 
-    async def nameless(self, person: str, text: str) -> str:
+    async def without_names(self, person: str, text: str) -> str:
         """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
         ...
 

@@ -41,7 +41,7 @@ class Conversations(Protocol):
         """What the person wrote last, in all conversations, oldest first."""
         ...
 
-    async def own(
+    async def messages_of(
         self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
     ) -> list[StoredMessage]:
         """What the person wrote and was answered, as far as it was said to these audiences: the last `limit` before
@@ -57,11 +57,11 @@ class Conversations(Protocol):
         """A platform's conversations in which somebody wrote since then, the latest first."""
         ...
 
-    async def heard_until(self, source: str) -> datetime | None:
+    async def watermark(self, source: str) -> datetime | None:
         """Everything that was said on a platform up to this time has come in; None if it was never kept."""
         ...
 
-    async def hear_until(self, source: str, time: datetime) -> None:
+    async def set_watermark(self, source: str, time: datetime) -> None:
         """Keep that time."""
         ...
 
@@ -180,7 +180,7 @@ class Profiles(Protocol):
         """The messages that wait, oldest first."""
         ...
 
-    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+    async def skip_learning(self, *, person: str | None = None, channel: str | None = None) -> int:
         """Never learn from what waits of this person, in this channel, or of that person there; how many those were."""
         ...
 
@@ -258,7 +258,7 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def reword(
+    async def update_text(
         self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
     ) -> bool:
         """A message of the past was edited: keep its new words, and erase what came of the old ones.

@@ -121,18 +121,18 @@ class Ledger(Protocol):
 class Replies(Protocol):
     """The replies that stand in platforms, as long as their questions and their words are kept."""
 
-    async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
+    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         """The finished reply of which this is a page, by the platform's ids; None if there is none (any more).
 
         `channel`: of the question, where page ids are unique only there.
         """
         ...
 
-    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
+    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         """The reply that is not finished yet and of which this is a page, with the pages that it has so far."""
         ...
 
-    async def of(self, turn: int) -> Answered | None:
+    async def by_turn(self, turn: int) -> Answered | None:
         """The finished reply of a turn; None if it shows none (any more)."""
         ...
 

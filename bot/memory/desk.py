@@ -313,7 +313,7 @@ class MemoryDesk:
     async def _messages(self, person: str, here: frozenset[str]) -> ExportedMessages:
         """What they wrote and were answered, the newest first, as far as it fits."""
         messages, before = ExportedMessages(), None
-        while page := await self.conversations.own(person, here, before=before, limit=PAGE):
+        while page := await self.conversations.messages_of(person, here, before=before, limit=PAGE):
             if not messages.take(page):
                 break
             before = page[-1].id
@@ -362,7 +362,7 @@ class ReplyFeedback:
     async def of(self, turn: int) -> Answered | None:
         """The reply of a turn, which may just be ending. Raises StoreError."""
         until = self.clock.monotonic() + ENDING_S
-        while (reply := await self.replies.of(turn)) is None and await self.ledger.pages(turn) is None:
+        while (reply := await self.replies.by_turn(turn)) is None and await self.ledger.pages(turn) is None:
             if self.clock.monotonic() >= until:
                 return None
             await self.clock.sleep(LOOK_S)
@@ -374,7 +374,7 @@ class ReplyFeedback:
 
     async def delete(self, turn: int, person: str, *, operates: bool) -> bool:
         """False if there is no such reply any more. Raises Refused, StoreError."""
-        reply = await self.replies.of(turn)
+        reply = await self.replies.by_turn(turn)
         if reply is None:
             return False
         if reply.person != person and not operates:

@@ -399,7 +399,7 @@ class ForgetDesk:
         if await self.ledger.amend(channel, message_id, text):
             return True
         now = self.clock.now()
-        known = await self.forgetting.reword(channel, message_id, text, now, self.learn_at(now))
+        known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now))
         if known:
             await sweep_soon(self.jobs, now)
         return known

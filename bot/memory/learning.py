@@ -218,7 +218,7 @@ class LearningPauses:
         if on:
             await self.preferences.set(owner, name, PAUSED)
             if self.profiles is not None:
-                await self.profiles.pass_over(person=person, channel=channel)
+                await self.profiles.skip_learning(person=person, channel=channel)
         elif (await self.preferences.of(owner)).get(name) == PAUSED:
             await self.preferences.set(owner, name, self.clock.now().isoformat())
 

@@ -69,7 +69,7 @@ class MeaningfulMemories:
     async def _meaning(self, query: RecallQuery) -> Meaning | None:
         try:
             async with asyncio.timeout(self._limits.patience_s):
-                asked = await self._embeddings.nameless(query.person, query.text)
+                asked = await self._embeddings.without_names(query.person, query.text)
                 embedded = await self._embedder.embed([asked[: self._limits.message_chars]])
                 await self._spending.charge(query.person, KIND, [embedded.call], self._clock.now())
         except (CogencyError, TimeoutError) as error:

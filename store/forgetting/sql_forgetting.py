@@ -3,8 +3,8 @@
 On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
 optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
 sweep is owed; that is written down with the erasing itself, so it outlives a crash. What nobody waits for (`retire`,
-`reword`) leaves it owed: one sweep then serves many. On PostgreSQL the server keeps the files: rows and index entries
-are gone, and the receipt says that their bytes are the operator's.
+`update_text`) leaves it owed: one sweep then serves many. On PostgreSQL the server keeps the files: rows and index
+entries are gone, and the receipt says that their bytes are the operator's.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -96,7 +96,7 @@ ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How the turns end from which something is learned."""
 
 
-def reword(
+def update_text(
     connection: Connection,
     channel: str,
     message_id: str,
@@ -219,13 +219,13 @@ class SqlForgetting:
         )
         return gone.counts
 
-    async def reword(
+    async def update_text(
         self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
     ) -> bool:
         if not await self._database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
             return False
         owes = self._database.files is not None
-        return await self._database.write_alone(reword, channel, message_id, text, now, learn_at, owes_sweep=owes)
+        return await self._database.write_alone(update_text, channel, message_id, text, now, learn_at, owes_sweep=owes)
 
     async def sweep(self) -> bool:
         files = self._database.files

@@ -65,8 +65,8 @@ class SqlProfiles:
     ) -> bool:
         return await self._database.write(save, partition, profile, learned, stated)
 
-    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
-        return await self._database.write(pass_over, person, channel)
+    async def skip_learning(self, *, person: str | None = None, channel: str | None = None) -> int:
+        return await self._database.write(skip_learning, person, channel)
 
 
 def of(connection: Connection, partition: Partition) -> UserProfile:
@@ -129,7 +129,7 @@ def save(
     return True
 
 
-def pass_over(connection: Connection, person_id: str | None, channel: str | None) -> int:
+def skip_learning(connection: Connection, person_id: str | None, channel: str | None) -> int:
     theirs = true() if person_id is None else message.c.person == person_id
     there = true() if channel is None else message.c.channel == channel
     waiting = update(message).where(message.c.to_learn, theirs, there)

@@ -72,8 +72,8 @@ class SqlEmbeddings:
     async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
         await self._database.write(keep, model, messages, vectors)
 
-    async def nameless(self, person: str, text: str) -> str:
-        return await self._database.read(nameless, person, text)
+    async def without_names(self, person: str, text: str) -> str:
+        return await self._database.read(without_names, person, text)
 
 
 def missing(connection: Connection, model: str, limit: int) -> list[Unembedded]:
@@ -100,7 +100,7 @@ def keep(
         connection.execute(insert(embedding), rows)
 
 
-def nameless(connection: Connection, person_id: str, text: str) -> str:
+def without_names(connection: Connection, person_id: str, text: str) -> str:
     mine, theirs = participant.alias(), participant.alias()
     wrote = mine.join(theirs, theirs.c.conversation == mine.c.conversation).join(person, person.c.id == theirs.c.person)
     met = select(person.c.name).distinct().select_from(wrote).where(mine.c.person == person_id)

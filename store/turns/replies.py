@@ -39,14 +39,14 @@ class SqlReplies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
-        return await self._database.read(at, source, shown, channel)
+    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
+        return await self._database.read(by_page, source, page_id, channel)
 
-    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
-        return await self._database.read(growing, source, shown, channel)
+    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
+        return await self._database.read(running_by_page, source, page_id, channel)
 
-    async def of(self, turn: int) -> Answered | None:
-        return await self._database.read(of, turn)
+    async def by_turn(self, turn: int) -> Answered | None:
+        return await self._database.read(by_turn, turn)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         return await self._database.write(judge, turn, person, verdict, now)
@@ -62,27 +62,27 @@ def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
         connection.execute(_SHOW, [{"turn": claim.turn, "source": source, "page": each} for each in pages])
 
 
-def at(connection: Connection, source: str, shown: str, channel: str) -> Answered | None:
-    here = select(page.c.turn).where(page.c.page == shown, page.c.source == source)
+def by_page(connection: Connection, source: str, page_id: str, channel: str) -> Answered | None:
+    here = select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
     if channel:
         here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
     found = connection.execute(here.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
-    return None if found is None else of(connection, found)
+    return None if found is None else by_turn(connection, found)
 
 
-def growing(connection: Connection, source: str, shown: str, channel: str) -> Answered | None:
+def running_by_page(connection: Connection, source: str, page_id: str, channel: str) -> Answered | None:
     open_ = select(turn.c.id, turn.c.reply_ref).where(
         turn.c.state.in_((RUNNING, WAITING)), turn.c.source == source, turn.c.reply_ref != ""
     )
     for number, stored in connection.execute(open_.where(turn.c.channel == channel) if channel else open_):
         pages: tuple[str, ...] = tuple(json.loads(stored))
-        if shown in pages:
+        if page_id in pages:
             asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
             return None if asked is None else Answered(*asked, pages=pages)
     return None
 
 
-def of(connection: Connection, number: int) -> Answered | None:
+def by_turn(connection: Connection, number: int) -> Answered | None:
     pages = tuple(connection.execute(_pages(), {"of": number}).scalars())
     asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none() if pages else None
     return None if asked is None else Answered(*asked, pages=pages)
@@ -90,7 +90,7 @@ def of(connection: Connection, number: int) -> Answered | None:
 
 def judge(connection: Connection, number: int, person: str, thought: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
-    if of(connection, number) is None:
+    if by_turn(connection, number) is None:
         return False
     mine = (verdict.c.turn == number, verdict.c.person == person)
     if thought is None:

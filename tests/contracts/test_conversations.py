@@ -131,11 +131,11 @@ async def test_what_the_bot_answered_does_not_count_as_seen(store: AnyStore) -> 
 
 
 async def test_it_is_kept_until_when_a_platform_has_been_heard(store: AnyStore) -> None:
-    assert await store.conversations.heard_until("test") is None
+    assert await store.conversations.watermark("test") is None
     for minutes in (0, 5):
-        await store.conversations.hear_until("test", START + timedelta(minutes=minutes))
-    assert await store.conversations.heard_until("test") == START + timedelta(minutes=5)
-    assert await store.conversations.heard_until("elsewhere") is None
+        await store.conversations.set_watermark("test", START + timedelta(minutes=minutes))
+    assert await store.conversations.watermark("test") == START + timedelta(minutes=5)
+    assert await store.conversations.watermark("elsewhere") is None
 
 
 async def test_what_somebody_said_and_was_answered_comes_newest_first_in_pages_and_for_its_readers_alone(
@@ -146,7 +146,7 @@ async def test_what_somebody_said_and_was_answered_comes_newest_first_in_pages_a
     await answered(store, said("my train", conversation="club", person="ben", place=CLUB), "a train")
     await answered(store, said("my secret", conversation="own"), "sh")
     readers = frozenset({label(CLUB.audience)})
-    first = await store.conversations.own("ann", readers, before=None, limit=4)
+    first = await store.conversations.messages_of("ann", readers, before=None, limit=4)
     assert [one.text for one in first] == ["answer 2", "boat 2", "answer 1", "boat 1"]
-    rest = await store.conversations.own("ann", readers, before=first[-1].id, limit=4)
+    rest = await store.conversations.messages_of("ann", readers, before=first[-1].id, limit=4)
     assert [one.text for one in rest] == ["answer 0", "boat 0"]

@@ -112,11 +112,11 @@ async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: A
         partitions = [Partition(person, "group:club") for person in ("ann", "ben")]
         return [one.text for each in partitions for one in await store.profiles.unlearned(each, 9)]
 
-    assert await store.profiles.pass_over(person="ann", channel="C1") == 1
+    assert await store.profiles.skip_learning(person="ann", channel="C1") == 1
     assert await waiting() == ["ann in C2", "ben in C1", "ben in C2"]
-    assert await store.profiles.pass_over(channel="C2") == 2
+    assert await store.profiles.skip_learning(channel="C2") == 2
     assert await waiting() == ["ben in C1"]
-    assert await store.profiles.pass_over(person="ben") == 1
+    assert await store.profiles.skip_learning(person="ben") == 1
     assert await waiting() == []
 
 
@@ -125,7 +125,7 @@ async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edite
 ) -> None:
     await store.ledger.accept(replace(said("I row"), channel="C1", message_id="1"))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", passed_over=True), START)
-    assert await store.forgetting.reword("C1", "1", "I sail", LATER, LATER)
+    assert await store.forgetting.update_text("C1", "1", "I sail", LATER, LATER)
     assert await store.profiles.unlearned(DM, 9) == []
 
 

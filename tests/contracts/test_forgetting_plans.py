@@ -126,15 +126,15 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
     asked = said("my boat is blue")
     claim = await answered(store, asked, "noted")
     await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
-    assert await store.forgetting.reword(asked.channel, asked.message_id, "my train is red", START, START)
+    assert await store.forgetting.update_text(asked.channel, asked.message_id, "my train is red", START, START)
     assert await said_in(store, "thread") == ["my train is red", "noted"]
     assert await texts_found(store, "blue boat") == []
     assert "my train is red" in await texts_found(store, "red train")
     assert await store.facts.readable("ann", DM) == []
     job = await store.jobs.claim(frozenset({LEARNING}), "worker", START, LEASE)
     assert job is None or job.person == "ann"
-    assert not await store.forgetting.reword(asked.channel, asked.message_id, "my train is red", START, START)
-    assert not await store.forgetting.reword(asked.channel, "unknown", "hello", START)
+    assert not await store.forgetting.update_text(asked.channel, asked.message_id, "my train is red", START, START)
+    assert not await store.forgetting.update_text(asked.channel, "unknown", "hello", START)
 
 
 async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: AnyStore) -> None:

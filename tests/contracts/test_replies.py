@@ -37,23 +37,23 @@ async def test_a_reply_is_found_by_its_turn_and_by_each_of_its_pages(store: AnyS
         label(asked.place.audience),
         PAGES,
     )
-    assert await store.replies.of(claim.turn) == reply
-    assert [await store.replies.at(asked.source, page) for page in PAGES] == [reply, reply]
-    assert await store.replies.at(asked.source, "page 1", asked.channel) == reply
+    assert await store.replies.by_turn(claim.turn) == reply
+    assert [await store.replies.by_page(asked.source, page) for page in PAGES] == [reply, reply]
+    assert await store.replies.by_page(asked.source, "page 1", asked.channel) == reply
 
 
 async def test_no_reply_is_found_for_another_page_another_platform_or_another_channel(store: AnyStore) -> None:
     asked = said("where is my boat?")
     await shown(store, asked, *PAGES)
-    assert await store.replies.at(asked.source, "page 3") is None
-    assert await store.replies.at("elsewhere", "page 1") is None
-    assert await store.replies.at(asked.source, "page 1", "another channel") is None
+    assert await store.replies.by_page(asked.source, "page 3") is None
+    assert await store.replies.by_page("elsewhere", "page 1") is None
+    assert await store.replies.by_page(asked.source, "page 1", "another channel") is None
 
 
 async def test_two_channels_may_hold_pages_of_one_name(store: AnyStore) -> None:
     here = await shown(store, said("here?"), "1.1")
     there = await shown(store, replace(said("there?"), channel="another channel"), "1.1")
-    found = await store.replies.at(there.incoming.source, "1.1", here.incoming.channel)
+    found = await store.replies.by_page(there.incoming.source, "1.1", here.incoming.channel)
     assert found is not None
     assert found.turn == here.turn
 
@@ -61,9 +61,9 @@ async def test_two_channels_may_hold_pages_of_one_name(store: AnyStore) -> None:
 async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: AnyStore) -> None:
     await store.ledger.accept(said("where is my boat?"))
     claim = await claimed(store)
-    assert await store.replies.of(claim.turn) is None
+    assert await store.replies.by_turn(claim.turn) is None
     await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
-    assert await store.replies.of(claim.turn) is None
+    assert await store.replies.by_turn(claim.turn) is None
 
 
 async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: AnyStore) -> None:
@@ -86,7 +86,7 @@ async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> N
     claim = await shown(store, said("where is my boat?"), *PAGES)
     await store.replies.judge(claim.turn, "ann", ReplyVerdict.BAD, START)
     await store.forgetting.forget(OneReply(claim.turn), LATER, replies=True)
-    assert await store.replies.of(claim.turn) is None
+    assert await store.replies.by_turn(claim.turn) is None
     assert not await store.replies.verdicts(START)
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my boat?"]
@@ -100,8 +100,8 @@ async def test_forgetting_everything_takes_replies_and_verdicts_along(store: Any
     await store.replies.judge(mine.turn, "bob", ReplyVerdict.GOOD, START)
     await store.replies.judge(theirs.turn, "ann", ReplyVerdict.GOOD, START)
     await store.forgetting.forget(Everything("ann"), LATER)
-    assert await store.replies.of(mine.turn) is None
-    assert await store.replies.of(theirs.turn) is not None
+    assert await store.replies.by_turn(mine.turn) is None
+    assert await store.replies.by_turn(theirs.turn) is not None
     assert not await store.replies.verdicts(START)
 
 
@@ -125,11 +125,11 @@ async def test_a_reply_that_grows_is_found_by_its_pages_until_it_has_ended(store
     await store.ledger.accept(asked)
     claim = await claimed(store)
     await store.ledger.save(claim, reply_ref=json.dumps(["page 1", "page 2"]))
-    found = await store.replies.growing(asked.source, "page 2", asked.channel)
+    found = await store.replies.running_by_page(asked.source, "page 2", asked.channel)
     assert found is not None
     assert (found.turn, found.message_id, found.person, found.pages) == (claim.turn, asked.message_id, "ann", PAGES)
-    assert await store.replies.growing(asked.source, "page") is None
-    assert await store.replies.growing("elsewhere", "page 1") is None
-    assert await store.replies.growing(asked.source, "page 1", "another channel") is None
+    assert await store.replies.running_by_page(asked.source, "page") is None
+    assert await store.replies.running_by_page("elsewhere", "page 1") is None
+    assert await store.replies.running_by_page(asked.source, "page 1", "another channel") is None
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", pages=PAGES), asked.time)
-    assert await store.replies.growing(asked.source, "page 1") is None
+    assert await store.replies.running_by_page(asked.source, "page 1") is None

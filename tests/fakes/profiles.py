@@ -36,7 +36,7 @@ class FakeProfiles:
         linked = (replace(one, permalink=self.links.get(max(one.sources, default=0))) for one in open_)
         return sorted(linked, key=lambda one: (one.time, one.id))
 
-    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+    async def skip_learning(self, *, person: str | None = None, channel: str | None = None) -> int:
         gone = {
             id_
             for id_, said in self.waiting.items()

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 class FakeReplies:
     store: FakeStore
 
-    async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
+    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         for turn in self.store.turns[::-1]:
             asked = turn.incoming
             here = asked.source == source and channel in ("", asked.channel)
-            if here and turn.closing is not None and shown in turn.closing.pages:
-                return await self.of(turn.id)
+            if here and turn.closing is not None and page_id in turn.closing.pages:
+                return await self.by_turn(turn.id)
         return None
 
-    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
+    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         for turn in self.store.turns:
             asked, pages = turn.incoming, tuple[str, ...](json.loads(turn.reply_ref or "[]"))
-            if turn.closing is None and shown in pages and asked.source == source and channel in ("", asked.channel):
+            if turn.closing is None and page_id in pages and asked.source == source and channel in ("", asked.channel):
                 question = next(m for number, m in self.store.messages if number == turn.id)
                 return Answered(
                     turn.id,
@@ -45,7 +45,7 @@ class FakeReplies:
                 )
         return None
 
-    async def of(self, turn: int) -> Answered | None:
+    async def by_turn(self, turn: int) -> Answered | None:
         found = next((one for one in self.store.turns if one.id == turn and one.closing is not None), None)
         question = next((m for number, m in self.store.messages if number == turn and m.author is Author.PERSON), None)
         if found is None or found.closing is None or not found.closing.pages or question is None:
@@ -64,7 +64,7 @@ class FakeReplies:
         )
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
-        if await self.of(turn) is None:
+        if await self.by_turn(turn) is None:
             return False
         self.store.judged.pop((turn, person), None)
         if verdict is not None:

@@ -423,7 +423,7 @@ class FakeStore:
         working_set = self.working_set.items(here, audiences, incoming.time)
         return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}), working_set)
 
-    async def own(
+    async def messages_of(
         self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
     ) -> list[StoredMessage]:
         told = [m for _, m in self.messages if m.person == person and m.audience in audiences]
@@ -471,10 +471,10 @@ class FakeStore:
                 found.setdefault(one.conversation, LastSeen(one.conversation, one.channel, one.message_id, one.time))
         return list(found.values())[:limit]
 
-    async def heard_until(self, source: str) -> datetime | None:
+    async def watermark(self, source: str) -> datetime | None:
         return self.heard.get(source)
 
-    async def hear_until(self, source: str, time: datetime) -> None:
+    async def set_watermark(self, source: str, time: datetime) -> None:
         self.heard[source] = time
 
     # Memories
@@ -506,7 +506,7 @@ class FakeStore:
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:  # noqa: ARG002 -- all at once
         return (await self.forget(plan, now)).erased
 
-    async def reword(
+    async def update_text(
         self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
     ) -> bool:
         found = forgetting.said(Deleted(channel, frozenset({message_id})), self._told())

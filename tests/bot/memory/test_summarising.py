@@ -244,7 +244,7 @@ async def test_what_is_forgotten_or_edited_while_a_summary_is_made_does_not_come
         assert before is not None
         post = before.messages[0].message_id or ""
         if edited:
-            assert await one.store.forgetting.reword("channel", post, "I have no code word", START)
+            assert await one.store.forgetting.update_text("channel", post, "I have no code word", START)
         else:
             await one.store.forgetting.forget(Deleted("channel", frozenset({post})), START)
         made = SituationSummary(key_findings="PELICAN")

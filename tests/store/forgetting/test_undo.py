@@ -101,7 +101,7 @@ async def test_what_lost_its_ground_meanwhile_does_not_come_back(tmp_path: Path,
         if how == "deleted":
             await store.forgetting.forget(Deleted(ASKED.channel, frozenset({ASKED.message_id})), START)
         else:
-            assert await store.forgetting.reword(ASKED.channel, ASKED.message_id, "What do I eat?", START)
+            assert await store.forgetting.update_text(ASKED.channel, ASKED.message_id, "What do I eat?", START)
         await store.forgetting.undo("ann")
         assert [one.value for one in await store.facts.readable("ann", OWN)] == ["likes tea"]
         assert await store.profiles.known("ann", OWN) == []
@@ -183,7 +183,7 @@ async def test_what_a_summary_said_of_a_message_that_is_gone_neither_waits_nor_c
         if how == "deleted":
             await store.forgetting.forget(Deleted(other.channel, frozenset({other.message_id})), START)
         else:
-            assert await store.forgetting.reword(other.channel, other.message_id, "I have a boat.", START)
+            assert await store.forgetting.update_text(other.channel, other.message_id, "I have a boat.", START)
             assert await store.forgetting.sweep()
         assert b"pelicanesque" not in held(tmp_path)
         assert await store.forgetting.undo("ann") == "f:1"

@@ -99,9 +99,9 @@ async def test_a_vector_falls_when_the_words_change_and_none_is_kept_for_words_t
 async def test_a_question_goes_out_without_the_names_of_those_who_wrote(either: Store) -> None:
     await either.ledger.accept(said("ahoy", person="ben", conversation="club", place=CLUB))
     await either.ledger.accept(said("hi", conversation="club", place=CLUB))
-    assert await either.embeddings.nameless("ann", "Where is Ben's boat?") == "Where is boat?"
-    assert await either.embeddings.nameless("ann", "Ben") == "Ben"
-    assert await either.embeddings.nameless("cleo", "Where is Ben's boat?") == "Where is Ben's boat?"
+    assert await either.embeddings.without_names("ann", "Where is Ben's boat?") == "Where is boat?"
+    assert await either.embeddings.without_names("ann", "Ben") == "Ben"
+    assert await either.embeddings.without_names("cleo", "Where is Ben's boat?") == "Where is Ben's boat?"
 
 
 async def test_vectors_of_another_length_are_passed_over(talked: Store) -> None:
