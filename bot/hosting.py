@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
-from agent.admission_terms import Authority
+from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON, Gone
@@ -258,7 +258,17 @@ class BotHost:
         self.connections.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
-        return not (await self.gate.admit(with_names(incoming), self.turns.submit)).duplicate
+        incoming = with_names(incoming)
+        admission = await self.gate.admission(incoming)
+        claiming = self.turns.promise_slot()
+        accepting = asyncio.ensure_future(self.ledger.accept(incoming, admission.terms, claiming))
+        try:
+            accepted = await self.turns.follow(accepting, claiming)
+        except TermsNotMet as unmet:
+            raise self.gate.refused(incoming, admission, unmet.obstacle) from None
+        if not accepted.duplicate:
+            self.gate.count(incoming, admission)
+        return not accepted.duplicate
 
     async def overhear(self, incoming: Incoming) -> None:
         if self.gate.hears(incoming):

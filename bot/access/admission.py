@@ -9,17 +9,16 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
 from cachetools import LRUCache, TTLCache
 
-from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
 from agent.errors import Refused
 from agent.ports import Clock
-from agent.records import Accepted, Incoming
+from agent.records import Incoming
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
@@ -153,10 +152,13 @@ class AdmissionRules:
     surges: RateLimits = field(default_factory=RateLimits)
 
 
-class Admit(Protocol):
-    """Stores the message if the terms hold: the ledger's `accept`, or what calls it."""
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The terms under which a message is taken in, and what closes them. `spent`: a sentence."""
 
-    def __call__(self, incoming: Incoming, terms: Terms) -> Awaitable[Accepted]: ...
+    terms: Terms
+    spent: str | None = None
+    reached: RateReached | None = None
 
 
 @dataclass(slots=True)
@@ -175,25 +177,27 @@ class AdmissionControl:
         self._orders = RateCounter(self.rules.surges.rates)
         self._overheard = RateCounter(self.rules.surges.rates)
 
-    async def admit(self, incoming: Incoming, accept: Admit) -> Accepted:
-        """Have the message stored, or raise Refused with the reason; nothing is stored then."""
+    async def admission(self, incoming: Incoming) -> Admission:
+        """For the ledger, which counts as it stores. Raises Refused for somebody to whom the bot is closed."""
         why = acl.refusal(self.rules.access, incoming)
         if why is not None:
             raise self._refused(incoming, "access", why)
         if self.is_exempt(incoming):
-            return await accept(incoming, Terms(self.clock.now()))
+            return Admission(Terms(self.clock.now()))
         spent, now = await self.budget_left(incoming), self.clock.now()
-        limits, who = self.rules.surges, (incoming.person.id, incoming.channel)
-        reached = self._asked.reached(*who, now)
+        limits, reached = self.rules.surges, self._asked.reached(incoming.person.id, incoming.channel, now)
         terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
-        try:
-            accepted = await accept(incoming, terms)
-        except TermsNotMet as unmet:
-            reason, sentence = limit_sentence(reached or unmet.obstacle, incoming.person.time_zone)
-            raise self._refused(incoming, "budget" if spent else reason, spent or sentence) from None
-        if not accepted.duplicate:
-            self._asked.count(*who, now)
-        return accepted
+        return Admission(terms, spent, reached)
+
+    def refused(self, incoming: Incoming, admission: Admission, obstacle: Obstacle) -> Refused:
+        """What the person is told: the terms were not met, and nothing was stored."""
+        reason, sentence = limit_sentence(admission.reached or obstacle, incoming.person.time_zone)
+        return self._refused(incoming, "budget" if admission.spent else reason, admission.spent or sentence)
+
+    def count(self, incoming: Incoming, admission: Admission) -> None:
+        """It was stored."""
+        if not self.is_exempt(incoming):
+            self._asked.count(incoming.person.id, incoming.channel, admission.terms.now)
 
     def hears(self, incoming: Incoming) -> bool:
         """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""
@@ -217,7 +221,7 @@ class AdmissionControl:
 
     async def admit_posting(self, incoming: Incoming) -> None:
         """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
-        for what `admit` would refuse, as far as that can be told without storing it.
+        for what would be refused, as far as that can be told without storing it.
         """
         self.order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         spent = await self.budget_left(incoming)

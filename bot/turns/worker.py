@@ -7,14 +7,13 @@ Rules (ARCHITECTURE.md, "One visible reply").
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from agent.admission_terms import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Clock, Ledger, Notifier
@@ -94,14 +93,14 @@ class TurnSlots:
             return None
         return Claiming(self.owner, self.clock.now(), limits.lease, limits.per_person, self.sources())
 
-    @contextmanager
-    def promise(self, claiming: Claiming | None) -> Generator[None]:
-        """Keep the slot of `claiming`, if there is one, until it is claimed."""
+    def promise(self, running: int) -> Claiming | None:
+        """The same, and keep that slot until its `release`."""
+        claiming = self.free(running)
         self.promised += claiming is not None
-        try:
-            yield
-        finally:
-            self.promised -= claiming is not None
+        return claiming
+
+    def release(self, claiming: Claiming | None) -> None:
+        self.promised -= claiming is not None
 
 
 log = logging.getLogger(__name__)
@@ -138,7 +137,10 @@ class Turns:
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
+        self._accepting: set[asyncio.Task[Accepted]] = set()
         self._put_off: list[Claim] = []
+        self._returning: asyncio.Future[None] | None = None
+        """What gives back a claim that came at the end."""
         self._asking: dict[tuple[str, str], PendingTurn] = {}
 
     @asynccontextmanager
@@ -169,24 +171,37 @@ class Turns:
             for asking in self._asking.values():
                 asking.resolve(None)
 
-    async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
-        """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
-        # A task of its own: what was claimed has to be answered even if nobody waits for this any more.
-        return await asyncio.shield(asyncio.ensure_future(self._take_in(incoming, terms)))
+    async def submit(self, incoming: Incoming) -> Accepted:
+        """Take a message in, durably; its turn begins as soon as its conversation is free."""
+        claiming = self.promise_slot()
+        return await self.follow(asyncio.ensure_future(self._ledger.accept(incoming, None, claiming)), claiming)
 
-    async def _take_in(self, incoming: Incoming, terms: Terms | None) -> Accepted:
-        """Claims in the same transaction, if there is a slot: that is one less for the person to wait for."""
-        claiming, lease = self._slots.free(len(self._running)), self._lease()
-        with self._slots.promise(claiming):
-            accepted = await self._ledger.accept(incoming, terms, claiming)
+    def promise_slot(self) -> Claiming | None:
+        """To claim in the transaction that takes a message in: that is one less for the person to wait for. The slot is
+        kept free until `follow` sees its end; None if there is none.
+        """
+        return self._slots.promise(len(self._running))
+
+    def follow(self, accepting: "asyncio.Task[Accepted]", claiming: Claiming | None) -> "asyncio.Future[Accepted]":
+        """Begin what the ledger claims while it takes a message in, also if nobody waits for it any more."""
+        self._accepting.add(accepting)
         self._idle.clear()
-        if accepted.claim is not None and not self._slots.are_open:  # the end came meanwhile
-            await self._give_back([accepted.claim])
-        elif accepted.claim is not None:
+        accepting.add_done_callback(partial(self._accepted, claiming, self._lease()))
+        return asyncio.shield(accepting)
+
+    def _accepted(self, claiming: Claiming | None, lease: Lease, accepting: "asyncio.Task[Accepted]") -> None:
+        self._accepting.discard(accepting)
+        self._slots.release(claiming)
+        if accepting.cancelled() or accepting.exception() is not None:
+            self._rest()
+            return
+        accepted = accepting.result()
+        if accepted.claim is not None and self._slots.are_open:
             self._begin(accepted.claim, lease)
+        elif accepted.claim is not None:  # the end came meanwhile
+            self._returning = asyncio.ensure_future(self._give_back([accepted.claim]))
         if accepted.claim is None or accepted.claim.turn != accepted.turn:
             self._notifier.notify()
-        return accepted
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
         """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost or parked.
@@ -309,7 +324,7 @@ class Turns:
             await self._notifier.wait(self._limits.sweep_s)
 
     def _rest(self) -> None:
-        if not (self._running or self._slots.promised or self._notifier.is_notified):
+        if not (self._running or self._accepting or self._notifier.is_notified):
             self._idle.set()
 
     async def _claim(self) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.admission_terms import Authority, Rate, Terms, Whose
+from agent.admission_terms import Authority, Rate, TermsNotMet, Whose
 from agent.errors import Refused
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
@@ -37,7 +37,14 @@ class Door:
         self.gate = AdmissionControl(self.rules, allowances, self.clock)
 
     async def take(self, incoming: Incoming) -> Accepted:
-        return await self.gate.admit(incoming, self._accept)
+        admission = await self.gate.admission(incoming)
+        try:
+            accepted = await self.store.accept(incoming, admission.terms)
+        except TermsNotMet as unmet:
+            raise self.gate.refused(incoming, admission, unmet.obstacle) from None
+        if not accepted.duplicate:
+            self.gate.count(incoming, admission)
+        return accepted
 
     async def refused(self, incoming: Incoming) -> Refused:
         with pytest.raises(Refused) as caught:
@@ -54,9 +61,6 @@ class Door:
 
     async def wait(self, period: timedelta) -> None:
         await self.clock.advance(period.total_seconds())
-
-    async def _accept(self, incoming: Incoming, terms: Terms) -> Accepted:
-        return await self.store.accept(incoming, terms)
 
 
 async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:

@@ -1,7 +1,5 @@
 """A slot is free while fewer turns run than may, and while it is not kept for what is just taken in."""
 
-import pytest
-
 from bot.turns.worker import TurnsLimits, TurnSlots
 from tests.fakes.clock import FakeClock
 
@@ -18,21 +16,15 @@ def test_nothing_is_claimed_where_nothing_is_answered() -> None:
     assert slots(are_open=False).free(0) is None
 
 
-def test_a_promised_slot_is_not_given_twice() -> None:
+def test_a_promised_slot_is_not_given_twice_until_it_is_released() -> None:
     here = slots()
-    with here.promise(here.free(1)):
-        assert here.free(1) is None
-    assert here.free(1) is not None
-
-
-def test_a_promise_that_fails_gives_its_slot_back() -> None:
-    here = slots()
-    with pytest.raises(KeyError), here.promise(here.free(1)):
-        raise KeyError
+    claiming = here.promise(1)
+    assert here.free(1) is None
+    here.release(claiming)
     assert here.free(1) is not None
 
 
 def test_no_slot_is_kept_for_what_was_promised_none() -> None:
     here = slots()
-    with here.promise(here.free(2)):
-        assert here.promised == 0
+    here.release(here.promise(2))
+    assert here.promised == 0
