@@ -5,6 +5,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -457,3 +458,48 @@ class Receipt:
     """Pages of the bot's replies that are being deleted in the platform."""
     related: int = 0
     """Messages that stay and may have been made of what is gone."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Questions that somebody had answered again, and the messages that they came from. Pure.
+#
+# Rule: such a question is kept once more, under an id that is made of its message's. What happens to the message
+# happens to these, too.
+
+
+MAX_REPEATS: Final = 5
+"""How often one question can be answered again: for each, the database is asked when any message is deleted."""
+
+_REPEAT: Final = re.compile(r"again:(?P<first>.+):(?P<number>\d{1,3})")
+
+
+def repeat_of(message_id: str) -> str | None:
+    """The id under which a question is kept when it is answered once more; None if that was often enough."""
+    found = _REPEAT.fullmatch(message_id)
+    first, number = (found["first"], int(found["number"])) if found else (message_id, 0)
+    return _repeat(first, number + 1) if number < MAX_REPEATS else None
+
+
+def repeats_of(message_id: str) -> tuple[str, ...]:
+    """Every id under which this message may be kept again, in their order."""
+    return tuple(_repeat(message_id, number) for number in range(1, MAX_REPEATS + 1))
+
+
+def repeats_with(message_id: str) -> tuple[str, ...]:
+    """A message's id, or that of a repeat of it, with all others that stand for the same message."""
+    first = message_of(message_id)
+    return (first, *repeats_of(first))
+
+
+def message_of(message_id: str) -> str:
+    """The message itself of a question that may have been answered again."""
+    found = _REPEAT.fullmatch(message_id)
+    return found["first"] if found else message_id
+
+
+def is_repeat(message_id: str) -> bool:
+    return _REPEAT.fullmatch(message_id) is not None
+
+
+def _repeat(first: str, number: int) -> str:
+    return f"again:{first}:{number}"

@@ -116,6 +116,7 @@ class MessageRow(Row, table=True):
     """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
 
     `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
+    `taken_back`: its person took back what was kept of it, so nothing is kept of it again.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -147,6 +148,7 @@ class MessageRow(Row, table=True):
     permalink: str | None = Field(sa_type=StorableText, default=None)
     to_learn: bool = False
     passed_over: bool = False
+    taken_back: bool = False
 
 
 class EmbeddingRow(Row, table=True):

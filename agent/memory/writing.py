@@ -95,6 +95,7 @@ class Refusal(StrEnum):
 
     NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
     GREATER_AUTHORITY = "Somebody with greater authority has set this."
+    TAKEN_BACK = "The person took back what was kept of this message: it is kept again only if they say it anew."
     FULL = "As many limits hold here as can be kept; take one back first."
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 from agent.memory.forgetting_plans import ERASE_ENTRIES, EntriesPlan
 from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
+from agent.records import Author, repeats_with
 from store import job_queue, rows
 from store.forgetting.erase import owe
 from store.memory import fact_index, fact_store, profiles
@@ -62,7 +63,7 @@ def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
         plan.person,
         entries,
         out,
-        frozenset(connection.execute(taught).scalars()) | named,
+        _asked_again(connection, frozenset(connection.execute(taught).scalars()) | named),
         tuple(_summaries(connection, plan.person, texts)),
         tuple(_actions(connection, plan.person, texts)),
         tuple(texts),
@@ -91,6 +92,17 @@ def count_left(connection: Connection, plan: EntriesPlan) -> int:
     return connection.execute(still).scalar_one() + len(known & plan.facts)
 
 
+def _asked_again(connection: Connection, ids: frozenset[int]) -> frozenset[int]:
+    """With the questions that were answered again, each with all its repeats."""
+    asked = select(turn.c.channel, turn.c.message_id).join(message, message.c.turn == turn.c.id)
+    family = set[int](ids)
+    for channel, named in connection.execute(asked.where(message.c.id.in_(ids), message.c.author == Author.PERSON)):
+        alike = and_(turn.c.channel == channel, turn.c.message_id.in_(repeats_with(named)))
+        again = select(message.c.id).join(turn, message.c.turn == turn.c.id)
+        family.update(connection.execute(again.where(alike, message.c.message_id == turn.c.message_id)).scalars())
+    return frozenset(family)
+
+
 def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int], list[str]]:
     """The entries of the profile that there are, and what they say."""
     theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
@@ -101,9 +113,9 @@ def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int],
 
 
 def _pass_over(connection: Connection, falling: EntryErasure) -> None:
-    """Let the messages that it came from teach no more. Whoever learns just now begins anew."""
+    """Let the messages that it came from teach no more, nor what repeats them. Whoever learns just now begins anew."""
     sources = and_(message.c.person == falling.person, message.c.id.in_(falling.sources))
-    connection.execute(update(message).where(sources).values(to_learn=False, passed_over=True))
+    connection.execute(update(message).where(sources).values(to_learn=False, passed_over=True, taken_back=True))
     mine = update(profile).where(profile.c.person == falling.person)
     connection.execute(mine.values(revision=profile.c.revision + 1))
 
@@ -287,7 +299,7 @@ def _restore_entries(connection: Connection, person: str, kept: Deletion, sound:
 def _restore_flags(connection: Connection, kept: Deletion, sound: Collection[int]) -> None:
     for row in kept.messages:
         if row["id"] in sound:
-            flags = {"to_learn": row["to_learn"], "passed_over": row["passed_over"]}
+            flags = {"to_learn": row["to_learn"], "passed_over": row["passed_over"], "taken_back": row["taken_back"]}
             connection.execute(update(message).where(message.c.id == row["id"]).values(flags))
 
 
@@ -306,13 +318,16 @@ def _restore_made(connection: Connection, kept: Deletion) -> None:
 
 def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
     """What they teach, and a digest of what they say to whom: their words have no business in the job."""
-    columns = (message.c.id, message.c.to_learn, message.c.passed_over, message.c.text, message.c.audience)
-    found = connection.execute(select(*columns).where(message.c.id.in_(ids)))
+    flags = (message.c.to_learn, message.c.passed_over, message.c.taken_back)
+    found = connection.execute(
+        select(message.c.id, message.c.text, message.c.audience, *flags).where(message.c.id.in_(ids))
+    )
     return [
         {
             "id": row.id,
             "to_learn": row.to_learn,
             "passed_over": row.passed_over,
+            "taken_back": row.taken_back,
             "digest": hashlib.sha256(f"{row.audience}\n{row.text}".encode("utf-8", "surrogatepass")).hexdigest(),
         }
         for row in found

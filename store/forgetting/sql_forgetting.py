@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import blake2s
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, and_, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Deleted, EntriesPlan, ForgettingPlan, Preview, Sample, Wish
@@ -152,8 +152,8 @@ def _replace(connection: Connection, one: ForgottenMessage, text: str) -> None:
 
 def _learn_again(connection: Connection, one: ForgottenMessage, at: datetime, now: datetime) -> None:
     if _turns(connection, {one.turn}, turn.c.outcome.in_(ANSWERED)):
-        this = and_(message.c.id == one.id, ~message.c.passed_over)
-        profiles.schedule_learning(connection, Partition(one.person, one.audience), this, at, now)
+        partition = Partition(one.person, one.audience)
+        profiles.schedule_learning(connection, partition, message.c.id == one.id, at, now)
 
 
 def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:

@@ -208,7 +208,9 @@ def _change(
 ) -> Written | WriteRefused:
     new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
     in_order(connection, f"facts {new.audience}")
-    link = _link(connection, new.source_message)
+    link, taken_back = _source(connection, new.source_message)
+    if taken_back:
+        return WriteRefused(Refusal.TAKEN_BACK)
     before = _before(connection, new, named)
     after, changes = how(before, new)
     outcome, dropped = writing.outcome(after, changes, new), 0
@@ -375,13 +377,15 @@ def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozense
     return frozenset(int(id_) for id_ in fallen(known, [id_ for _, id_ in found]))
 
 
-def _link(connection: Connection, source_message: int | None) -> str | None:
+def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool]:
+    """Where the message is read, and whether its person took back what was kept of it."""
     if source_message is None:
-        return None
-    row = connection.execute(select(message.c.permalink).where(message.c.id == source_message)).one_or_none()
+        return None, False
+    columns = select(message.c.permalink, message.c.taken_back)
+    row = connection.execute(columns.where(message.c.id == source_message)).one_or_none()
     if row is None:
         raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
-    return row.permalink
+    return row.permalink, row.taken_back
 
 
 def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:

@@ -274,9 +274,9 @@ def schedule_learning(
     now: datetime,
     authority: Authority = Authority.EMPLOYEE,
 ) -> None:
-    """The same for any messages of a partition, of somebody with this authority."""
+    """The same for any messages of a partition, of somebody with this authority; not for those that are passed over."""
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    connection.execute(update(message).where(theirs, which).values(to_learn=True))
+    connection.execute(update(message).where(theirs, which, ~message.c.passed_over).values(to_learn=True))
     waiting = select(func.count()).select_from(message).where(theirs, message.c.to_learn)
     run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
     values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}

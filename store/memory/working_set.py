@@ -29,8 +29,9 @@ class SqlWorkingSet:
 
 def keep(connection: Connection, conversation: str, audience: str, item: WorkingItem) -> None:
     in_order(connection, f"working set {conversation}")
-    if connection.execute(select(message.c.id).where(message.c.id == item.message)).first() is None:
-        raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+    source = connection.execute(select(message.c.taken_back).where(message.c.id == item.message)).first()
+    if source is None or source.taken_back:
+        raise StoreError("What this comes from was forgotten or taken back meanwhile, so it is not kept.")
     key, here = storable(item.key), working_item.c.conversation == conversation
     connection.execute(delete(working_item).where(working_item.c.expires <= item.created_at))
     connection.execute(delete(working_item).where(here, working_item.c.key == key))

@@ -37,7 +37,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import Place, label, may_flow_from
 from agent.progress import decode
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting
+from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
 from store import model_calls, rows, summaries
 from store.databases.database import Database, in_order, row_id
@@ -320,10 +320,20 @@ def accept(
         "message_id": incoming.message_id,
         "permalink": incoming.permalink,
     }
+    if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
+        asked |= {"taken_back": True, "passed_over": True}
     index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), words, readers)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
+
+
+def _taken_back(connection: Connection, incoming: Incoming) -> bool:
+    """Whether its person took back what was kept of the message that this one repeats."""
+    same = and_(turn.c.channel == incoming.channel, turn.c.message_id.in_(repeats_with(incoming.message_id)))
+    theirs = and_(message.c.person == incoming.person.id, message.c.taken_back)
+    said = select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, theirs).limit(1)
+    return connection.execute(said).first() is not None
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:

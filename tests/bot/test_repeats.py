@@ -1,6 +1,6 @@
 """The ids under which questions are kept that are answered again."""
 
-from bot.triggers import MAX_REPEATS, message_of, repeat_of, repeats_of
+from agent.records import MAX_REPEATS, message_of, repeat_of, repeats_of
 
 MESSAGE = "1700000000.000100"
 

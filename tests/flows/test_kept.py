@@ -67,3 +67,22 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
             assert labels(undone) == [label for label in labels(reply) if label != UNDO]
             assert await host.take_back(2, f"discord:{ANN}") == NOTHING_KEPT
             assert await known(host) == ["Friday"]
+
+
+async def test_what_was_taken_back_is_not_kept_when_its_question_is_answered_again(tmp_path: Path) -> None:
+    clock, model = FastClock(speed=1.0), ScriptedProvider(answer)
+    async with (
+        running_discord(clock) as fake,
+        live_host(tmp_path, model, clock) as host,
+        serving(fake, host),
+    ):
+        reply = await told(fake, host, "the deadline is Friday", FIRST)
+        await fake.press(ANN, reply, UNDO)
+        undone = await page(fake, f"Noted.\n\n{UNDONE}")
+        await fake.press(ANN, undone, "Regenerate")
+        again = await page(fake, "Noted.")
+        await host.turns.idle()
+        assert UNDO not in labels(again)
+        assert await known(host) == []
+        await told(fake, host, "really, the deadline is Friday", FIRST)
+        assert await known(host) == ["Friday"]

@@ -12,6 +12,7 @@ import discord
 from discord import app_commands
 
 from agent.errors import CogencyError
+from agent.records import repeats_of
 from bot import wording
 from bot.host import ForgetAnswer, Host
 from bot.memory.forget_desk import MAX_TOKEN_CHARS
@@ -19,7 +20,6 @@ from bot.platforms.discord import interactions, reactions
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import Choice, Interaction, Part, Tree, button, everywhere, offered
 from bot.platforms.discord.places import known_as
-from bot.triggers import repeats_of
 
 SCOPES: Final = {
     "thread": "this conversation",

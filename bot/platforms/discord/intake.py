@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import discord
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
-from agent.records import Incoming
+from agent.records import Incoming, repeats_of
 from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
@@ -29,7 +29,7 @@ from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers
 from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.places import SOURCE, UNREADABLE
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
-from bot.triggers import Trigger, is_stop, repeats_of, trigger
+from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)

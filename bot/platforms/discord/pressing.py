@@ -20,7 +20,7 @@ from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place, TeamAudience, label
-from agent.records import Answered, Incoming, Person, ReplyVerdict
+from agent.records import Answered, Incoming, Person, ReplyVerdict, message_of, repeat_of
 from bot import wording
 from bot.access.acl import Requester
 from bot.host import Host
@@ -34,7 +34,6 @@ from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import ReplyAction
-from bot.triggers import message_of, repeat_of
 from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
 
 # --------------------------------------------------------------------------------------------------

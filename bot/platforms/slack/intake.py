@@ -18,7 +18,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
-from agent.records import Attachment, Incoming, Quoted
+from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.slack import agent_events, inbound, orders
@@ -41,7 +41,7 @@ from bot.platforms.slack.members import Member, People, SlackMemberUnknown, memb
 from bot.platforms.slack.orders import Order
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.surroundings import SlackNames, Threads
-from bot.triggers import Trigger, repeats_of, trigger
+from bot.triggers import Trigger, trigger
 
 log = logging.getLogger(__name__)
 

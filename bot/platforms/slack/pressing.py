@@ -18,7 +18,7 @@ from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, ReplyVerdict
+from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
 from bot import wording
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
@@ -33,7 +33,6 @@ from bot.platforms.slack.methods import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import ReplyAction
-from bot.triggers import message_of, repeat_of
 
 JUDGING: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO})
 """What brings no words of a place anywhere."""

@@ -206,7 +206,7 @@ async def test_bytes_of_every_attempt_are_counted() -> None:
 async def test_an_error_object_before_the_answer_is_an_error() -> None:
     reply = [head(), event({"error": {"message": "no such thing", "code": 400}}), DONE]
     async with serving(reply) as (provider, _):
-        with pytest.raises(ProviderRefused, match="no such thing"):
+        with pytest.raises(ProviderRefused, match=r"refused the request \(400\)"):
             await read(provider)
 
 
@@ -286,7 +286,7 @@ async def test_both_fields_may_be_refused_one_after_the_other() -> None:
 async def test_a_server_that_refuses_a_field_that_was_not_sent_is_believed() -> None:
     refusal = whole(400, {"error": {"message": "stop it"}})
     async with serving(refusal, refusal) as (provider, _):
-        with pytest.raises(ProviderRefused, match="stop it"):
+        with pytest.raises(ProviderRefused, match=r"refused the request \(400\)"):
             await read(provider)
 
 

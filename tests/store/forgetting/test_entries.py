@@ -1,14 +1,20 @@
 """A single thing that was known, once it is deleted: gone from tables and bytes, with what was made of it."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.forgetting_plans import EntriesPlan
+from agent.memory.layers import WorkingItem
 from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from agent.records import Closing
 from agent.state import SituationSummary
-from store.engine import open_store
+from store.engine import Store, open_store
 from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -58,3 +64,57 @@ async def test_what_the_person_wrote_stays_where_an_entry_repeats_it(tmp_path: P
 def held(folder: Path) -> bytes:
     """Every byte that is on the disk."""
     return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_what_was_taken_back_is_kept_again_of_no_repeat_of_its_message_and_of_any_other() -> None:
+    store = await open_store("sqlite://")
+    try:
+        first = await asked(store, "7")
+        before = await asked(store, "again:7:1")
+        fact = await remember(store.facts, "ann", SECRET, DM.audience, START, first)
+        await store.forgetting.forget_entries(EntriesPlan("ann", facts=frozenset({fact.id})), START)
+        after = await asked(store, "again:7:2")
+        for message in (first, before, after):
+            assert await store.facts.write(said_in(message)) == WriteRefused(Refusal.TAKEN_BACK)
+            scratch = WorkingItem("music", SECRET, START, START + timedelta(days=1), message)
+            with pytest.raises(StoreError, match="taken back"):
+                await store.working_set.keep("thread", DM.audience, scratch)
+        assert await store.profiles.unlearned(DM, 9) == []
+        assert isinstance(await store.facts.write(said_in(await asked(store, "8"))), Written)
+    finally:
+        await store.close()
+
+
+async def test_what_is_brought_back_may_be_kept_again() -> None:
+    store = await open_store("sqlite://")
+    try:
+        first = await asked(store, "7")
+        fact = await remember(store.facts, "ann", SECRET, DM.audience, START, first)
+        plan = EntriesPlan("ann", facts=frozenset({fact.id}))
+        await store.forgetting.delete_entries(plan, "key", START + timedelta(minutes=1))
+        assert await store.facts.write(said_in(first)) == WriteRefused(Refusal.TAKEN_BACK)
+        assert await store.forgetting.undo("ann", "key")
+        assert isinstance(await store.facts.write(said_in(first)), Written)
+    finally:
+        await store.close()
+
+
+async def asked(store: Store, message_id: str) -> int:
+    """The message of a question that is answered, and may be learned from."""
+    await store.ledger.accept(replace(said(SECRET), message_id=message_id, event_id=message_id))
+    claim = await claimed(store)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Noted.", learn_at=START), START)
+    return claim.message
+
+
+def said_in(message: int) -> NewFact:
+    return NewFact(
+        id="",
+        key="",
+        value=SECRET,
+        source="user",
+        timestamp=START,
+        audience=DM.audience,
+        person="ann",
+        source_message=message,
+    )

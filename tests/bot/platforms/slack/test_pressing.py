@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
-from agent.records import Answered, ReplyVerdict
+from agent.records import MAX_REPEATS, Answered, ReplyVerdict
 from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.asking import NOT_THERE
 from bot.platforms.slack.buttons import below
@@ -19,7 +19,6 @@ from bot.platforms.slack.pressing import (
     UNKNOWN_REPLY,
 )
 from bot.reply_surface import ReplyAction
-from bot.triggers import MAX_REPEATS
 from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH, UNDONE
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import Refused
-from agent.records import Answered
+from agent.records import Answered, repeats_of
 from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
-from bot.triggers import repeats_of
 from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
 from tests.bot.platforms.discord.reading.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
