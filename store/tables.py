@@ -32,12 +32,15 @@ metadata.naming_convention = {
 }
 
 
+_WORDS: Final = re.compile("[A-Z][a-z]*")
+
+
 class Row(SQLModel):
     """A table is named as its class without "Row", in words of small letters: `FactTermRow` is fact_term."""
 
     @declared_attr.directive
     def __tablename__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N805 -- of the class
-        return "_".join(re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Row"))).lower()
+        return "_".join(_WORDS.findall(cls.__name__.removesuffix("Row"))).lower()
 
 
 # --------------------------------------------------------------------------------------------------

@@ -91,6 +91,11 @@ def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
         assert where in names
 
 
+def test_what_is_tried_with_less_is_there() -> None:
+    names = [f"{module.__name__}." for module in hostile.modules()]
+    assert [one for one in hostile.SHORTER if not any(name.startswith(one) for name in names)] == []
+
+
 def test_what_grows_with_the_square_is_found() -> None:
     blanks = re.compile(r"\s*x")
     spaces = Reading("search behind blanks", blanks.search, chars=SHORT)

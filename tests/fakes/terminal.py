@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.fakes.ready_process import ReadyProcess
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -25,27 +26,28 @@ _OWN_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
 class FakeTerminal:
     """Runs `program`, Python source, on a terminal of `width` by `height`. Use it in a `with`."""
 
-    def __init__(self, program: str, width: int = 80, height: int = 24, **environ: str) -> None:
+    def __init__(self, program: str, width: int = 80, height: int = 24, fresh: bool = False, /, **environ: str) -> None:
+        """`fresh`: in an interpreter that has imported nothing yet."""
         self.written = ""
         self._waited = 0
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        self._process = subprocess.Popen(  # noqa: S603 -- our own interpreter
-            [sys.executable, "-c", _OWN_TERMINAL + program],
-            cwd=ROOT,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            env={
-                "PATH": os.defpath,
-                "HOME": str(ROOT),
-                "LANG": "C.UTF-8",
-                "TERM": "xterm-256color",
-                "PROMPT_TOOLKIT_NO_CPR": "1",  # this terminal does not answer questions about its cursor
-                **environ,
-            },
-        )
+        environment = {
+            "PATH": os.defpath,
+            "HOME": str(ROOT),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "PROMPT_TOOLKIT_NO_CPR": "1",  # this terminal does not answer questions about its cursor
+            **environ,
+        }
+        self._process: subprocess.Popen[bytes] | ReadyProcess
+        if fresh:
+            command = [sys.executable, "-c", _OWN_TERMINAL + program]
+            self._process = subprocess.Popen(  # noqa: S603 -- our own interpreter
+                command, cwd=ROOT, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment
+            )
+        else:
+            self._process = ReadyProcess(program, (slave, slave, slave), environment, ROOT, terminal=True)
         os.close(slave)
 
     def __enter__(self) -> Self:

@@ -6,7 +6,6 @@ import os
 import runpy
 import subprocess
 import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -21,31 +20,26 @@ from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
-from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
 
-async def cogency(folder: Path, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
+async def cogency(folder: Path, *arguments: str, **settings: str) -> tuple[int, str, str]:
     """One command: how it ended, what it printed, what it complained of."""
     environment = {
         "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
         "HOME": str(folder),
         "LANG": "C.UTF-8",
-        "PYTHONPATH": str(ROOT),
         "COGENCY_DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
         "COGENCY_MODEL": "rehearsal",
         **settings,
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot", *arguments, cwd=folder, stdout=PIPE, stderr=PIPE, env=environment
-    )
-    async with asyncio.timeout(PATIENCE_S):
-        said, complained = await process.communicate()
-    return process.returncode, said.decode(), complained.decode()
+    ran = await asyncio.to_thread(command, folder, environment, *arguments, typed="")
+    return ran.returncode, ran.stdout, ran.stderr
 
 
 async def test_the_manifest_is_printed_as_it_lies_in_the_folder(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from bot.exits import Exit
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
+from tests.fakes.ready_process import command
 from tests.fakes.terminal import FakeTerminal
 from tests.patience import PATIENCE_S
 
@@ -34,16 +35,40 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def cogency(folder: Path, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    return command(folder, environment(folder, **settings), *arguments, typed=typed)
+
+
+def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """As `cogency`, in an interpreter that has imported nothing yet."""
     return subprocess.run(  # noqa: S603 -- our own command
         [sys.executable, "-m", "bot", *arguments],
-        input=typed,
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
+        stdin=subprocess.DEVNULL,
         cwd=folder,
         env={**environment(folder, **settings), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ends"),
+    [
+        ("ask hello", Exit.OK),
+        ("doctor", Exit.OK),
+        ("migrate", Exit.OK),
+        ("budget me", Exit.OK),
+        ("usage", Exit.UNAVAILABLE),
+        ("check-model", Exit.SETTINGS),
+        ("slack manifest", Exit.OK),
+        ("discord invite --application 1", Exit.OK),
+        ("run", Exit.SETTINGS),
+    ],
+)
+def test_each_command_imports_what_it_needs(tmp_path: Path, arguments: str, ends: Exit) -> None:
+    ran = from_nothing(tmp_path, *arguments.split(), COGENCY_MODEL="rehearsal")
+    assert (ran.returncode, "Traceback" in ran.stderr) == (ends, False), ran.stderr
 
 
 def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
@@ -448,13 +473,13 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
 
 
 def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_is_none(tmp_path: Path) -> None:
-    for command, exit_code, said in [
+    for arguments, exit_code, said in [
         ("chat > /dev/full", Exit.FAILED, "cogency: The output cannot be written"),
         ("chat | true", Exit.OK, ""),
         ("chat <&-", Exit.USAGE, "cogency: Standard input and output must be open."),
     ]:
         ran = subprocess.run(  # noqa: S603 -- our own command
-            ["/bin/bash", "-o", "pipefail", "-c", f"{sys.executable} -m bot {command}"],
+            ["/bin/bash", "-o", "pipefail", "-c", f"{sys.executable} -m bot {arguments}"],
             input="hello\n",
             capture_output=True,
             text=True,

@@ -107,7 +107,7 @@ sys.exit(code)
 
 
 def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() -> None:
-    with FakeTerminal(PROGRAM) as terminal:
+    with FakeTerminal(PROGRAM, 80, 24, True) as terminal:
         terminal.until(">")
         terminal.type("wait\r")
         assert "Well, then" in terminal.until("Well, then")
@@ -129,7 +129,7 @@ def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() ->
 
 
 def test_on_a_narrow_terminal_without_colours_wide_text_is_shown() -> None:
-    with FakeTerminal(PROGRAM, width=40, NO_COLOR="1") as terminal:
+    with FakeTerminal(PROGRAM, 40, 24, True, NO_COLOR="1") as terminal:
         terminal.until(">")
         terminal.type("青い船と**赤い**船\r")
         terminal.until("You wrote: 青い船と赤い船")
@@ -140,7 +140,7 @@ def test_on_a_narrow_terminal_without_colours_wide_text_is_shown() -> None:
 
 
 def test_a_dumb_terminal_gets_the_plain_chat() -> None:
-    with FakeTerminal(PROGRAM, TERM="dumb") as terminal:
+    with FakeTerminal(PROGRAM, 80, 24, True, TERM="dumb") as terminal:
         terminal.until("rehearsal")
         terminal.type("hello\n")
         terminal.until("You wrote: hello\r\n\r\n")

@@ -1,0 +1,183 @@
+"""Starts Python programs in processes that are ready: each is forked from one that has imported the whole product.
+
+A start from nothing takes a second of a processor, nearly all of it for imports. What a process is given at its start
+is its own here too: environment, folder, standard streams, terminal, signals, and an interpreter that ends as always.
+What only a start from nothing shows (which modules a command imports, and in which order) is not seen here.
+"""
+
+import atexit
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Final
+
+from tests.patience import PATIENCE_S
+
+ROOT: Final = Path(__file__).parents[2]
+COMMAND: Final = "import sys; from bot.__main__ import run; sys.exit(run(sys.argv[1:]))"
+_SERVE: Final = "import sys; from tests.fakes.ready_process import serve; serve(int(sys.argv[1]))"
+
+
+def command(folder: Path, environ: Mapping[str, str], *arguments: str, typed: str) -> subprocess.CompletedProcess[str]:
+    """One `cogency` command, to its end."""
+    source, sink = os.pipe()
+    with TemporaryFile() as out, TemporaryFile() as err:
+        with os.fdopen(source, "rb") as given:
+            process = ReadyProcess(COMMAND, (given.fileno(), out.fileno(), err.fileno()), environ, folder, arguments)
+        with suppress(BrokenPipeError), os.fdopen(sink, "wb") as typing:
+            typing.write(typed.encode())
+        code = process.wait(PATIENCE_S)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
+
+
+@dataclass
+class ReadyProcess:
+    """A running program. With `terminal` its first stream becomes the terminal of a session of its own."""
+
+    program: str
+    streams: tuple[int, int, int]
+    environ: Mapping[str, str]
+    folder: Path
+    arguments: Sequence[str] = ()
+    terminal: bool = False
+    _told: socket.socket = field(init=False)
+    _pid: int = field(init=False)
+    _code: int | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._told, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(_server(), [b"start"], [theirs.fileno(), *self.streams])
+        self._told.settimeout(PATIENCE_S)
+        request = [self.program, [*self.arguments], dict(self.environ), str(self.folder), self.terminal]
+        self._told.sendall(json.dumps(request).encode() + b"\n")
+        self._pid = self._line()
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def wait(self, patience_s: float) -> int:
+        """Its exit code, negative for a signal; TimeoutError if it does not end."""
+        if self._code is None:
+            self._told.settimeout(patience_s)
+            self._code = self._line()
+            self._told.close()
+        return self._code
+
+    def _signal(self, number: int) -> None:
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+
+    def _line(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            piece = self._told.recv(1)
+            assert piece, "the server of ready processes is gone"
+            line += piece
+        return int(line)
+
+
+@cache
+def _server() -> socket.socket:
+    """Where to ask for processes: one server for all tests of a process."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        environ = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        server = subprocess.Popen(  # noqa: S603 -- our own interpreter
+            [sys.executable, "-c", _SERVE, str(theirs.fileno())], cwd=ROOT, env=environ, pass_fds=[theirs.fileno()]
+        )
+
+    def end() -> None:
+        ours.close()
+        server.wait(PATIENCE_S)
+
+    atexit.register(end)
+    return ours
+
+
+# --------------------------------------------------------------------------------------------------
+# In the server
+
+
+def serve(number: int) -> None:
+    """Import everything, then fork whenever asked, until nobody can ask any more."""
+    asked = socket.socket(fileno=number)
+    for package in ("agent", "store", "bot"):
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if ".versions" not in found.name and not found.name.endswith(".env"):
+                importlib.import_module(found.name)
+    for name in ("alembic.command", "aiosqlite", "sqlalchemy.dialects.postgresql.asyncpg"):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who waits for a program is waited for by nobody
+    while True:
+        said, streams, _, _ = socket.recv_fds(asked, len(b"start"), 4)
+        if not said:
+            return
+        if os.fork():
+            for stream in streams:
+                os.close(stream)
+            continue
+        asked.close()
+        _start(socket.socket(fileno=streams[0]), streams[1:])
+        return
+
+
+def _start(told: socket.socket, streams: list[int]) -> None:
+    """In a process of its own: fork the program, and say its number and its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with told.makefile("rb") as reading:
+        request: list[Any] = json.loads(reading.readline())
+    pid = os.fork()
+    if not pid:
+        told.close()
+        _become(streams, *request)
+        return
+    for stream in streams:
+        os.close(stream)
+    told.sendall(f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    with suppress(OSError):  # nobody wants to know
+        told.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _become(  # what `python -c` sets up
+    streams: list[int], program: str, arguments: list[str], environ: dict[str, str], folder: str, terminal: bool
+) -> None:
+    if terminal:
+        os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    if terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(folder)
+    os.environ.clear()  # noqa: TID251 -- the environment of a new process
+    os.environ.update(environ)  # noqa: TID251 -- as above
+    sys.argv = ["-c", *arguments]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- until the process ends
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- as above
+    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115 -- as above
+    exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 -- a test's own program
