@@ -26,6 +26,11 @@ from agent.state import ActionRecord, LastActions, SituationSummary
 # What people write, and what is kept of it.
 
 
+def platform_of(id_: str) -> str:
+    """The platform of a source or of a person's id: "slack" of "slack:T1:U7"."""
+    return id_.partition(":")[0].casefold()
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """One user of one platform, named as the platform names them."""
@@ -396,10 +401,10 @@ DELETE_REPLY: Final = "delete_reply"
 """The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
 a `ShownPage`.
 """
-REACHED_ONCE: Final = "@"
-"""The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
+EPHEMERAL_PAGE: Final = "@"
+"""The id of an ephemeral page begins with this: one person alone sees it, and nobody can delete it later."""
 
-POSTED: Final = "command:"
+POSTED_BY_BOT: Final = "posted:"
 """The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
 
 

@@ -13,7 +13,7 @@ from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON, Gone
 from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
-from agent.records import Answered, Incoming, LastSeen, ReplyVerdict
+from agent.records import Answered, Incoming, LastSeen, ReplyVerdict, platform_of
 from agent.spending import By, SpendingAccount, SpendingPeriod, account
 from bot.access import acl
 from bot.access.acl import Requester
@@ -127,9 +127,9 @@ class PlatformConnections:
 
     def note(self, name: str, trouble: str) -> None:
         """Why a platform is not connected, by its name or by a source; "" if it is."""
-        self.troubles.pop(_platform(name), None)
+        self.troubles.pop(platform_of(name), None)
         if trouble:
-            self.troubles[_platform(name)] = trouble
+            self.troubles[platform_of(name)] = trouble
         self._shown.set()
 
     async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
@@ -137,7 +137,7 @@ class PlatformConnections:
         took `patience_s` seconds.
         """
         deadline = clock.monotonic() + patience_s
-        while len({*map(_platform, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
+        while len({*map(platform_of, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
             serving
         ):
             self._shown.clear()
@@ -151,11 +151,6 @@ class PlatformConnections:
             shown.cancel()
             if not done:
                 return
-
-
-def _platform(name: str) -> str:
-    """The platform of a source ("slack:T1"), or of that name ("Slack")."""
-    return name.partition(":")[0].casefold()
 
 
 # --------------------------------------------------------------------------------------------------

@@ -141,6 +141,8 @@ E = TypeVar("E", bound=StrEnum)
 _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
 _MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
+_PERSON: Final = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+")
+"""Ids as Slack and Discord give them, and as the bot writes them."""
 _SLACK_GROUP: Final = re.compile(r"S[A-Z0-9]+", re.ASCII)
 _DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 _DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
@@ -214,6 +216,14 @@ def ids(value: str) -> frozenset[str]:
     if not all(part.isascii() and part.isalnum() for part in parts):
         raise ValueError("must be ids with commas between them, as in B0123,B0456")
     return frozenset(parts)
+
+
+def people(value: str) -> frozenset[str]:
+    """From ids of people with commas between them; a name would never match. Raises ValueError."""
+    found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
+    if not found or not all(map(_PERSON.fullmatch, found)):
+        raise ValueError("must be user ids, no names, with commas between them, as in U0123,184467440737095516")
+    return found
 
 
 def discord_roles(value: str) -> frozenset[str]:

@@ -189,7 +189,7 @@ class Settings:
         default_factory=dict[str, acl.Entries]
     )
     """Who may choose a model; one that is not named is everybody's."""
-    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", acl.parse_people)] = frozenset()
+    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", setting_parsers.people)] = frozenset()
     """Ids of people without limits, who may change those of others."""
     person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", setting_parsers.limit(100_000))] = 20
     """Faster than anybody asks, and slower than any loop."""

@@ -10,7 +10,6 @@ The rules.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,9 +20,6 @@ from agent.records import Incoming
 
 TERMINAL: Final = "terminal"
 """The source of what is written in the terminal."""
-
-_PERSON: Final = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+")
-"""Ids as Slack and Discord give them, and as the bot writes them."""
 
 
 class AccessKind(StrEnum):
@@ -146,14 +142,6 @@ def parse_model_access(value: str) -> Mapping[str, Entries]:
             'must be a JSON object of models and who may use them, as in {"openai:gpt-6.1-sol": "role:123, person:U1"}'
         )
     return {model: parse_entries(cast("str", listed)) for model, listed in lists.items()}
-
-
-def parse_people(value: str) -> frozenset[str]:
-    """From ids of people with commas between them; a name would never match. Raises ValueError."""
-    found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
-    if not found or not all(map(_PERSON.fullmatch, found)):
-        raise ValueError("must be user ids, no names, with commas between them, as in U0123,184467440737095516")
-    return found
 
 
 def _entry(piece: str) -> AccessEntry:

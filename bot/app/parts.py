@@ -15,7 +15,7 @@ from agent.context import COMMANDS, ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories
-from agent.records import Incoming
+from agent.records import Incoming, platform_of
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -32,6 +32,7 @@ from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelSettings, open_embedder, open_transcriber
 from bot.models.switch import ModelDesk, ModelSwitch
+from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
@@ -225,6 +226,8 @@ def mind(
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
     """
 
+    command_names = {SLACK: partial(named, prefix=settings.slack_command_prefix)}
+
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         commands = called(incoming.person.id, COMMANDS)
@@ -234,7 +237,8 @@ def mind(
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
     def called(person: str, markdown: str) -> str:
-        return named(markdown, settings.slack_command_prefix) if person.startswith("slack:") else markdown
+        names = command_names.get(platform_of(person))
+        return markdown if names is None else names(markdown)
 
     return AgentConfig(
         provider=desk.provider,

@@ -22,7 +22,7 @@ from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileFie
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
 from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
-from agent.records import DELETE_REPLY, REACHED_ONCE, Answered, Receipt, Remembered, ReplyVerdict, ShownPage, Thread
+from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Receipt, Remembered, ReplyVerdict, ShownPage, Thread
 from agent.spending import By, SpendingPeriod, account
 from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.memory import view
@@ -381,7 +381,7 @@ class ReplyFeedback:
             raise Refused(NOT_YOURS)
         await self.forgetting.forget(OneReply(turn), self.clock.now())
         for page in reply.pages:
-            if not page.startswith(REACHED_ONCE):
+            if not page.startswith(EPHEMERAL_PAGE):
                 await self._delete(ShownPage(reply.source, reply.channel, page))
         return True
 

@@ -27,7 +27,7 @@ from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, given, sources
 from agent.protocol.render import joined
-from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting
+from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting, platform_of
 from agent.spending import Spent
 from agent.state import ActionRecord, Execution, SituationSummary, Workspace
 from agent.summary import summary_due, visible_from
@@ -143,7 +143,7 @@ async def known_context(
         word=mind.fresh_word(),
         place=incoming.place,
         reasons=reasons,
-        platform=incoming.source.partition(":")[0].capitalize(),
+        platform=platform_of(incoming.source).capitalize(),
         channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *files.images),
         history=history,
@@ -458,7 +458,7 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
 
 def _explained(asked: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
-    return reason.to_operator if asked.source.partition(":")[0] == TERMINAL else reason.to_person
+    return reason.to_operator if platform_of(asked.source) == TERMINAL else reason.to_person
 
 
 def _footer(turn: Turn, heard: _ObservedEvents, style: FooterStyle) -> str:

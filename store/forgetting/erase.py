@@ -26,7 +26,7 @@ from agent.memory.forgetting_plans import (
     Gone,
     OneThread,
 )
-from agent.records import DELETE_REPLY, POSTED, REACHED_ONCE, Author, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import job_queue, model_calls, rows
 from store.forgetting import erasure_set
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
@@ -90,10 +90,10 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
         for where in in_batches(turn.c.id, answered)
         for source, channel, stored in connection.execute(shown.where(where))
         for page in rows.read_pages(stored)
-        if not page.startswith(REACHED_ONCE)
+        if not page.startswith(EPHEMERAL_PAGE)
     ]
     asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
-    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED))
+    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
     pages += [
         ShownPage(*row) for where in in_batches(turn.c.id, asked) for row in connection.execute(posted.where(where))
     ]

@@ -10,7 +10,7 @@ from agent.memory.audience import AudienceKind, GroupAudience, Place
 from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Expired, Gone
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, POSTED, Closing, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, POSTED_BY_BOT, Closing, ShownPage, ShownReply
 from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
@@ -153,7 +153,7 @@ async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_req
 
 
 async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_replies(store: AnyStore) -> None:
-    asked = replace(said("my boat"), event_id=f"{POSTED}1")
+    asked = replace(said("my boat"), event_id=f"{POSTED_BY_BOT}1")
     await answered(store, said("my train", conversation="another"), "a train")
     await answered(store, asked, "a boat")
     receipt = await store.forgetting.forget(Everything("ann"), START, replies=True)

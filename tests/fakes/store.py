@@ -29,8 +29,8 @@ from agent.memory.profile import LEARNING, Partition, ProfileEntry, UserProfile
 from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences, Replies
 from agent.records import (
     DELETE_REPLY,
-    POSTED,
-    REACHED_ONCE,
+    EPHEMERAL_PAGE,
+    POSTED_BY_BOT,
     Accepted,
     Author,
     Claim,
@@ -637,10 +637,10 @@ class FakeStore:
             for turn in self.turns
             if turn.id in answered and turn.closing is not None
             for page in turn.closing.pages
-            if not page.startswith(REACHED_ONCE)
+            if not page.startswith(EPHEMERAL_PAGE)
         ]
         asked = {turn for turn, m in self.messages if m in gone and m.author is Author.PERSON}
-        posted = [t.incoming for t in self.turns if t.id in asked and t.incoming.event_id.startswith(POSTED)]
+        posted = [t.incoming for t in self.turns if t.id in asked and t.incoming.event_id.startswith(POSTED_BY_BOT)]
         pages += [ShownPage(one.source, one.channel, one.message_id) for one in posted]
         for page in pages:
             await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)

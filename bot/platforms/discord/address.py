@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from agent.records import REACHED_ONCE
+from agent.records import EPHEMERAL_PAGE
 
 TOKEN_LIFE = timedelta(minutes=15)
 TOKEN_MARGIN = timedelta(seconds=20)
@@ -63,15 +63,15 @@ def decode_address(text: str) -> Address:
 def page_of_answer(address: Address, message: str) -> str:
     """The id of a page that was posted with the token."""
     alone = address.private or address.by_person
-    return f"{REACHED_ONCE}/{message}" if alone else f"{address.channel}/{message}/{_ANSWER}"
+    return f"{EPHEMERAL_PAGE}/{message}" if alone else f"{address.channel}/{message}/{_ANSWER}"
 
 
 def pages_at(channel: int | str, message: int | str) -> tuple[str, ...]:
     """Every id that a page may have which is this message."""
-    return f"{channel}/{message}", f"{channel}/{message}/{_ANSWER}", f"{REACHED_ONCE}/{message}"
+    return f"{channel}/{message}", f"{channel}/{message}/{_ANSWER}", f"{EPHEMERAL_PAGE}/{message}"
 
 
 def place_of_page(page: str) -> tuple[str, str, bool]:
-    """The channel of a page (or REACHED_ONCE), its message, and whether it was posted with a token."""
+    """The channel of a page (or EPHEMERAL_PAGE), its message, and whether it was posted with a token."""
     channel, message, *answer = page.split("/")
-    return channel, message, channel == REACHED_ONCE or bool(answer)
+    return channel, message, channel == EPHEMERAL_PAGE or bool(answer)

@@ -13,7 +13,7 @@ import discord
 from cachetools import LRUCache
 
 from agent.errors import Refused
-from agent.records import REACHED_ONCE, Answered, ReplyVerdict
+from agent.records import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot.host import Host
 from bot.platforms.discord.address import pages_at, place_of_page
 from bot.platforms.discord.connection import Connection
@@ -76,6 +76,6 @@ async def delete_pages(connection: Connection, channel: int, reply: Answered) ->
     rest = await connection.rest()
     for page in reply.pages:
         reached, message, _ = place_of_page(page)
-        if reached == REACHED_ONCE:
+        if reached == EPHEMERAL_PAGE:
             with suppress(SurfaceError):
                 await rest.delete(str(channel), message)

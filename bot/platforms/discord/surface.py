@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2s
 
-from agent.records import REACHED_ONCE, Incoming
+from agent.records import Incoming
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.buttons import Components
@@ -47,7 +47,8 @@ TYPING_AT_MOST_S = 300.0
 NONCE_BYTES = 12
 """In hexadecimal 24 of the 25 characters that Discord takes."""
 
-_ANSWER = REACHED_ONCE
+_INTERACTION = "interaction"
+"""Stands for the channel of a page that the token of its interaction reaches."""
 
 FOLLOW_UPS = 5
 """Discord's limit behind an interaction that only its person's installation allows."""
@@ -111,8 +112,8 @@ class DiscordSurface:
 
     async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
-        async with self._turn(self._address.interaction if channel == _ANSWER else channel):
-            if channel == _ANSWER:
+        async with self._turn(self._address.interaction if channel == _INTERACTION else channel):
+            if channel == _INTERACTION:
                 await rest.edit_answer(self._token, message, text, components)
             else:
                 await rest.edit(channel, message, text, components)
@@ -120,7 +121,7 @@ class DiscordSurface:
     async def delete(self, page: PageRef) -> None:
         rest = await self._connection.rest()
         channel, message = self._reach(page)
-        if channel == _ANSWER:
+        if channel == _INTERACTION:
             await rest.delete_answer(self._token, message)
         else:
             await rest.delete(channel, message)
@@ -224,12 +225,12 @@ class DiscordSurface:
         return address.channel, address.message
 
     def _reach(self, page: PageRef) -> tuple[str, str]:
-        """The channel and the message of a page; the channel is `_ANSWER` while the token reaches it."""
+        """The channel and the message of a page; the channel is `_INTERACTION` while the token reaches it."""
         channel, message, answers = place_of_page(page.id)
         if not answers:
             return channel, message
         if self._token_lives():
-            return _ANSWER, message
+            return _INTERACTION, message
         if self._address.private or self._address.by_person:
             raise TokenGone("this can be edited for fifteen minutes only")
         return self._address.channel, message

@@ -19,7 +19,7 @@ from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
-from agent.records import POSTED, Incoming, Quoted
+from agent.records import POSTED_BY_BOT, Incoming, Quoted
 from bot import wording
 from bot.backoff import Backoff
 from bot.caches import RecentKeys
@@ -365,7 +365,7 @@ class SlackAsking:
         direct = inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
-            event_id=f"{POSTED}{question.event}",
+            event_id=f"{POSTED_BY_BOT}{question.event}",
             channel=to.channel,
             message_id=to.after,
             conversation=inbound.thread_conversation(self.me, to.channel, to.after),

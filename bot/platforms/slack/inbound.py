@@ -22,6 +22,7 @@ from agent.records import Attachment, ReplyVerdict
 from bot.platforms.slack.agent_events import Thing, things
 from bot.platforms.slack.api import fields, first_text, flag, items, number, text
 from bot.platforms.slack.markup import mentioned_users, without_mention
+from bot.platforms.slack.options import PLATFORM
 
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 """The subtypes of what somebody wrote, as opposed to what happened."""
@@ -54,7 +55,7 @@ class SlackBot:
 
     @property
     def source(self) -> str:
-        return f"slack:{self.team}"
+        return f"{PLATFORM}:{self.team}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bot.setting_parsers import Secret
+
+PLATFORM: Final = "slack"
+"""Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
+from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
 from bot import wording
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
@@ -151,7 +151,7 @@ class ReplyPresses:
             await self._say(here, UNKNOWN_REPLY)
         elif made.to.private and here.response_url:
             await self.api.respond(here.response_url, delete_original=True)
-            if sum(page.startswith(REACHED_ONCE) for page in reply.pages) > 1:
+            if sum(page.startswith(EPHEMERAL_PAGE) for page in reply.pages) > 1:
                 await self._say(here, ONLY_THIS_PAGE)
 
     async def _take_back(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:

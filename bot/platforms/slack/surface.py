@@ -17,7 +17,7 @@ from typing import Final, assert_never
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from agent.records import REACHED_ONCE, ShownPage
+from agent.records import EPHEMERAL_PAGE, ShownPage
 from bot.platforms.slack import api, attachments, inbound
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
@@ -314,7 +314,7 @@ class PrivateSurface:
         return None
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
-        page = PageRef(f"{REACHED_ONCE}/{key}")
+        page = PageRef(f"{EPHEMERAL_PAGE}/{key}")
         await self.edit(page, look)
         return page
 

@@ -20,6 +20,7 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, it
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, attachment
 from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People
+from bot.platforms.slack.options import PLATFORM
 from bot.platforms.slack.places import Places
 from bot.wording import literal
 
@@ -33,7 +34,7 @@ from bot.wording import literal
 PATIENCE_S: Final = 1.0
 """For all names of a message: Slack wants its acknowledgement within three seconds."""
 
-_ABOUT: Final = re.compile(r"(Person|Channel) `(?:slack:[^`]*:)?(\w+)`")
+_ABOUT: Final = re.compile(rf"(Person|Channel) `(?:{PLATFORM}:[^`]*:)?(\w+)`")
 """How the text of a budget that is not the reader's own begins."""
 
 

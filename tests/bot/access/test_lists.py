@@ -18,9 +18,9 @@ from bot.access.acl import (
     parse_entries,
     parse_model_access,
     parse_openness,
-    parse_people,
     refusal,
 )
+from bot.setting_parsers import people
 from tests.fakes.incoming import said
 
 LISTS = st.frozensets(
@@ -167,9 +167,9 @@ def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
         parse_model_access('{"m": "U1"}')
     for wrong in ("Ann Lee", ",", "ü", "boss", "U1,boss", "@boss", "u0123", "discord:ann", "<@U1>"):
         with pytest.raises(ValueError, match="must be user ids"):
-            parse_people(wrong)
+            people(wrong)
     known = {"U1", "WENTERPRISE", "slack:T1:U2", "184467440737095516", "discord:18446744", "terminal:you"}
-    assert parse_people(", ".join(known)) == known
+    assert people(", ".join(known)) == known
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.records import REACHED_ONCE
+from agent.records import EPHEMERAL_PAGE
 from bot.platforms.discord.address import (
     TOKEN_LIFE,
     Address,
@@ -43,8 +43,8 @@ def test_a_page_that_all_see_is_named_by_its_channel_and_one_that_the_token_alon
     public = Address("20", "41", token="t")
     private, by_person = Address("20", "41", token="t", private=True), Address("20", "41", token="t", by_person=True)
     assert place_of_page(page_of_answer(public, "300")) == ("20", "300", True)
-    assert place_of_page(page_of_answer(private, "300")) == (REACHED_ONCE, "300", True)
-    assert place_of_page(page_of_answer(by_person, "300")) == (REACHED_ONCE, "300", True)
+    assert place_of_page(page_of_answer(private, "300")) == (EPHEMERAL_PAGE, "300", True)
+    assert place_of_page(page_of_answer(by_person, "300")) == (EPHEMERAL_PAGE, "300", True)
     assert place_of_page("20/300") == ("20", "300", False)
 
 

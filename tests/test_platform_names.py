@@ -1,0 +1,66 @@
+"""A platform is known by name in its own folder, where the bot is put together, in the settings and in the commands.
+
+Everything else takes what is different on a platform from its adapter, or has a neutral word for it: what works for
+one platform works for the next. Docstrings and comments may give examples ("slack:T0123:U0123").
+"""
+
+import ast
+from pathlib import Path
+from typing import Final, cast
+
+ROOT: Final = Path(__file__).parent.parent
+PLATFORMS: Final = ROOT / "bot" / "platforms"
+NAMES: Final = frozenset(one.name for one in PLATFORMS.iterdir() if (one / "run.py").is_file()) - {"terminal"}
+"""The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`)."""
+COMPOSED: Final = (
+    ROOT / "bot" / "app",
+    ROOT / "bot" / "settings.py",
+    ROOT / "bot" / "setting_parsers.py",
+    ROOT / "bot" / "arguments.py",
+    ROOT / "bot" / "__main__.py",
+)
+
+
+def words_of(code: ast.AST) -> list[str]:
+    """Every name and text in code, but what only stands there to be read by people."""
+    texts = {id(node.value) for node in ast.walk(code) if isinstance(node, ast.Expr)}
+    fields = (value for node in ast.walk(code) if id(node) not in texts for _, value in ast.iter_fields(node))
+    found = (cast("list[object]", value) if isinstance(value, list) else [value] for value in fields)
+    return [word for values in found for word in values if isinstance(word, str)]
+
+
+def modules() -> list[Path]:
+    return [path for package in ("agent", "bot", "store") for path in (ROOT / package).rglob("*.py")]
+
+
+def named_in(path: Path) -> set[str]:
+    words = words_of(ast.parse(path.read_text()))
+    return {name for name in NAMES for word in words if name in word.casefold()}
+
+
+def test_no_code_names_a_platform_outside_its_folder_and_where_the_bot_is_put_together() -> None:
+    elsewhere = [path for path in modules() if not any(path.is_relative_to(one) for one in (PLATFORMS, *COMPOSED))]
+    assert {str(path.relative_to(ROOT)): found for path in elsewhere if (found := named_in(path))} == {}
+
+
+def test_no_platform_names_another() -> None:
+    folders = [one for one in PLATFORMS.iterdir() if one.is_dir()]
+    others = {path: named_in(path) - {folder.name} for folder in folders for path in folder.rglob("*.py")}
+    assert {str(path.relative_to(ROOT)): found for path, found in others.items() if found} == {}
+
+
+def test_where_the_bot_is_put_together_no_form_of_a_platforms_ids_is_known() -> None:
+    composing = [path for path in modules() if path.is_relative_to(ROOT / "bot" / "app")]
+    found = {
+        (path.name, word)
+        for path in composing
+        for word in words_of(ast.parse(path.read_text()))
+        if word.casefold().startswith(tuple(f"{name}:" for name in NAMES))
+    }
+    assert found == set()
+
+
+def test_the_words_of_code_are_names_and_texts_but_no_docstrings() -> None:
+    code = ast.parse('"""slack"""\nX = "a"\n"""slack"""\nfrom b.c import d\ndef e(f): g.h(i=f"j{k}")')
+    assert set(words_of(code)) == {"X", "a", "b.c", "d", "e", "f", "g", "h", "i", "j", "k"}
+    assert {"slack", "discord"} == NAMES
