@@ -4,12 +4,18 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import ToolCall
+from agent.ports import ToolContext
+from agent.records import Person
+from agent.tools.registry import Registry
 from benchmarks.house_code import ROOT
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
@@ -106,6 +112,18 @@ def glossary() -> list[Row]:
         line.strip("| ").split(" | ") for line in GLOSSARY.read_text(encoding="utf-8").splitlines() if line[:1] == "|"
     ]
     return [Row(one[0], one[1], CODE.findall(one[2])) for one in cells if len(one) == 3 and "`" in one[2]]
+
+
+async def test_the_tool_that_contributing_shows_can_be_called() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "roll"}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)  # noqa: S102 -- our own page
+    tool = names["RollTool"](int)
+    registry, now = Registry([tool]), datetime(2026, 1, 5, tzinfo=UTC)
+    context = ToolContext(Person("slack:T1:U1", "Ann"), Place(PersonAudience("slack:T1:U1")), "thread", 1, now)
+    assert registry.check(ToolCall("roll", {"sides": 6})) is None
+    assert registry.check(ToolCall("roll", {"sides": "six"})) is not None
+    assert await tool.run({"sides": 6}, context) == "6"
 
 
 def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:
