@@ -226,7 +226,7 @@ def _mended(rest: str) -> str:
     """hop(p), fil(e), siz(e): what a word looks like without -ed and -ing."""
     if rest.endswith(("at", "bl", "iz")):
         return f"{rest}e"
-    if rest[-2:-1] == rest[-1:] and not _is_vowel(rest, len(rest) - 1) and rest[-1] not in "lsz":
+    if rest[-2:-1] == rest[-1:] and rest[-1] not in "aeioulsz":  # SQLite takes the second y of "yy" for a consonant
         return rest[:-1]
     return f"{rest}e" if _measure(rest) == 1 and _is_short(rest) else rest
 
