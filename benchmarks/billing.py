@@ -1,7 +1,5 @@
 """What vendors bill for the input of a turn's calls, under their own rules for prompt caches. Pure.
 
-Above: `benchmarks.tokens`. Below: `agent.spending`.
-
 A call's input begins with the whole input of the call before, so a cache can hold that much of it. That is the best
 case: a cache that hits every time, and was empty when the turn began. Whether the client has sent these tokens or the
 vendor has kept them makes no difference to any of these bills.
@@ -10,8 +8,8 @@ vendor has kept them makes no difference to any of these bills.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.messages import Usage
-from agent.spending import price_of
+from agent.messages import ModelCall, Usage
+from agent.spending import NANO, cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,6 @@ def input_tokens(usage: Usage) -> int:
 
 def input_dollars(rule: CacheRule, usage: Usage) -> float:
     """At list price. Raises LookupError for a model without one."""
-    if (price := price_of(rule.model)) is None:
+    if (price := cost(ModelCall(rule.model, usage))) is None:
         raise LookupError(rule.model)
-    rates = price.rates
-    nano = (
-        usage.input_uncached * rates.uncached + usage.input_cached * rates.cached + usage.input_written * rates.written
-    )
-    return nano / 1e9
+    return price / NANO
