@@ -417,6 +417,8 @@ class ShownReply(StrEnum):
     """The name of a thread, made of its first question; `ShownPage.page` is the conversation. It gets a plain one."""
     HOME = "home"
     """A person's own page about what is remembered; `ShownPage.page` is the person. It is shown anew."""
+    KEPT = "kept"
+    """What a page says was remembered, and is no more: the line says that, and its button goes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,29 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
     pages += [
         ShownPage(*row) for where in in_batches(turn.c.id, asked) for row in connection.execute(posted.where(where))
     ]
-    for posted_page in pages:
-        values = {"payload": posted_page.encode(), "run_at": now, "person": "", "conversation": ""}
-        job_queue.schedule(connection, DELETE_REPLY, posted_page.key, values)
+    _queue(connection, pages, now)
     return len(pages)
+
+
+def queue_kept_lines(connection: Connection, facts: Collection[int], now: datetime) -> None:
+    """Have the replies that say these facts were remembered say that they no longer are."""
+    told = select(turn.c.source, turn.c.channel, turn.c.pages)
+    kept = told.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
+    rows_of = (kept.where(where).distinct() for where in in_batches(fact.c.id, facts))
+    pages = [
+        ShownPage(source, channel, page, ShownReply.KEPT)
+        for query in rows_of
+        for source, channel, stored in connection.execute(query)
+        for page in rows.read_pages(stored)
+        if not page.startswith(EPHEMERAL_PAGE)
+    ]
+    _queue(connection, pages, now)
+
+
+def _queue(connection: Connection, pages: Iterable[ShownPage], now: datetime) -> None:
+    for shown in pages:
+        values = {"payload": shown.encode(), "run_at": now, "person": "", "conversation": ""}
+        job_queue.schedule(connection, DELETE_REPLY, shown.key, values)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def _name(doomed: ErasureSet) -> str:
 # Rules
 #   The message stands, with its new words; what was learned from the old ones, and what other turns made of them, falls
 #   as if the message had been forgotten. It is learned from again if it was answered.
-#   What the bot replied stays: it was said.
+#   What the bot replied stays: it was said. That something is remembered it no longer says, where that has fallen.
 
 
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
@@ -114,6 +114,7 @@ def update_text(
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
     _, elsewhere = erase.drop_records(connection, doomed)
     erase.set_back(connection, doomed, [one.text for one in found.values()], now)
+    erase.queue_kept_lines(connection, doomed.facts, now)
     fact_store.remove_rows(connection, doomed.facts)
     erasure_set.erase_entries(connection, None, doomed.entries, doomed.people)
     drop_kept(connection, doomed)

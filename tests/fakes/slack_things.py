@@ -90,6 +90,7 @@ class FakeMessage:
         told |= {"bot_id": self.bot_id} if self.bot_id else {}
         told |= {"edited": {"user": self.user, "ts": self.edited_ts}} if self.edited_ts else {}
         told |= {"files": self.files} if self.files else {}
+        told |= {"blocks": self.blocks} if self.blocks else {}
         told |= {"metadata": self.metadata} if metadata and self.metadata else {}
         return told
 

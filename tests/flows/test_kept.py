@@ -16,6 +16,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import live_host
+from tests.flows.forgetting_bot import forgetting_host
 from tests.flows.test_discord_control import labels, page
 
 KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline"}}]\n</execute>'
@@ -86,3 +87,20 @@ async def test_what_was_taken_back_is_not_kept_when_its_question_is_answered_aga
         assert await known(host) == []
         await told(fake, host, "really, the deadline is Friday", FIRST)
         assert await known(host) == ["Friday"]
+
+
+async def test_an_edit_of_the_question_ends_the_line_below_its_answer_as_it_ends_the_fact(tmp_path: Path) -> None:
+    clock, model = FastClock(speed=1.0), ScriptedProvider(answer)
+    async with (
+        running_discord(clock) as fake,
+        forgetting_host(tmp_path, model, clock) as host,
+        serving(fake, host),
+    ):
+        asked = await fake.say(ANN, f"<@{BOT}> the deadline is Friday", GENERAL)
+        reply = await page(fake, FIRST)
+        await host.turns.idle()
+        await fake.change(asked, f"<@{BOT}> hello there")
+        ended = await page(fake, f"Noted.\n\n{UNDONE}")
+        assert ended["id"] == reply["id"]
+        assert labels(ended) == [label for label in labels(reply) if label != UNDO]
+        assert await known(host) == []

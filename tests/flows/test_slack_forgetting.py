@@ -17,6 +17,7 @@ from bot.wording import forget_declined
 from tests.fakes.slack import LOOK_S, FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import HomeTab
 from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
 from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
@@ -188,8 +189,14 @@ async def test_what_is_remembered_follows_an_edit_in_slack(tmp_path: Path) -> No
         asked = await talk.ask(talk.ann, "note The canoe is vermilion")
         changed = {"type": "message", "subtype": "message_changed", "channel": asked.channel}
         now = {**asked.wire(), "text": f"{ME} note The canoe is ochre"}
+        (reply,) = talk.slack.state.answers(asked.channel, asked.ts)
+        assert "Remembered: The canoe is vermilion" in str(reply.blocks)
         await talk.tell(**changed, message=now, previous_message=asked.wire())
         await talk.gone("vermilion")
+        await talk.slack.until(lambda: "Undone: I no longer remember this." in str(reply.blocks))
+        assert "vermilion" not in str(reply.blocks)
+        assert "Undo “Remembered”" not in labels(reply.blocks, talk.ann)
+        assert "Regenerate" in labels(reply.blocks, talk.ann)
         assert not await talk.finds("vermilion")
         assert await talk.finds("ochre")
 

@@ -6,6 +6,7 @@ may do what is asked of the host at the press.
 """
 
 import re
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
@@ -63,6 +64,17 @@ def reply_press(button_id: str) -> ReplyPress | None:
     if found["wide"]:
         return ReplyPress(ReplyAction(found["wide"]), conversation=found["conversation"])
     return ReplyPress(ReplyAction(found["own"]), turn=int(found["turn"]))
+
+
+def without_undo(components: Components) -> Components:
+    """What stands below a reply, once nothing of what it remembered is left."""
+    rows = [{**each, "components": [one for one in each["components"] if not _is_undo(one)]} for each in components]
+    return [each for each in rows if each["components"]]
+
+
+def _is_undo(component: Mapping[str, Any]) -> bool:
+    made = reply_press(str(component.get("custom_id", "")))
+    return made is not None and made.offer is ReplyAction.UNDO
 
 
 def row(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> Components:

@@ -111,6 +111,12 @@ class Rest:
         path = "/channels/{channel_id}/messages/{message_id}"
         await self._call("PATCH", path, _body(text, components=components), channel_id=channel, message_id=message)
 
+    async def read(self, channel: str, message: str) -> tuple[str, Components]:
+        """The text of a message, and what stands below it."""
+        path = "/channels/{channel_id}/messages/{message_id}"
+        made = await self._made("GET", path, None, channel_id=channel, message_id=message)
+        return str(made.get("content", "")), made.get("components") or NONE
+
     async def delete(self, channel: str, message: str) -> None:
         path = "/channels/{channel_id}/messages/{message_id}"
         await self._call("DELETE", path, None, channel_id=channel, message_id=message)

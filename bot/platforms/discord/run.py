@@ -20,7 +20,9 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http_client import Http
 from agent.records import Incoming, ShownPage, ShownReply
+from bot import wording
 from bot.host import Host, PlatformUnavailable
+from bot.platforms.discord import buttons
 from bot.platforms.discord.address import place_of_page
 from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.client import DiscordClient, ShardedClient
@@ -123,6 +125,11 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
                 await rest.rename_thread(place, FORGOTTEN)
         case ShownReply.HOME:
             pass  # there is none
+        case ShownReply.KEPT:
+            channel, message, _ = place_of_page(shown.page)
+            said, below = await rest.read(channel, message)
+            if (says := wording.undone(said)) != said:
+                await rest.edit(channel, message, says, buttons.without_undo(below))
         case _:
             assert_never(shown.what)
 

@@ -39,7 +39,7 @@ from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.redelivery import EventRetryQueue
 from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
-from bot.platforms.slack.surface import PrivateSurface, SlackSurface, SurfaceParts, delete_page
+from bot.platforms.slack.surface import PrivateSurface, SlackSurface, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
 from bot.reply_surface import Surface
 from bot.turns.watermark import Watermark
@@ -152,6 +152,8 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
                     await sessions.untitle(shown.channel, root)
         case ShownReply.HOME:
             home.show_anew(shown.page.rpartition(":")[2])
+        case ShownReply.KEPT:
+            await undo_kept(api, shown)
         case _:
             assert_never(shown.what)
 

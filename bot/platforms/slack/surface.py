@@ -18,12 +18,14 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, ShownPage
+from bot import wording
 from bot.platforms.slack import api, attachments, inbound
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
-from bot.platforms.slack.buttons import below
+from bot.platforms.slack.buttons import below, undone
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.message_pages import (
     BLOCKS_REFUSED,
     FeatureSupport,
@@ -36,6 +38,7 @@ from bot.platforms.slack.options import Streaming
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sessions import AgentSession
 from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
+from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction
 
 log = logging.getLogger(__name__)
@@ -276,6 +279,18 @@ async def delete_page(api: SlackApi, page: ShownPage) -> None:
     """Delete a page of an earlier reply. Raises SurfaceError."""
     with page_errors():
         await attachments.delete_shown(api, page.channel, page.page)
+
+
+async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
+    """Let a page say that what it remembered is remembered no more. Raises SurfaceError."""
+    if attachments.is_file(page.page):
+        return
+    with page_errors():
+        shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
+        before = api.items(shown, "blocks")
+        if (blocks := undone(before)) and blocks != before:
+            said = wording.undone(api.text(shown, "text"))
+            await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
 
 
 def _place(workspace: SurfaceParts, to: ReplyTo) -> StreamPlace:
