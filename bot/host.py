@@ -7,7 +7,7 @@ method may raise CogencyError, whose one sentence may be shown to the person.
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
@@ -19,6 +19,8 @@ from agent.spending import SpendingAccount
 from bot.access.acl import Requester
 from bot.attachments.reading import Fetch
 from bot.reply_surface import Surface
+
+T = TypeVar("T")
 
 
 class PlatformUnavailable(CogencyError):
@@ -315,8 +317,10 @@ class Host(Protocol):
         """Whether what is named so is to be done: for the first time lately, in whichever process."""
         ...
 
-    async def undone(self, source: str, what: str) -> None:
-        """It came to nothing: the next time counts as the first."""
+    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        """Do what is named so in the first of the processes that are told of it, else None. If it fails, the next time
+        counts as the first.
+        """
         ...
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
@@ -49,6 +49,8 @@ from bot.turns.worker import Turns
 # out of them who asked for what.
 
 
+T = TypeVar("T")
+
 DONE: Final = "done"
 MOST: Final = 300
 """As many as people of one source order within minutes."""
@@ -66,10 +68,16 @@ class Deduplicator:
         mark = _mark(what)
         return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MOST:])
 
-    async def undone(self, source: str, what: str) -> None:
-        """It came to nothing: the next time counts as the first. Raises StoreError."""
-        mark = _mark(what)
-        await self._change(source, lambda marks: [one for one in marks if one != mark])
+    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        """Do it if it comes for the first time, else None. If it fails the next time counts as the first."""
+        if not await self.first(source, what):
+            return None
+        try:
+            return await do()
+        except CogencyError:
+            mark = _mark(what)
+            await self._change(source, lambda marks: [one for one in marks if one != mark])
+            raise
 
     async def _change(self, source: str, change: Callable[[list[str]], list[str] | None]) -> bool:
         """Whether there was something to change, whoever else changes it at the same moment."""
@@ -367,8 +375,8 @@ class BotHost:
     async def first(self, source: str, what: str) -> bool:
         return await Deduplicator(self.preferences).first(source, what)
 
-    async def undone(self, source: str, what: str) -> None:
-        await Deduplicator(self.preferences).undone(source, what)
+    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        return await Deduplicator(self.preferences).once(source, what, do)
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.gate.rules.access, who, authority)

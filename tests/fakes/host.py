@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
@@ -21,6 +22,8 @@ from bot.access.acl import AccessRules, Requester
 from bot.attachments.reading import Fetch
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Suggestion, Viewer
 from bot.reply_surface import Surface
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -276,8 +279,14 @@ class FakeHost:
         self.done.add((source, what))
         return new
 
-    async def undone(self, source: str, what: str) -> None:
-        self.done.discard((source, what))
+    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        if not await self.first(source, what):
+            return None
+        try:
+            return await do()
+        except CogencyError:
+            self.done.discard((source, what))
+            raise
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.access, who, authority)

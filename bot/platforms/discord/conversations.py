@@ -12,13 +12,13 @@ from typing import Final
 
 from agent.records import Incoming
 from bot.host import Host
+from bot.intake import is_stop
 from bot.platforms.discord import inbound
 from bot.platforms.discord.address import pages_at
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost
 from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.preferences import REPLIES
-from bot.triggers import is_stop
 
 _MODES: Final = {mode.value: mode for mode in ReplyMode}
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar, assert_never
 from weakref import WeakValueDictionary
 
 import discord
@@ -19,20 +19,34 @@ from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.host import Host
+from bot.intake import (
+    Answer,
+    Ignore,
+    MessageFacts,
+    Obey,
+    Overhear,
+    Stop,
+    TellNothingRuns,
+    TellRefusal,
+    after_stop,
+    decide,
+    is_stop,
+)
 from bot.logs import severity
 from bot.platforms.discord import checks, inbound, interactions, objects, reactions
 from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
-from bot.platforms.discord.inbound import DiscordBot, DiscordPost
+from bot.platforms.discord.inbound import DiscordBot
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.places import SOURCE, UNREADABLE
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
-from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 PASSING: Final = (StoreUnavailable, DiscordMemberUnknown, ChannelUnknown)
 """What waits and is tried again: nothing of it is an answer to a question."""
@@ -156,24 +170,36 @@ class DiscordIntake:
             return False
         incoming = said.incoming
         participants = await self._host.participants(incoming.conversation) if said.joined else None
-        decided = _trigger(post, me, incoming.person.id, participants)
-        if is_stop(incoming.text) and decided is not Trigger.IGNORE:
-            if not late and self._may_order(incoming, decided):
-                await self._once(message, lambda: self._stop(message, incoming, decided))
-            return False
-        if decided is Trigger.ANSWER and (command := inbound.command_meant(incoming, direct=post.where.direct)):
-            if not late and self._may_order(incoming, decided):
-                is_help, direct = command == "help", post.where.direct
-                words = self._help_text(direct=direct) if is_help else wording.use_command(command, direct=direct)
-                await self._once(message, lambda: self._answer(message, words))
-            return False
-        match decided:
-            case Trigger.ANSWER:
+        direct, mentioned = post.where.direct, inbound.mentioned(post, me)
+        command = inbound.command_meant(incoming, direct=direct)
+        facts = MessageFacts(
+            author=incoming.person.id,
+            direct=direct,
+            mentioned=mentioned,
+            participants=participants,
+            automatic=post.author.automatic,
+            stops=is_stop(incoming.text),
+            orders=bool(command),
+            late=late,
+        )
+        decision = decide(facts)
+        if isinstance(decision, Stop):
+            decision = await self._stop(decision, message, incoming)
+        match decision:
+            case Answer():
                 return await self._ask(message, said, known=participants is not None)
-            case Trigger.OVERHEAR:
+            case Overhear():
                 await self._host.overhear(incoming)
-            case Trigger.IGNORE:
+            case Obey():
+                self._admit_order(incoming)
+                words = (
+                    self._help_text(direct=direct) if command == "help" else wording.use_command(command, direct=direct)
+                )
+                await self._once(message, lambda: self._answer(message, words))
+            case Ignore():
                 pass
+            case _:
+                assert_never(decision)
         return False
 
     def _turn_away(self, message: discord.Message, server: int, me: DiscordBot) -> bool:
@@ -196,16 +222,13 @@ class DiscordIntake:
         brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
         return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
 
-    def _may_order(self, incoming: Incoming, decided: Trigger) -> bool:
-        """Whether somebody may say here what is to be done. Raises Refused if not, for who spoke to the bot."""
+    def _admit_order(self, incoming: Incoming) -> None:
+        """Raises Refused if somebody may not say here what is to be done."""
         try:
             self._host.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         except Refused as refused:
-            if decided is not Trigger.ANSWER:
-                return False
             told = refused.told or self._told.just_now(incoming.person.id, str(refused))
             raise Refused(str(refused), told=told) from None
-        return True
 
     async def _answer(self, message: discord.Message, words: str) -> None:
         """Reply to an order, once in a while: whoever goes on ordering the same there has read it."""
@@ -218,36 +241,32 @@ class DiscordIntake:
         except UNREADABLE as error:
             self._connection.complain("a message could not be answered", error)
 
-    async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[None]]) -> None:
-        """Do what its words ask for at the first of the processes to which it comes. Raises CogencyError."""
-        what = f"{message.channel.id}:{message.id}"
-        if not await self._host.first(SOURCE, what):
-            return
-        try:
-            await obey()
-        except CogencyError:
-            await self._host.undone(SOURCE, what)
-            raise
+    async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[T]]) -> T | None:
+        """In the first of the processes to which it comes. Raises CogencyError."""
+        return await self._host.once(SOURCE, f"{message.channel.id}:{message.id}", obey)
 
-    async def _stop(self, message: discord.Message, incoming: Incoming, decided: Trigger) -> None:
-        """The word "stop", which is never a question."""
-        if await self._host.stop(incoming.conversation):
-            return
-        if decided is Trigger.ANSWER:
-            await self._answer(message, wording.NOTHING_RUNNING)
-        else:
-            await self._host.overhear(incoming)
+    async def _stop(self, stop: Stop, message: discord.Message, incoming: Incoming) -> Ignore | Overhear:
+        """The word "stop"; what else is to be done about it. Raises Refused for who said it to the bot."""
+
+        async def obey() -> Ignore | Overhear:
+            try:
+                self._admit_order(incoming)
+                follows = after_stop(stop, await self._host.stop(incoming.conversation))
+            except Refused as refusal:
+                follows = after_stop(stop, refusal)
+            match follows:
+                case TellNothingRuns():
+                    await self._answer(message, wording.NOTHING_RUNNING)
+                case TellRefusal(refusal):
+                    raise refusal
+                case _:
+                    return follows
+            return Ignore()
+
+        return await self._once(message, obey) or Ignore()
 
     def _me(self, guild: discord.Guild | None) -> DiscordBot:
         user = self._client.user
         assert user is not None  # noqa: S101 -- events come after the login
         role = guild.self_role if guild is not None else None
         return DiscordBot(user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
-
-
-def _trigger(post: DiscordPost, me: DiscordBot, author: str, participants: frozenset[str] | None) -> Trigger:
-    mentioned, direct = inbound.mentioned(post, me), post.where.direct
-    decided = trigger(author=author, direct=direct, mentioned=mentioned, participants=participants)
-    if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):
-        return Trigger.OVERHEAR  # two bots that answer each other's every message never end
-    return decided

@@ -189,18 +189,14 @@ class AnswerCommands:
         how = STOP_IN_THREAD.format(name=self.me.name)
         await self._say(to, wording.STOPPING if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
-    async def stop_in_words(self, heard: SlackMessage, *, for_us: bool) -> bool:
-        """The word "stop"; False if it is nothing but talk. `for_us`: it was said to the bot, and gets an answer.
-
-        Raises CogencyError.
-        """
+    async def stop_in_words(self, heard: SlackMessage) -> bool:
+        """The word "stop": whether something ran. Raises CogencyError."""
         outside_threads = heard.direct and not heard.in_thread
         meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
-        if any([await self.host.stop(conversation) for conversation in meant]):
-            return True
-        if for_us:
-            await self._say(of_message(heard), wording.NOTHING_RUNNING)
-        return for_us
+        return any([await self.host.stop(conversation) for conversation in meant])
+
+    async def nothing_runs(self, heard: SlackMessage) -> None:
+        await self._say(of_message(heard), wording.NOTHING_RUNNING)
 
     async def model(self, body: JsonObject) -> None:
         """`/model`, with or without a name."""
@@ -247,13 +243,16 @@ class AnswerCommands:
 
         One mention comes as two events, each to any process. Raises StoreError.
         """
-        if refusal.told or not await self.host.first(self.me.source, f"refused:{heard.channel}:{heard.ts}"):
-            return
-        log.info("a message was refused: %s", refusal)
-        try:
-            await self._say(of_message(heard), wording.literal(str(refusal)))
-        except SlackError as silence:
-            log.warning("nor could that be said: %s", silence)
+
+        async def tell() -> None:
+            log.info("a message was refused: %s", refusal)
+            try:
+                await self._say(of_message(heard), wording.literal(str(refusal)))
+            except SlackError as silence:
+                log.warning("nor could that be said: %s", silence)
+
+        if not refusal.told:
+            await self.host.once(self.me.source, f"refused:{heard.channel}:{heard.ts}", tell)
 
     async def keep_waiting(self, body: JsonObject, why: CogencyError) -> None:
         """What somebody asked cannot be taken in yet: tell them, unless they were told just now."""

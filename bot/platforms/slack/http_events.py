@@ -18,7 +18,7 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -30,15 +30,16 @@ from aiohttp.web_protocol import RequestHandler
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
 from agent.errors import SettingsError
-from agent.messages import Json
+from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.backoff import OncePerMinute
 from bot.platforms.slack.options import HttpEvents
-from bot.platforms.slack.sockets import ConnectionListener
+from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 
 # --------------------------------------------------------------------------------------------------
 # Where the bot answers over HTTP.
@@ -93,7 +94,16 @@ class _SlackClock(VerifiersClock):
 class EventsEndpoint:
     """Listens for Slack's requests. `failed` never does: whoever comes next may be served."""
 
-    def __init__(self, app: AsyncApp, settings: HttpEvents, clock: Clock, line: ConnectionListener) -> None:
+    def __init__(
+        self,
+        take: Callable[[JsonObject], Awaitable[bool]],
+        app: AsyncApp,
+        settings: HttpEvents,
+        clock: Clock,
+        line: ConnectionListener,
+    ) -> None:
+        """`take` and `app` as in `Sockets`."""
+        self._take_in = take
         self._app = app
         self._settings = settings
         self._clock = clock
@@ -198,7 +208,10 @@ class EventsEndpoint:
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
         asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        response = await self._app.async_dispatch(asked)
+        if asked.body.get("type") in EVENTS:
+            response = BoltResponse(status=200 if await self._take_in(asked.body) else 503)
+        else:
+            response = await self._app.async_dispatch(asked)
         self._note(stored=response.status == 200, reason=request.headers.get("x-slack-retry-reason", ""))
         return await to_aiohttp_response(response)
 

@@ -10,17 +10,30 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from functools import partial
+from typing import TypeAlias, TypeVar, assert_never
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError, Refused, SettingsError
+from agent.errors import Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.access.acl import Requester
 from bot.host import Host
+from bot.intake import (
+    Answer,
+    Ignore,
+    MessageFacts,
+    Obey,
+    Overhear,
+    Stop,
+    TellNothingRuns,
+    TellRefusal,
+    after_stop,
+    decide,
+)
 from bot.platforms.slack import agent_events, inbound, orders
 from bot.platforms.slack.address import ReplyTo, of_message
 from bot.platforms.slack.agent_view import AgentDesk
@@ -41,12 +54,19 @@ from bot.platforms.slack.members import Member, People, SlackMemberUnknown, memb
 from bot.platforms.slack.orders import Order
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.surroundings import SlackNames, Threads
-from bot.triggers import Trigger, trigger
 
 log = logging.getLogger(__name__)
 
 CONTEXT_S = 2.0
 """Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
+
+
+T = TypeVar("T")
+Before: TypeAlias = Callable[[SlackMessage], Awaitable[None]]
+
+
+async def _nothing(_: SlackMessage) -> None:
+    """Nothing was missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,74 +85,73 @@ class SlackIntake:
     def names(self) -> SlackNames:
         return SlackNames(self.people, self.places)
 
-    async def see(self, body: JsonObject) -> None:
-        """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
-        if (home := home_opened(body)) is not None:
-            self.desk.home.open(home)
-            return
-        if (event := agent_events.read_agent_event(body)) is not None:
-            if not isinstance(event, agent_events.SessionStopped) or await self._may_stop(event):
-                await self.agent.see(event)
-            return
-        if (gone := read_gone(body, self.me)) is not None:
-            await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
-            return
-        if (closed := read_closed(body)) is not None:
-            await self.host.narrow(closed, await self.places.closed(closed))
-            return
-        if (changed := read_change(body, self.me)) is not None:
-            await self._change(changed)
-            return
-        if (reacted := read_reaction(body, self.me)) is not None:
-            await self.desk.replies.reacted(reacted)
-            return
-        if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is not None:
-            await self._hear(heard)
+    async def see(self, body: JsonObject, before: Before = _nothing, *, late: bool = False) -> bool:
+        """Take in what this event says, if it is for the bot. Whether it is a message that is new, and is answered.
 
-    async def late(self, body: JsonObject) -> bool:
-        """Take in a message that was missed when it came. Whether it was new, and is answered; raises CogencyError.
-
-        What wants something done at once is let be, and a refusal is told to nobody.
+        `before`: takes in what was missed before a message. `late`: it was itself missed when it came: a refusal is
+        told to nobody. Raises CogencyError when it could not be stored.
         """
-        heard = inbound.read_event(body, self.me, self.allowed_bots)
-        return heard is not None and not self._is_order(heard) and await self._hear(heard, late=True)
-
-    async def _hear(self, heard: SlackMessage, *, late: bool = False) -> bool:
-        """Whether it was new, and is answered."""
+        if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is None:
+            await self._happened(body)
+            return False
+        await before(heard)
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
-        what = self._what_to_do(heard, participants)
-        if what is Trigger.IGNORE:
+        order = orders.order(heard, self.me)
+        decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
+        if isinstance(decision, Ignore) or (author := await self._author(heard)).gone:
             return False
-        author = await self._author(heard)
-        if author.gone:
-            return False
-        for_us = what is Trigger.ANSWER
-        if orders.says_stop(heard, self.me) and await self._stop(heard, author, for_us=for_us):
-            return False
-        if for_us and (order := orders.order(heard, self.me)) is not None:
-            await self._obey(order, heard, author)
-        elif for_us:
-            incoming = await self._incoming(heard, conversation)
-            found = await self._context(heard, incoming, new=participants is None)
-            try:
-                return await self.host.take(
-                    replace(
-                        incoming,
-                        quoted=tuple(one for one in found if isinstance(one, Quoted)),
-                        files=(*incoming.files, *(one for one in found if isinstance(one, Attachment))),
-                    )
-                )
-            except Refused as refusal:
-                _unless_unsure(author, refusal)
-                if not late:
-                    await self.control.refused(refusal, heard)
-        else:
-            await self.host.overhear(await self._incoming(heard, conversation))
+        if isinstance(decision, Stop):
+            decision = await self._stop(decision, heard, author)
+        match decision:
+            case Answer():
+                incoming = await self._question(heard, conversation, new=participants is None)
+                try:
+                    return await self.host.take(incoming)
+                except Refused as refusal:
+                    _unless_unsure(author, refusal)
+                    if not decision.late:
+                        await self.control.refused(refusal, heard)
+            case Overhear():
+                await self.host.overhear(await self._incoming(heard, conversation))
+            case Obey():
+                assert order is not None  # noqa: S101 -- that is what is obeyed
+                await self._obey(order, heard, author)
+            case Ignore():
+                pass
+            case _:
+                assert_never(decision)
         return False
 
-    def _is_order(self, heard: SlackMessage) -> bool:
-        return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
+    async def _happened(self, body: JsonObject) -> None:
+        """What an event says that is no message."""
+        if (home := home_opened(body)) is not None:
+            self.desk.home.open(home)
+        elif (event := agent_events.read_agent_event(body)) is not None:
+            if not isinstance(event, agent_events.SessionStopped) or await self._may_stop(event):
+                await self.agent.see(event)
+        elif (gone := read_gone(body, self.me)) is not None:
+            await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
+        elif (closed := read_closed(body)) is not None:
+            await self.host.narrow(closed, await self.places.closed(closed))
+        elif (changed := read_change(body, self.me)) is not None:
+            await self._change(changed)
+        elif (reacted := read_reaction(body, self.me)) is not None:
+            await self.desk.replies.reacted(reacted)
+
+    def _facts(
+        self, heard: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
+    ) -> MessageFacts:
+        return MessageFacts(
+            author=inbound.person_id(self.me, heard.user),
+            direct=heard.direct,
+            mentioned=heard.mentioned,
+            participants=participants,
+            automatic=heard.by_bot,
+            stops=orders.says_stop(heard, self.me),
+            orders=orders_something,
+            late=late,
+        )
 
     def _admit_order(self, heard: SlackMessage, author: Member) -> None:
         """Raises Refused."""
@@ -153,27 +172,35 @@ class SlackIntake:
             return False
         return True
 
-    async def _stop(self, heard: SlackMessage, author: Member, *, for_us: bool) -> bool:
-        """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not await self.host.first(self.me.source, message):
-            return True
-        try:
-            self._admit_order(heard, author)
-            return await self.control.stop_in_words(heard, for_us=for_us)
-        except Refused as refusal:
-            if for_us:
-                await self.control.refused(refusal, heard)
-            return for_us
-        except CogencyError:
-            await self.host.undone(self.me.source, message)
-            raise
+    async def _stop(self, stop: Stop, heard: SlackMessage, author: Member) -> Ignore | Overhear:
+        """The word "stop"; what else is to be done about it."""
+
+        async def obey() -> Ignore | Overhear:
+            try:
+                self._admit_order(heard, author)
+                follows = after_stop(stop, await self.control.stop_in_words(heard))
+            except Refused as refusal:
+                follows = after_stop(stop, refusal)
+            match follows:
+                case TellNothingRuns():
+                    await self.control.nothing_runs(heard)
+                case TellRefusal(refusal):
+                    await self.control.refused(refusal, heard)
+                case _:
+                    return follows
+            return Ignore()
+
+        return await self._once(heard, obey) or Ignore()
+
+    async def _once(self, heard: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
+        """One mention comes as two events, each to any process."""
+        return await self.host.once(self.me.source, f"{heard.channel}:{heard.ts}", obey)
 
     async def _obey(self, order: Order, heard: SlackMessage, author: Member) -> None:
-        """One mention comes as two events, each to any process."""
-        message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
-        if not await self.host.first(self.me.source, message):
-            return
+        await self._once(heard, partial(self._do, order, heard, author))
+
+    async def _do(self, order: Order, heard: SlackMessage, author: Member) -> None:
+        to = of_message(heard)
         if not isinstance(order, orders.ForgetOrder):
             try:
                 self._admit_order(heard, author)
@@ -205,9 +232,6 @@ class SlackIntake:
                     assert_never(order)
         except (SettingsError, Refused) as error:
             await self.desk.tell(to, error)
-        except CogencyError:
-            await self.host.undone(self.me.source, message)
-            raise
 
     async def _change(self, changed: Changed) -> None:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""
@@ -236,17 +260,6 @@ class SlackIntake:
         depth, asked = inbound.depth_words(await self.names.read(asked_for))
         return depth, asked or f"@{self.me.name}"
 
-    def _what_to_do(self, heard: SlackMessage, participants: frozenset[str] | None) -> Trigger:
-        what = trigger(
-            author=inbound.person_id(self.me, heard.user),
-            direct=heard.direct,
-            mentioned=heard.mentioned,
-            participants=participants,
-        )
-        if what is Trigger.ANSWER and heard.by_bot and not heard.mentioned:
-            return Trigger.OVERHEAR  # two bots that answer each other's every message never end
-        return what
-
     async def _incoming(self, heard: SlackMessage, conversation: str) -> Incoming:
         member, channel, (depth, asked) = await asyncio.gather(
             self._author(heard), self._channel(heard), self._asked(heard.text)
@@ -273,8 +286,9 @@ class SlackIntake:
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 
-    async def _context(self, heard: SlackMessage, incoming: Incoming, *, new: bool) -> list[Quoted | Attachment]:
-        """What belongs to the question: the thread in which a conversation begins, linked messages."""
+    async def _question(self, heard: SlackMessage, conversation: str, *, new: bool) -> Incoming:
+        """A message with what belongs to it: the thread in which a conversation begins, linked messages."""
+        incoming = await self._incoming(heard, conversation)
         found: list[Quoted | Attachment] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
@@ -284,7 +298,9 @@ class SlackIntake:
                 found += await self.agent.looking.beside(heard, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
-        return found
+        quoted = tuple(one for one in found if isinstance(one, Quoted))
+        files = (*incoming.files, *(one for one in found if isinstance(one, Attachment)))
+        return replace(incoming, quoted=quoted, files=files)
 
     def _read_by(self, heard: SlackMessage, author: Member, channel: Place) -> Place:
         """Where a guest writes, one reads: also one that is not listed yet."""

@@ -1,32 +1,27 @@
-"""What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
+"""What Bolt calls when somebody uses a command, a shortcut, a window or a button. Events do not come this way.
 
-Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
-runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
-windows are acknowledged by us, after what they ask is stored; so is a press that asks something. What Slack has to be
-asked about it is not waited for longer than Slack waits for us.
+Theory of operation. All of it is acknowledged by us, after what it asks is stored. What Slack has to be asked about it
+is not waited for longer than Slack waits for us.
 """
 
 import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
 from bot.platforms.slack import buttons, home, memory_blocks, modals
 from bot.platforms.slack.address import of_command
-from bot.platforms.slack.api import SlackError, number
+from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands, Windows
 from bot.platforms.slack.inbound import SlackBot
-from bot.platforms.slack.redelivery import EventRetryQueue
 from bot.reply_surface import ReplyAction
 from bot.setting_parsers import Secret
 
@@ -35,7 +30,6 @@ log = logging.getLogger(__name__)
 ACK_S: Final = 2.0
 """How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
 stored by then, and Slack waits for three seconds."""
-RATE_LIMITED: Final = "they are read from the history; take the bot out of channels that do not need it"
 REMEDY: Final = "compare the app's commands with `cogency slack manifest`"
 
 Body: TypeAlias = dict[str, Any]
@@ -47,8 +41,6 @@ Register: TypeAlias = Callable[[Callable[..., Awaitable[object]]], object]
 class _Registry(Protocol):
     """AsyncApp's own types are incomplete."""
 
-    def use(self, middleware: Callable[..., Awaitable[object]]) -> object: ...
-    def event(self, event: re.Pattern[str]) -> Register: ...
     def command(self, command: str | re.Pattern[str]) -> Register: ...
     def shortcut(self, constraints: str) -> Register: ...
     def view(self, constraints: str) -> Register: ...
@@ -59,13 +51,11 @@ def bolt_app(
     web: AsyncWebClient,
     token: Secret,
     me: SlackBot,
-    owed: EventRetryQueue,
-    gap: Callable[[datetime], None],
     desk: PersonalCommands,
     control: AnswerCommands,
     windows: Windows,
 ) -> AsyncApp:
-    """The Bolt app, with all that it listens to. `gap`: since then some events were not delivered.
+    """The Bolt app, with all that it listens to.
 
     `web` has no token of its own: Bolt would then ask whose it is."""
 
@@ -81,30 +71,9 @@ def bolt_app(
         client=web,
         authorize=authorize,
         request_verification_enabled=False,
-        ignoring_self_events_enabled=False,  # somebody may delete what the bot said; all else of its own is not read
     )
     on = cast("_Registry", app)
 
-    async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
-        if body.get("type") == "event_callback":
-            try:
-                stored = await owed.take(body)
-            except CogencyError as error:
-                log.warning("event %s was not taken in: %s", body.get("event_id"), error)
-                stored = False
-            if not stored:
-                return BoltResponse(status=503)
-        elif body.get("type") == "app_rate_limited":
-            log.warning("Slack delivers no more than 30,000 events an hour, and left some out: %s", RATE_LIMITED)
-            gap(datetime.fromtimestamp(number(body, "minute_rate_limited"), UTC))
-            return BoltResponse(status=200)
-        return await next_()
-
-    async def acknowledged() -> None:
-        """The middleware has seen it, and Bolt has acknowledged it."""
-
-    on.use(take_in)
-    on.event(re.compile(".*"))(acknowledged)
     _listen(on, desk, control)
     _listen_at_home(on, desk, windows)
     return app

@@ -106,13 +106,10 @@ class SlackMissed:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def see(self, body: JsonObject) -> None:
-        """Take in an event, after what was missed before it in the same place. Raises CogencyError."""
-        if self._since is not None:
-            heard = inbound.read_event(body, self.me, self.intake.allowed_bots)
-            if heard is not None and (heard.direct or heard.mentioned or _spot(heard) in self._due):
-                await asyncio.wait({self._looking(_spot(heard), latest=heard.ts)}, timeout=FIRST_S)
-        await self.intake.see(body)
+    async def before(self, heard: SlackMessage) -> None:
+        """What was missed in the place of a message that just arrived."""
+        if self._since is not None and (heard.direct or heard.mentioned or _spot(heard) in self._due):
+            await asyncio.wait({self._looking(_spot(heard), latest=heard.ts)}, timeout=FIRST_S)
 
     async def _catch_up(self) -> None:
         """Everything that was missed since then, within the bounds."""
@@ -245,7 +242,7 @@ class SlackMissed:
     async def _take(self, spot: Spot, message: JsonObject) -> bool:
         event: JsonObject = {**message, "type": "message", "channel": spot.channel}
         with suppress(Refused):  # nobody waits to be told any more
-            return await self.intake.late({"event": dict(event)})
+            return await self.intake.see({"event": dict(event)}, late=True)
         return False
 
 

@@ -11,13 +11,13 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from bot.access import budgets
+from bot.intake import is_stop
 from bot.memory import policy
 from bot.memory import view as memory_words
 from bot.memory.forget_desk import is_request
 from bot.platforms.slack.inbound import PRIVATELY, SlackBot, SlackMessage, ask_words, budget_ids, nearly_private
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.slash_commands import COMMANDS
-from bot.triggers import is_stop
 
 
 @dataclass(frozen=True, slots=True)

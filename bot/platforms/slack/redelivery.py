@@ -13,9 +13,10 @@ Rules
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -24,8 +25,8 @@ from agent.messages import JsonObject
 from bot.backoff import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, fields, text
-from bot.platforms.slack.intake import SlackIntake
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, fields, number, text
+from bot.platforms.slack.intake import Before, SlackIntake
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
 from bot.platforms.slack.sockets import ASKED, TaskGroup
@@ -38,18 +39,24 @@ MOST: Final = 1_000
 """Events that are kept in memory; more are left to Slack, and to its history after the next start."""
 ACK_S: Final = 2.0
 """How long an event may take before it is acknowledged by its pointer: Slack waits for three seconds."""
+EVENT: Final = "event_callback"
+LIMITED: Final = "app_rate_limited"
+TAKE_OUT: Final = "they are read from the history; take the bot out of channels that do not need it"
 REMEDY: Final = "`cogency doctor` says whether a scope is missing."
 PASSING: Final = (StoreUnavailable, SlackMemberUnknown)
 
 
 @dataclass(slots=True)
 class EventRetryQueue:
-    """`see` takes an event in; `tell` says to its author that it has to wait, and why."""
+    """`before` takes in what was missed before a message, `gap` what was not delivered since then. `tell` says to the
+    author of an event that it has to wait, and why.
+    """
 
     listening: Watermark
     api: SlackApi
     intake: SlackIntake
-    see: Callable[[JsonObject], Awaitable[None]]
+    before: Before
+    gap: Callable[[datetime], None]
     tell: Callable[[JsonObject, CogencyError], Coroutine[object, object, None]]
     _lanes: dict[str, deque[JsonObject]] = field(default_factory=dict[str, "deque[JsonObject]"])
     """What waits, by its channel."""
@@ -61,24 +68,23 @@ class EventRetryQueue:
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def take(self, body: JsonObject) -> bool:
-        """Take an event in. False: it cannot be stored now, so do not acknowledge it. Raises CogencyError for another
-        reason.
-        """
+        """Take an event in. False: it is not stored, so do not acknowledge it."""
+        if text(body, "type") == LIMITED:
+            log.warning("Slack delivers no more than 30,000 events an hour, and left some out: %s", TAKE_OUT)
+            self.gap(datetime.fromtimestamp(number(body, "minute_rate_limited"), UTC))
+            return True
         if (channel := _channel(body)) in self._lanes:
             self._put(body)
             if (why := self._why.get(channel)) is not None:
                 self._underway.begin(self.tell(body, why))
             return channel not in self._unstored and await self._keep(body)
-        seeing = self._underway.begin(self._see(body))
+        seeing = asyncio.create_task(self.intake.see(body, self.before), name=ASKED)
+        self._underway.follow(seeing)
         await asyncio.wait({seeing}, timeout=ACK_S)
         if not seeing.done():
             self._underway.begin(self._after(seeing, body))
             return await self._keep(body)
-        if (error := seeing.exception()) is None:
-            return True
-        if isinstance(error, PASSING):
-            return not isinstance(error, StoreUnavailable) and await self._keep(body)
-        raise error
+        return (error := seeing.exception()) is None or await self._failed(body, error)
 
     async def resume(self) -> None:
         """Take in what an earlier process kept. Raises StoreError."""
@@ -88,25 +94,27 @@ class EventRetryQueue:
     async def close(self) -> None:
         await self._underway.close()
 
-    async def _see(self, body: JsonObject) -> None:
-        try:
-            await self.see(body)
-        except PASSING as error:
+    async def _after(self, seeing: "asyncio.Task[bool]", body: JsonObject) -> None:
+        """What took too long to be waited for: its pointer goes once it is taken in."""
+        await asyncio.wait({seeing})
+        error = None if seeing.cancelled() else seeing.exception()
+        if error is not None:
+            await self._failed(body, error)
+        if not isinstance(error, PASSING):  # else it waits
+            await self._drop(body)
+
+    async def _failed(self, body: JsonObject, error: BaseException) -> bool:
+        """Whether it is kept, and so may be acknowledged."""
+        if isinstance(error, PASSING):
             if isinstance(error, StoreUnavailable):
                 self._unstored.add(_channel(body))
             self._log(error)
             self._put(body)
-            raise
-
-    async def _after(self, seeing: "asyncio.Task[None]", body: JsonObject) -> None:
-        """What took too long to be waited for: its pointer goes once it is taken in."""
-        try:
-            await seeing
-        except PASSING:
-            return  # it waits
-        except CogencyError as error:
-            log.log(severity(error), "event %s was not taken in: %s", text(body, "event_id"), error)
-        await self._drop(body)
+            return not isinstance(error, StoreUnavailable) and await self._keep(body)
+        if not isinstance(error, CogencyError):
+            raise error
+        log.log(severity(error), "event %s was not taken in: %s", text(body, "event_id"), error)
+        return False
 
     def _put(self, body: JsonObject) -> None:
         channel = _channel(body)
@@ -122,9 +130,8 @@ class EventRetryQueue:
         try:
             while lane:
                 try:
-                    await self.listening.insist(
-                        partial(self.see, lane[0]), partial(self._tell_all, channel), passing=PASSING
-                    )
+                    see = partial(self.intake.see, lane[0], self.before)
+                    await self.listening.insist(see, partial(self._tell_all, channel), passing=PASSING)
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not taken in: %s", text(lane[0], "event_id"), error)
                 await self._drop(lane.popleft())
@@ -186,7 +193,7 @@ class EventRetryQueue:
         message = await message_at(self.api, link)
         if message is not None:
             with suppress(Refused):  # nobody waits to be told any more
-                await self.intake.late({"event": {**message, "type": kind, "channel": link.channel}})
+                await self.intake.see({"event": {**message, "type": kind, "channel": link.channel}}, late=True)
 
 
 def _channel(body: JsonObject) -> str:

@@ -133,10 +133,10 @@ def _put_together(
     intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
     listening = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, listening, intake)
-    owed = EventRetryQueue(listening, api, intake, missed.see, control.keep_waiting)
+    owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
-    app = bolt_app(web, settings.bot_token, me, owed, missed.gap, desk, control, windows)
-    delivery = _delivery(app, api, web, settings, clock, missed)
+    app = bolt_app(web, settings.bot_token, me, desk, control, windows)
+    delivery = _delivery(owed, app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
 
@@ -159,13 +159,19 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
 
 
 def _delivery(
-    app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SlackSettings, clock: Clock, line: ConnectionListener
+    owed: EventRetryQueue,
+    app: AsyncApp,
+    api: SlackApi,
+    web: AsyncWebClient,
+    settings: SlackSettings,
+    clock: Clock,
+    line: ConnectionListener,
 ) -> Delivery:
     match settings.delivery:
         case SocketMode():
-            return Sockets(app, api, web, settings.delivery, clock, line)
+            return Sockets(owed.take, app, api, web, settings.delivery, clock, line)
         case HttpEvents():
-            return EventsEndpoint(app, settings.delivery, clock, line)
+            return EventsEndpoint(owed.take, app, settings.delivery, clock, line)
         case _:
             assert_never(settings.delivery)
 

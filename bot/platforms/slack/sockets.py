@@ -6,23 +6,27 @@ What Slack sent into a dying socket it sends again through another; the ledger k
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
+from aiohttp import WSMessage
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.messages import JsonObject
 from agent.ports import Clock
 from bot.backoff import Backoff, OncePerMinute
-from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import SocketMode
 
 # --------------------------------------------------------------------------------------------------
@@ -71,13 +75,17 @@ class TaskGroup:
 
     patience_s: float = 0.0
     name: str = "slack: beside"
-    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+    _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set["asyncio.Task[Any]"])
 
     def begin(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work, name=self.name)
+        self.follow(task)
+        return task
+
+    def follow(self, task: "asyncio.Task[Any]") -> None:
+        """Let a task that runs already end with the others."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
 
     async def close(self) -> None:
         """Nothing of it is left afterwards."""
@@ -106,13 +114,21 @@ minute."""
 CROWDED_S: Final = 60.0
 """Before another attempt when Slack says that there are too many, or no: an older process may be about to end."""
 CROWDED: Final = "too_many_websockets"
+MAX_GOODBYE: Final = 2_000
+"""Characters of the message with which Slack ends a socket; an event is longer, and not read twice."""
+EVENTS: Final = ("event_callback", "app_rate_limited")
+"""What Slack tells by itself."""
 
 
 class Sockets:
-    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left."""
+    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left.
+
+    `take` takes an event in, and says whether it is stored; all else that people do goes to `app`.
+    """
 
     def __init__(
         self,
+        take: Callable[[JsonObject], Awaitable[bool]],
         app: AsyncApp,
         api: SlackApi,
         web: AsyncWebClient,
@@ -120,6 +136,7 @@ class Sockets:
         clock: Clock,
         line: ConnectionListener,
     ) -> None:
+        self._take = take
         self._app = app
         self._api = api
         self._web = web
@@ -163,7 +180,11 @@ class Sockets:
         self._line.connected()
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        response = await run_async_bolt_app(self._app, request)
+        body = cast("JsonObject", request.payload)  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's
+        if body.get("type") in EVENTS:
+            response = BoltResponse(status=200 if await self._take(body) else 503)
+        else:
+            response = await run_async_bolt_app(self._app, request)
         with suppress(ConnectionError):  # lost with its socket: Slack sends the event again
             await send_async_response(client, request, response, start_time=0.0)
 
@@ -226,12 +247,22 @@ class _SocketClient(SocketModeClient):
         self.crowded = False
         """Slack ends it because there are too many."""
         self._on_ending = on_ending
+        self.on_message_listeners.append(self._note_crowd)
 
-    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        self.crowded = self.crowded or message.get("reason") == CROWDED
-        await super().run_message_listeners(message, raw_message)  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's
+    async def _note_crowd(self, message: WSMessage) -> None:
+        """Before anything is done about it."""
+        words = str(message.data)
+        self.crowded = self.crowded or (len(words) < MAX_GOODBYE and _reason(words) == CROWDED)
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 -- slack-sdk's
         if not (self.ending or self.closed):
             self.ending = True
             self._on_ending(self)
+
+
+def _reason(message: str) -> str:
+    """Why Slack ends this socket; "" if it does not."""
+    try:
+        return text(json.loads(message), "reason")
+    except (ValueError, RecursionError):
+        return ""

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from agent.messages import Depth
+from bot.intake import is_stop
 from bot.memory.forget_desk import HELP
-from bot.triggers import is_stop
 
 COMMANDS: Mapping[str, str] = {
     "/ask TEXT": "ask something; plain text does the same",

@@ -1,0 +1,120 @@
+"""What is done about a message that somebody wrote where the bot can read it. Pure.
+
+A platform says what it knows of a message (`MessageFacts`), and does what `decide` answers; where that is to stop an
+answer, `after_stop` says what follows from how it went.
+
+Rules
+  A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person takes
+  part; once others join in, only mentions are, and the rest is context. Nothing else is: messages outside conversations
+  with the bot are not even stored.
+  A message of the one word "stop" is never a question: it stops what runs in its conversation. Where it was not said to
+  the bot, and nothing runs, it is talk; so it is if whoever said it may give no orders.
+  What was missed when it came is answered late, or kept as context; what wanted something done at once is let be.
+"""
+
+import re
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent.errors import Refused
+
+_STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
+
+
+def is_stop(text: str) -> bool:
+    """Whether a message, without the mention of the bot, only says "stop"."""
+    return _STOP.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFacts:
+    """`participants`: the ids of the people who wrote in this thread so far, if it is a conversation with the bot, else
+    None. `automatic`: a program wrote it. `stops`: it only says "stop"; `orders`: the whole of it is a command.
+    `late`: it was missed when it came.
+    """
+
+    author: str
+    direct: bool = False
+    mentioned: bool = False
+    participants: AbstractSet[str] | None = None
+    automatic: bool = False
+    stops: bool = False
+    orders: bool = False
+    late: bool = False
+
+    @property
+    def is_for_bot(self) -> bool:
+        if self.mentioned:
+            return True
+        if self.automatic:
+            return False  # two bots that answer each other's every message never end
+        return self.direct or (self.participants is not None and self.participants <= {self.author})
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Nothing is done, and nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overhear:
+    """Store it as context of its conversation, and say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Take it in; a refusal is told to its author unless it is `late`."""
+
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Once, in whichever process: stop what runs, if they may give orders. `for_bot`: it was said to the bot."""
+
+    for_bot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Obey:
+    """Once, in whichever process: do what the message orders, if they may give orders."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellNothingRuns:
+    """Say that there is nothing to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellRefusal:
+    """Say why they may not, unless they were told just now."""
+
+    refusal: Refused
+
+
+Decision: TypeAlias = Ignore | Overhear | Answer | Stop | Obey
+StopOutcome: TypeAlias = bool | Refused
+"""Whether something ran; or why they may not stop it."""
+AfterStop: TypeAlias = Ignore | Overhear | TellNothingRuns | TellRefusal
+
+
+def decide(message: MessageFacts) -> Decision:
+    for_bot = message.is_for_bot
+    if not (for_bot or message.direct) and message.participants is None:
+        return Ignore()
+    if message.stops:
+        return Ignore() if message.late else Stop(for_bot)
+    if not for_bot:
+        return Overhear()
+    if message.orders:
+        return Ignore() if message.late else Obey()
+    return Answer(message.late)
+
+
+def after_stop(stop: Stop, outcome: StopOutcome) -> AfterStop:
+    if outcome is True:
+        return Ignore()
+    if not stop.for_bot:
+        return Overhear()
+    return TellRefusal(outcome) if isinstance(outcome, Refused) else TellNothingRuns()

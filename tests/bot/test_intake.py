@@ -1,0 +1,125 @@
+"""What is done about a message, from what is known of it: the same on every platform."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import Refused
+from bot.intake import (
+    Answer,
+    Decision,
+    Ignore,
+    MessageFacts,
+    Obey,
+    Overhear,
+    Stop,
+    TellNothingRuns,
+    TellRefusal,
+    after_stop,
+    decide,
+    is_stop,
+)
+
+IN_THREAD = MessageFacts("ann", participants=frozenset({"ann"}))
+BESIDE = MessageFacts("ann", participants=frozenset({"ann", "bo"}))
+MENTION = MessageFacts("ann", mentioned=True)
+DIRECT = MessageFacts("ann", direct=True)
+messages = st.builds(
+    MessageFacts,
+    author=st.sampled_from(["ann", "bo"]),
+    direct=st.booleans(),
+    mentioned=st.booleans(),
+    participants=st.none() | st.frozensets(st.sampled_from(["ann", "bo"])),
+    automatic=st.booleans(),
+    stops=st.booleans(),
+    orders=st.booleans(),
+    late=st.booleans(),
+)
+
+
+@pytest.mark.parametrize("text", ["stop", "Stop", "STOP.", " stop! ", "stop !\n"])
+def test_the_word_stop_alone_stops(text: str) -> None:
+    assert is_stop(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "stop it", "stop?", "stopp", "stop!!", "full stop", "don't stop", "stop\nnow", "."]
+)
+def test_whatever_says_more_than_stop_is_a_message(text: str) -> None:
+    assert not is_stop(text)
+
+
+@pytest.mark.parametrize("participants", [None, frozenset[str](), frozenset({"bo"})])
+@pytest.mark.parametrize(("direct", "mentioned"), [(True, False), (False, True), (True, True)])
+def test_direct_messages_and_mentions_are_answered(
+    direct: bool, mentioned: bool, participants: frozenset[str] | None
+) -> None:
+    message = MessageFacts("ann", direct=direct, mentioned=mentioned, participants=participants)
+    assert decide(message) == Answer()
+
+
+@pytest.mark.parametrize(
+    ("participants", "expected"),
+    [
+        (None, Ignore()),
+        (frozenset({"ann"}), Answer()),
+        (frozenset({"bo"}), Overhear()),
+        (frozenset({"ann", "bo"}), Overhear()),
+    ],
+)
+def test_in_a_thread_every_message_counts_while_one_person_takes_part(
+    participants: frozenset[str] | None, expected: Decision
+) -> None:
+    assert decide(MessageFacts("ann", participants=participants)) == expected
+
+
+@pytest.mark.parametrize("message", [IN_THREAD, DIRECT])
+def test_a_program_is_answered_only_where_it_mentions_the_bot(message: MessageFacts) -> None:
+    assert decide(replace(message, automatic=True)) == Overhear()
+    assert decide(replace(message, automatic=True, mentioned=True)) == Answer()
+
+
+@pytest.mark.parametrize(("message", "for_bot"), [(MENTION, True), (DIRECT, True), (IN_THREAD, True), (BESIDE, False)])
+def test_stop_is_an_order_also_where_it_is_not_said_to_the_bot(message: MessageFacts, for_bot: bool) -> None:
+    assert decide(replace(message, stops=True)) == Stop(for_bot)
+
+
+def test_a_command_among_others_is_talk_and_one_for_the_bot_is_obeyed() -> None:
+    assert decide(replace(MENTION, orders=True)) == Obey()
+    assert decide(replace(BESIDE, orders=True)) == Overhear()
+
+
+@given(messages)
+def test_nothing_that_is_late_is_done_at_once_and_no_refusal_of_it_told(message: MessageFacts) -> None:
+    late = decide(replace(message, late=True))
+    assert not isinstance(late, Stop | Obey)
+    assert not isinstance(late, Answer) or late.late
+
+
+@given(messages)
+def test_what_is_said_outside_of_conversations_leaves_nothing(message: MessageFacts) -> None:
+    elsewhere = replace(message, direct=False, mentioned=False, participants=None)
+    assert decide(elsewhere) == Ignore()
+
+
+@given(messages)
+def test_a_question_is_lost_in_no_state(message: MessageFacts) -> None:
+    """Whatever is said to the bot by a person is answered, obeyed or stops something."""
+    spoken = replace(message, mentioned=True, late=False)
+    assert isinstance(decide(spoken), Answer | Obey | Stop)
+
+
+def test_a_stop_that_finds_nothing_is_told_to_who_spoke_to_the_bot_and_else_talk() -> None:
+    refusal = Refused("Only members may.")
+    assert [after_stop(Stop(for_bot=True), done) for done in (True, False, refusal)] == [
+        Ignore(),
+        TellNothingRuns(),
+        TellRefusal(refusal),
+    ]
+    assert [after_stop(Stop(for_bot=False), done) for done in (True, False, refusal)] == [
+        Ignore(),
+        Overhear(),
+        Overhear(),
+    ]
