@@ -6,6 +6,7 @@
 #   make chaos     four hundred questions on each engine while processes are killed, stopped and cut off (minutes)
 #   make coverage  every test, with the lines that none of them runs
 #   make lint      formatting, lint, types, import contracts
+#   make generated what is made from the declared commands: docs/commands.md, manifests/slack.yaml
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
 
-.PHONY: demo test soak chaos coverage lint format lock clean
+.PHONY: demo test soak chaos coverage lint format generated lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -45,6 +46,10 @@ lint: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 format: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+generated: .venv/run.stamp
+	$(BIN)/python -m bot.app.commands_page > docs/commands.md
+	$(BIN)/cogency slack manifest > manifests/slack.yaml
 
 # The project itself is linked, not copied; its build back end comes from the same lock file.
 .venv/run.stamp: requirements/run.txt pyproject.toml

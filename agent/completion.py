@@ -5,8 +5,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
-from agent import ports
 from agent.messages import Message, ModelCall, Usage, estimate_tokens
+from agent.ports import (
+    CallOptions,
+    ModelChanged,
+    Provider,
+    ReasoningArrived,
+    ResponseEnded,
+    TokensArrived,
+)
 from agent.protocol.render import neutralise
 
 MAX_CHARS: Final = 100_000
@@ -21,10 +28,10 @@ def as_data(messages: Sequence[Message]) -> list[Message]:
 
 
 async def complete(
-    provider: ports.Provider,
+    provider: Provider,
     messages: Sequence[Message],
     count: Callable[[ModelCall], Awaitable[None]],
-    options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
 ) -> str:
     """The model's answer. `count` is told what the call took, also of one that broke off.
 
@@ -35,14 +42,14 @@ async def complete(
         async with aclosing(provider.stream(messages, options)) as stream:
             async for event in stream:
                 match event:
-                    case ports.TokensArrived(piece):
+                    case TokensArrived(piece):
                         text.append(piece)
                         chars += len(piece)
-                    case ports.ReasoningArrived(piece):
+                    case ReasoningArrived(piece):
                         chars += len(piece)
-                    case ports.ModelChanged(name):
+                    case ModelChanged(name):
                         model = name
-                    case ports.ResponseEnded():
+                    case ResponseEnded():
                         ended = event
                     case _:
                         pass

@@ -56,7 +56,7 @@ from bot.attachments.reading import decode
 from bot.logs import redactor
 from bot.memory.forget_desk import ForgetAsker, is_request, read_forget_request
 from bot.platforms.discord import markup as discord
-from bot.platforms.discord.inbound import command_meant
+from bot.platforms.discord.slash_commands import command_in
 from bot.platforms.slack import markup as slack
 from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
@@ -433,8 +433,8 @@ def stages() -> list[Reading]:
         Reading("slack: ask", lambda text: without_ask(text, _ME)),
         Reading("slack: readable", lambda text: slack.readable(text, {})),
         Reading("slack: budget", lambda text: slack_budget_ids(text, _ME)),
-        Reading("discord: command", lambda text: command_meant(_incoming(text), direct=True)),
-        Reading("discord: slash", lambda text: command_meant(_incoming(f"/{text}"), direct=True)),
+        Reading("discord: command", lambda text: command_in(_incoming(text), direct=True)),
+        Reading("discord: slash", lambda text: command_in(_incoming(f"/{text}"), direct=True)),
         Reading("discord: readable", lambda text: discord.readable(text, discord.DiscordNames())),
         Reading("discord: mentions", lambda text: discord.without_mention(text, frozenset({1}))),
         Reading("forget: wish", lambda text: read_forget_request(f"about {text}", ForgetAsker("a", frozenset(), _NOW))),

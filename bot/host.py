@@ -35,11 +35,15 @@ class PlatformUnavailable(CogencyError):
 
 @dataclass(frozen=True, slots=True)
 class ModelMenu:
-    """The model that answers a person in a channel, why it is this one, and the names among which they may choose."""
+    """The model that answers a person in a channel, why it is this one, and the names among which they may choose.
+
+    `sentence` says it in place of the others, if it is not "".
+    """
 
     current: str
     why: str
     allowed: tuple[str, ...] = ()
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,15 +239,11 @@ class Host(Protocol):
         """What `/policy` with these words (see `bot.memory.policy`) says to this person, for them alone."""
         ...
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
-        """The model that answers this person there, and the choice. `roles`: the platform's ids of those they have;
-        `team`: that of the workspace or server.
-        """
+    async def models(self, who: Requester) -> ModelMenu:
+        """The model that answers this person there, and the choice."""
         ...
 
-    async def choose_model(
-        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset(), team: str = ""
-    ) -> None:
+    async def choose_model(self, who: Requester, name: str) -> None:
         """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...
 

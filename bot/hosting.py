@@ -325,13 +325,11 @@ class BotHost:
         authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.desks.policies.answer(replace(asker, authority=authority), words)
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
-        return await self.desks.models.menu(Requester(person, channel, roles, team))
+    async def models(self, who: Requester) -> ModelMenu:
+        return await self.desks.models.menu(who)
 
-    async def choose_model(
-        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset(), team: str = ""
-    ) -> None:
-        await self.desks.models.choose(Requester(person, channel, roles, team), name)
+    async def choose_model(self, who: Requester, name: str) -> None:
+        await self.desks.models.choose(who, name)
 
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
         return await self.replies.by_page(source, page, channel)

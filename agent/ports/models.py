@@ -114,9 +114,7 @@ class Provider(Protocol):
         ...
 
     @property
-    def capabilities(self) -> Capabilities:
-        """What it can do, as its adapter declares it."""
-        ...
+    def capabilities(self) -> Capabilities: ...
 
     def stream(
         self,
@@ -186,8 +184,6 @@ class KeepingProvider(Protocol):
 
 
 class Clock(Protocol):
-    """Time, and waiting."""
-
     def now(self) -> datetime:
         """The time of day, aware, in UTC."""
         ...
@@ -196,9 +192,7 @@ class Clock(Protocol):
         """Seconds from an arbitrary start, never going back."""
         ...
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait so long; not at all for 0 or less."""
-        ...
+    async def sleep(self, seconds: float) -> None: ...
 
 
 # --------------------------------------------------------------------------------------------------
@@ -214,8 +208,6 @@ class Transcript:
 
 
 class Transcriber(Protocol):
-    """Speech to text."""
-
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
         """`name` and `media_type` are the file's. Raises ProviderError."""
         ...
@@ -226,8 +218,6 @@ class Transcriber(Protocol):
 
 
 class Embedder(Protocol):
-    """Texts to vectors."""
-
     @property
     def name(self) -> str:
         """The model, as "provider:name". Vectors of different models cannot be compared."""
@@ -239,8 +229,6 @@ class Embedder(Protocol):
 
 
 class Embeddings(Protocol):
-    """The vectors that are kept; `model` is an `Embedder.name`. Raises StoreError."""
-
     async def missing(self, model: str, limit: int) -> list[Unembedded]:
         """The oldest messages that have no vector of this model yet."""
         ...
@@ -293,9 +281,7 @@ class Tool(Protocol):
     """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
 
     @property
-    def name(self) -> str:
-        """One word of ASCII, which the model calls: "recall"."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def description(self) -> str:
@@ -313,9 +299,7 @@ class Tool(Protocol):
         ...
 
     @property
-    def timeout_s(self) -> float:
-        """A run that takes longer is cancelled, and the model told."""
-        ...
+    def timeout_s(self) -> float: ...
 
     async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
         """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""

@@ -54,7 +54,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             spending=store.spending,
             budgets=budget_desk(settings, store),
             policies=PolicyDesk(store.facts, CLOCK),
-            models=models,
+            choice=models,
             clock=CLOCK,
             new_id=new_id,
             where=store.database.where,

@@ -8,7 +8,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
-from agent import events
+from agent.events import (
+    AgentEvent,
+    CallFinished,
+    CallStarted,
+    HandleClosed,
+    HandleOpened,
+    IterationStarted,
+    ModelSwitched,
+    NoticeArrived,
+    ReplyEnded,
+    TextArrived,
+    TurnEnded,
+)
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
 from bot.reply_surface import ReplyAction, ShownStep, StepState
@@ -82,28 +94,28 @@ class Draft:
         self.offers = GROWING
         self.final = False
 
-    def see(self, event: events.AgentEvent) -> None:
+    def see(self, event: AgentEvent) -> None:
         match event:
-            case events.IterationStarted():
+            case IterationStarted():
                 self._begin_part()
                 self.status = THINKING
-            case events.TextArrived(text):
+            case TextArrived(text):
                 self._add(text)
-            case events.NoticeArrived(text):
+            case NoticeArrived(text):
                 self._begin_part()
                 self._add(text)
-            case events.ReplyEnded():
+            case ReplyEnded():
                 self._ended = True
-            case events.CallStarted(name, call):
+            case CallStarted(name, call):
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
-            case events.CallFinished(name, result):
+            case CallFinished(name, result):
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], OUTPUTS[result.status], told)
-            case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
+            case ModelSwitched() | HandleOpened() | HandleClosed():
                 pass
-            case events.TurnEnded(_, text):
+            case TurnEnded(_, text):
                 self._whole = text
             case _:
                 assert_never(event)

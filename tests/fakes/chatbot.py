@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
 from agent.events import Outcome
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
-from agent.records import Author, Receipt, StoredMessage, Thread
+from agent.records import Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
-from bot.host import ForgetAnswer, MemoryAnswer, ShownEntry
+from bot.access.acl import Requester
+from bot.host import ForgetAnswer, MemoryAnswer, ModelMenu, PolicyAsker, ShownEntry
 from bot.platforms.terminal.bot import Left
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.wording import receipt_text
@@ -25,6 +27,9 @@ class FakeChatBot:
     Rules: "remember that …" is kept; "what did I say about …?" finds it; "wait" says two words and goes on
     until it is stopped; "break" fails; "refuse" ends without an answer; everything else is echoed.
     """
+
+    person = Person("p", "You")
+    place = Place(PersonAudience("p"))
 
     def __init__(self, left: dict[str, str] | None = None, wider: str = "") -> None:
         self.wider = wider
@@ -108,25 +113,33 @@ class FakeChatBot:
         receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
         return ForgetAnswer(receipt_text(receipt))
 
-    async def usage(self) -> SpendingAccount:
+    async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is one
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return SpendingAccount(Spent.on(calls), Spent.on(calls))
 
-    async def policy(self, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> str:  # noqa: ARG002 -- as above
         return f"The policies: {words or 'none'}."
 
-    async def budget(self, words: str) -> str:
+    async def budget(self, person: str, channel: str, words: str) -> str:  # noqa: ARG002 -- as above
         return f"The budget of {words or 'me'}: no limit."
 
     @property
     def model_name(self) -> str:
         return self.name
 
-    async def model(self, name: str | None) -> str:
+    async def models(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- as above
+        return ModelMenu(self.name, "", sentence=f"`{self.name}` answers.")
+
+    async def choose_model(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
         if name == "unknown":
             raise SettingsError("There is no model *unknown*.")
-        self.name = name or self.name
-        return f"`{self.name}` answers."
+        self.name = name
+
+    async def stop(self, conversation: str) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
+        return False
+
+    def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is theirs
+        return True
 
     def _answer(self, text: str) -> str:
         if text.startswith("remember that "):

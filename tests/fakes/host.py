@@ -176,21 +176,14 @@ class FakeHost:
         self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
         self.arrived.set()
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
-        self.asked_for_models.append(Requester(person, channel, roles, team))
-        return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)
+    async def models(self, who: Requester) -> ModelMenu:
+        self.asked_for_models.append(who)
+        return ModelMenu(self.chosen.get(who.person, "usual:model"), "it is the usual one", self.models_allowed)
 
-    async def choose_model(
-        self,
-        person: str,
-        name: str,
-        channel: str = "",  # noqa: ARG002 -- one for all
-        roles: frozenset[str] = frozenset(),  # noqa: ARG002 -- as above
-        team: str = "",  # noqa: ARG002 -- as above
-    ) -> None:
+    async def choose_model(self, who: Requester, name: str) -> None:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
-        self.chosen[person] = name
+        self.chosen[who.person] = name
 
     async def budget(self, person: str, channel: str, words: str) -> str:
         self._fail()

@@ -8,7 +8,7 @@ from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from bot.platforms.discord.commands import HOW
+from bot.platforms.discord.slash_commands import HOW
 from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING, use_command
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving

@@ -12,9 +12,10 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Answered, Incoming
+from bot.commands.forget import TIMES, WORDS
 from bot.platforms.discord.asking import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
 from bot.platforms.discord.commands import BEGUN, CHANGED
-from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN, TIMES, WORDS
+from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.platforms.discord.surface import TOO_LONG
 from bot.wording import NOT_YOURS

@@ -66,7 +66,7 @@ async def test_who_may_not_ask_stops_and_orders_nothing_and_is_told_so_once() ->
         for words in ("stop", "forget everything", "help"):
             await fake.say(BO, f"{ME} {words}", thread)
         await fake.say(ANN, f"{ME} and now?")
-        await noticed(lambda: len(host.taken) == 2)
+        await noticed(lambda: len(host.taken) == 2 and by_the_bot(fake))
         assert host.stopped == []
         assert [message["content"] for message in by_the_bot(fake)] == [why]
 

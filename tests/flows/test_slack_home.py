@@ -12,10 +12,12 @@ import pytest
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from bot.commands.budget import CHANGE
+from bot.commands.policy import REMOVE, SET
 from bot.hosting import BotHost
 from bot.memory import view
 from bot.memory.policy import HEADING
-from bot.platforms.slack import home, modals
+from bot.platforms.slack import home
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -156,18 +158,18 @@ async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
 
 async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) -> None:
     await office.looks(office.boss)
-    window = await office.window(office.boss, modals.POLICY.label)
+    window = await office.window(office.boss, SET.label)
     assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
     await office.boss.changed("Set.")
     assert office.boss.text.count(HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
-    assert modals.POLICY.label not in office.ann.labels
+    assert SET.label not in office.ann.labels
     number = re.search(r"\*(\d+)\* budget", office.ann.text)
     assert number is not None
-    window = await office.window(office.boss, modals.REMOVAL.label)
+    window = await office.window(office.boss, REMOVE.label)
     await fill_in(office.slack, office.boss.user, window, number=number[1])
     await office.boss.changed("Removed")
-    assert modals.REMOVAL.label not in office.boss.labels
+    assert REMOVE.label not in office.boss.labels
     assert "budget: at most 50 EUR" not in await office.looks(office.ann)
 
 
@@ -176,7 +178,7 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
     seen = await office.looks(office.boss)
     assert "For operators" in seen
     assert "*Spent*" in seen
-    window = await office.window(office.boss, modals.BUDGET.label)
+    window = await office.window(office.boss, CHANGE.label)
     await fill_in(office.slack, office.boss.user, window, whose="person", person=office.ann.user, amount="exempt")
     await office.boss.changed("@ann, today (UTC): ")
     await office.slack.command(office.boss.user, office.general, "/budget", f"<@{office.ann.user}|ann>")

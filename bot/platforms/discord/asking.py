@@ -9,14 +9,13 @@ acknowledgement no longer waits for it.
 import asyncio
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import discord
 from cachetools import LRUCache
-from discord import app_commands
 
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
@@ -32,12 +31,10 @@ from bot.platforms.discord.forgetting import MESSAGE, REPLY
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation
 from bot.platforms.discord.interactions import (
     STORE_FIRST_S,
-    Choice,
     Interaction,
     Tree,
     everywhere,
     installed_by_person,
-    offered,
     typed_text,
 )
 from bot.platforms.discord.markup import DiscordNames, readable
@@ -47,13 +44,8 @@ from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
 
-MAX_QUESTION_CHARS = 6_000
-"""Discord's own limit of an option's text."""
-
 MAX_REMEMBERED = 2_000
 """As many people as ask one bot while one answer grows."""
-
-DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +60,16 @@ class Wish:
     quoted: tuple[Quoted, ...] = ()
 
 
+def wish_of(interaction: Interaction, given: Mapping[str, Any]) -> Wish:
+    """What was given to `/ask`."""
+    file: discord.Attachment | None = given.get("file")
+    files = attachments([file] if file is not None else [], interaction.user.display_name)
+    depth = Depth(given.get("depth") or Depth.ADAPT)
+    return Wish(given["question"], given.get("private"), depth, given.get("model") or "", tuple(files))
+
+
 class Commands:
-    """What becomes of questions. `add_to` makes `/ask` known to a command tree."""
+    """What becomes of questions."""
 
     def __init__(
         self,
@@ -89,31 +89,6 @@ class Commands:
     def asked_last(self, channel: int, person: int) -> str | None:
         """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
         return self._asked_last.get((channel, person))
-
-    def add_to(self, tree: Tree) -> None:
-        @tree.command(name="ask", description="Ask me something")
-        @app_commands.describe(
-            question="Your question",
-            private="Only you see the answer",
-            depth="How long I may think about it",
-            model="The model that answers this question alone",
-            file="A file that the question is about",
-        )
-        @app_commands.choices(
-            depth=[app_commands.Choice(name=name, value=depth.value) for depth, name in DEPTHS.items()]
-        )
-        @app_commands.autocomplete(model=self.models)
-        @everywhere
-        async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-            interaction: Interaction,
-            question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
-            depth: str = Depth.ADAPT.value,
-            model: str = "",
-            private: bool | None = None,  # noqa: FBT001 -- an option of the command
-            file: discord.Attachment | None = None,
-        ) -> None:
-            files = attachments([file] if file is not None else [], interaction.user.display_name)
-            await self.ask(interaction, Wish(question, private, Depth(depth), model, tuple(files)))
 
     async def ask(self, interaction: Interaction, wish: Wish) -> None:
         """Take the question in, and acknowledge it within three seconds."""
@@ -143,10 +118,6 @@ class Commands:
         except UNREADABLE as error:
             self._connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
 
-    async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
-        """The models that the caller may choose among, offered while they type."""
-        return offered(await self._open_models(interaction), typed)
-
     async def _is_private(self, interaction: Interaction, wish: Wish) -> bool:
         if wish.private is not None or interaction.context.dm_channel is True:
             return bool(wish.private)
@@ -171,10 +142,8 @@ class Commands:
         return await self._host.take(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
-        person, standing = known_as(interaction.user.id), objects.standing_of(interaction.user)
-        channel = objects.channel_of(interaction)
         try:
-            return (await self._host.models(person, channel, standing.roles, standing.team)).allowed
+            return (await self._host.models(interactions.requester_of(interaction))).allowed
         except CogencyError:
             return ()
 

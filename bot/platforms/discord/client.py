@@ -6,7 +6,6 @@ No message is kept here: the library's cache of messages is off.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import discord
 from cachetools import LRUCache
@@ -16,7 +15,7 @@ from agent.memory.forgetting_plans import Gone
 from bot.caches import MAX_ENTRIES
 from bot.host import Host
 from bot.platforms.discord import checks, places, reactions
-from bot.platforms.discord.commands import CommandDesk, CommandTree, help_text
+from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.intake import DiscordIntake
@@ -168,7 +167,6 @@ class DiscordClient(discord.Client):
             members,
             self._servers,
             conversations,
-            partial(help_text, self.tree),
         )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)

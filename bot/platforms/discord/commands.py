@@ -1,258 +1,79 @@
-"""The commands of the bot, its buttons and its windows, put together: what goes into the tree, and who takes what."""
+"""The commands of the bot, its buttons and its windows, put together: who takes what is used, pressed or sent."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, cast
+from dataclasses import dataclass
 
 import discord
 from cachetools import LRUCache
 from discord import app_commands
-from discord.http import Route
 
 from agent.errors import CogencyError
-from bot import wording
+from agent.records import Person
 from bot.access.acl import Requester
-from bot.host import Host
+from bot.commands.declaration import Command, CommandCall, Stoppable, Suggest
+from bot.host import Host, PolicyAsker
 from bot.platforms.discord import asking, buttons, forgetting, interactions, memory, objects, preferences
-from bot.platforms.discord.asking import Commands, Menus
+from bot.platforms.discord.asking import Commands, Menus, wish_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids, private_conversation
-from bot.platforms.discord.interactions import (
-    Choice,
-    Interaction,
-    Tree,
-    answer_alone,
-    everywhere,
-    in_direct_messages,
-    in_servers,
-    offered,
-)
+from bot.platforms.discord.interactions import Choice, Interaction, Tree, answer_alone, offered
 from bot.platforms.discord.members import Members, refusal
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.preferences import SettingsCommand
 from bot.platforms.discord.pressing import Pressing
+from bot.platforms.discord.slash_commands import Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
-from bot.platforms.discord.translations import Translator, translated
-from bot.spending_text import account_text
+from bot.platforms.discord.translations import Translator
 
-# --------------------------------------------------------------------------------------------------
-# `/stop`, `/new`, `/model`, `/budget`, `/usage`, `/policy` and `/help`: what is decided about answers, and shown.
-
-
-BUDGET_WORDS = ("channel", "everyone")
-POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
-"""Offered while somebody types; what is in capitals they replace."""
 BEGUN = "What you write next begins a new conversation. What I remember about you stays."
-HOW = (
-    "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
-    "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."
-)
 
 
-class DiscordControl:
-    """`add_to` makes the commands known to a command tree.
-
-    `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else leads to it.
+@dataclass(frozen=True, slots=True)
+class DiscordCaller:
+    """Implements `Caller`. `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else
+    leads to it.
     """
 
-    def __init__(self, host: Host, members: Members, asked_last: Callable[[int, int], str | None]) -> None:
-        self._host = host
-        self._members = members
-        self._asked_last = asked_last
+    interaction: Interaction
+    host: Host
+    members: Members
+    asked_last: Callable[[int, int], str | None]
 
-    def add_to(self, tree: Tree) -> None:
-        @tree.command(name="stop", description="Stop the answer that is growing here")
-        @everywhere
-        async def stop(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-            await answer_alone(interaction, lambda: self._stop(interaction))
+    @property
+    def person(self) -> Person:
+        return interactions.person_of(self.interaction)
 
-        @tree.command(name="new", description="Begin a new conversation here")
-        @in_direct_messages
-        async def new(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: self._begin(interaction))
+    @property
+    def channel(self) -> str:
+        return objects.channel_of(self.interaction)
 
-        @tree.command(name="model", description="Show or choose the model that answers you")
-        @app_commands.describe(name=f"The model; “{wording.USUAL}” goes back to the usual one")
-        @app_commands.autocomplete(name=self.models)
-        @everywhere
-        async def model(interaction: Interaction, name: str | None = None) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: self._model(interaction, name))
+    async def requester(self) -> Requester:
+        return interactions.requester_of(self.interaction)
 
-        @tree.command(name="usage", description="Show what your questions took today and this month")
-        @everywhere
-        async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: self._usage(interaction))
+    async def policy_asker(self) -> PolicyAsker:
+        return interactions.asker_of(self.interaction, self.members)
 
-        @tree.command(name="budget", description="Show what you may spend today; operators see and change all budgets")
-        @app_commands.describe(words="channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset")
-        @app_commands.autocomplete(words=self.budgets)
-        @everywhere
-        async def budget(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: self._budget(interaction, words))
+    async def stoppable(self) -> Stoppable:
+        """What runs in this channel, and what the caller asked here by command."""
+        channel, person = self.interaction.channel_id or self.interaction.id, self.interaction.user.id
+        here = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
+        if interactions.is_direct(self.interaction):
+            here.add(await self.host.current_conversation(known_as(channel)))
+        return Stoppable([one for one in here if one])
 
-        @tree.command(name="policy", description="Show what holds for everybody here; managers set and remove it")
-        @app_commands.describe(words="list, history, set NAME: WHAT HOLDS, or remove 3")
-        @app_commands.autocomplete(words=self.policies)
-        @in_servers
-        async def policy(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: self._policy(interaction, words))
-
-        @tree.command(name="help", description="Say what I can do, and how to ask for it")
-        @everywhere
-        async def help_(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, lambda: _help(interaction, tree))
-
-    async def _stop(self, interaction: Interaction) -> str:
-        """Stop what runs in this channel, and what the caller asked here by command."""
-        await self._admit(interaction)
-        channel, person = interaction.channel_id or interaction.id, interaction.user.id
-        here = {known_as(channel), private_conversation(channel, person), self._asked_last(channel, person)}
-        if interactions.is_direct(interaction):
-            here.add(await self._host.current_conversation(known_as(channel)))
-        stopped = [await self._host.stop(conversation) for conversation in here if conversation]
-        return wording.STOPPING if any(stopped) else wording.NOTHING_RUNNING
-
-    async def _admit(self, interaction: Interaction) -> None:
-        """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
-        author = await self._members.known_at_last(objects.author_of(interaction.user))
-        standing = author.standing
-        who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        self._host.admit_order(who, standing.authority)
-
-    async def _begin(self, interaction: Interaction) -> str:
-        await self._admit(interaction)
-        await self._host.begin_conversation(known_as(interaction.channel_id or interaction.id), str(interaction.id))
+    async def begin_conversation(self) -> str:
+        channel = known_as(self.interaction.channel_id or self.interaction.id)
+        await self.host.begin_conversation(channel, str(self.interaction.id))
         return BEGUN
 
-    async def _model(self, interaction: Interaction, name: str | None) -> str:
-        """Which model answers; with a name, after changing to it."""
-        person, channel = known_as(interaction.user.id), objects.channel_of(interaction)
-        roles, team = interactions.roles_of(interaction), interactions.team_of(interaction)
-        if name is not None:
-            await self._host.choose_model(person, wording.chosen_model(name), channel, roles, team)
-        menu = await self._host.models(person, channel, roles, team)
-        return wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+    async def with_names(self, markdown: str) -> str:
+        return markdown
 
-    async def _usage(self, interaction: Interaction) -> str:
-        return account_text(await self._host.usage(known_as(interaction.user.id)))
-
-    async def _budget(self, interaction: Interaction, words: str) -> str:
-        person = known_as(interaction.user.id)
-        return await self._host.budget(person, objects.channel_of(interaction), budget_ids(words))
-
-    async def _policy(self, interaction: Interaction, words: str) -> str:
-        return await self._host.policy(interactions.asker_of(interaction, self._members), words)
-
-    async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
-        """What may be chosen and contains what was typed so far."""
-        person, channel = known_as(interaction.user.id), objects.channel_of(interaction)
-        try:
-            roles, team = interactions.roles_of(interaction), interactions.team_of(interaction)
-            menu = await self._host.models(person, channel, roles, team)
-        except CogencyError:
-            return []
-        return offered([*menu.allowed, wording.USUAL] if menu.allowed else [], typed)
-
-    async def budgets(self, interaction: Interaction, typed: str) -> list[Choice]:
-        """Whose budgets may be seen: others only by operators."""
-        others = BUDGET_WORDS if self._host.operates(known_as(interaction.user.id)) else ()
-        return offered(others, typed)
-
-    async def policies(self, interaction: Interaction, typed: str) -> list[Choice]:  # noqa: ARG002 -- the same for all
-        """What may be written there."""
-        return offered(POLICY_WORDS, typed)
-
-
-async def _help(interaction: Interaction, tree: Tree) -> str:
-    return help_text(tree, direct=interactions.is_direct(interaction), locale=interaction.locale)
-
-
-def help_text(tree: Tree, *, direct: bool, locale: discord.Locale = discord.Locale.british_english) -> str:
-    """The commands that can be used there, each with what it does in the language of the asker's client."""
-    commands = [one for one in tree.get_commands() if isinstance(one, app_commands.Command)]
-    here = [one for one in commands if _is_offered(one.allowed_contexts, direct=direct)]
-    said = {f"/{one.name}": translated(one.description, locale) or one.description for one in here}
-    return f"{wording.help_text(said)}\n\n{HOW}"
-
-
-def _is_offered(contexts: app_commands.AppCommandContext | None, *, direct: bool) -> bool:
-    return contexts is None or bool(contexts.dm_channel if direct else contexts.guild)
-
-
-# --------------------------------------------------------------------------------------------------
-# Tells Discord which commands there are, only when they have changed.
-#
-# Discord lets an application make 200 commands a day in a server, and every client loads them anew when they are put.
-# So what it has is read first, with its translations, and compared with the tree: of each command what we say of it,
-# and not what Discord adds, in any order of the commands. A value that means the same as none counts as none.
-
-
-_SAID: Final = frozenset(
-    {
-        "name",
-        "name_localizations",
-        "description",
-        "description_localizations",
-        "type",
-        "options",
-        "choices",
-        "value",
-        "required",
-        "autocomplete",
-        "min_length",
-        "max_length",
-        "min_value",
-        "max_value",
-        "channel_types",
-        "contexts",
-        "integration_types",
-        "default_member_permissions",
-        "nsfw",
-    }
-)
-"""What we say of a command, its options and their choices."""
-_SETS: Final = frozenset({"contexts", "integration_types", "channel_types"})
-_TABLES: Final = frozenset({"name_localizations", "description_localizations"})
-
-
-async def sync(client: discord.Client, tree: Tree) -> bool:
-    """Whether the commands had changed, and were put. Raises discord.HTTPException."""
-    translator = tree.translator or Translator()
-    wanted = [await command.get_translated_payload(tree, translator) for command in tree.get_commands()]
-    path = "/applications/{application_id}/commands"
-    here = {"application_id": str(client.application_id)}
-    known = await client.http.request(Route("GET", path, **here), params={"with_localizations": "true"})
-    if isinstance(known, list) and same(wanted, cast("list[Mapping[str, Any]]", known)):
-        return False
-    await client.http.request(Route("PUT", path, **here), json=wanted)
-    return True
-
-
-def same(wanted: Sequence[Mapping[str, Any]], known: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether both are the same commands for people. Pure."""
-    return _by_name(wanted) == _by_name(known)
-
-
-def _by_name(commands: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], object]:
-    return {(str(one["name"]), int(one.get("type") or 1)): _plain({"type": 1, **one}) for one in commands}
-
-
-def _plain(value: object) -> object:
-    """Without what Discord adds, and without what means nothing."""
-    if isinstance(value, Mapping):
-        kept = {key: _value(key, one) for key, one in cast("Mapping[str, object]", value).items() if key in _SAID}
-        return {key: one for key, one in kept.items() if one not in (None, False, "", [], {})}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(one) for one in cast("Sequence[object]", value)]
-    return value
-
-
-def _value(key: str, value: object) -> object:
-    if key in _SETS and isinstance(value, Sequence):
-        return sorted(cast("Sequence[int]", value))
-    return dict(cast("Mapping[str, object]", value)) if key in _TABLES and isinstance(value, Mapping) else _plain(value)
+    def help(self) -> str:
+        return help_text(direct=interactions.is_direct(self.interaction), locale=self.interaction.locale)
 
 
 log = logging.getLogger(__name__)
@@ -287,16 +108,56 @@ class CommandDesk:
         self._connection = connection
         self._members = members
         self._pressing = Pressing(host, connection, members, surroundings, said_last)
-        commands = Commands(host, connection, surroundings, members, conversations)
+        self._commands = Commands(host, connection, surroundings, members, conversations)
         self._preferences = SettingsCommand(host, members)
-        self._menus = Menus(host, commands)
-        commands.add_to(tree)
-        forgetting.add_to(tree, host)
-        memory.add_to(tree, host, members)
-        DiscordControl(host, members, commands.asked_last).add_to(tree)
-        self._preferences.add_to(tree)
+        self._menus = Menus(host, self._commands)
+        register(tree, self._use, self._suggest)
         self._menus.add_to(tree)
         tree.error(self._failed)
+
+    async def _use(self, command: Command, interaction: Interaction, given: Given) -> None:
+        """Carry a command out."""
+        first = next((given.get(argument.name) for argument in command.arguments), None)
+        words = budget_ids(first) if first and command.mentions else first or ""
+        match command.name:
+            case "ask":
+                await self._commands.ask(interaction, wish_of(interaction, given))
+            case "memory":
+                await memory.show(interaction, self._host, self._members, words)
+            case "forget":
+                wish = forgetting.wish_words(words, given.get("scope") or "")
+                await forgetting.ask(interaction, self._host, wish, replies=bool(given.get("delete_replies")))
+            case "settings":
+                await self._preferences.show(interaction)
+            case _:
+                await answer_alone(interaction, lambda: self._answer(command, interaction, words, given))
+
+    async def _answer(self, command: Command, interaction: Interaction, words: str, given: Given) -> str:
+        """Raises CogencyError."""
+        if command.run is None:
+            raise CogencyError(CHANGED)
+        if not command.open_to_all:
+            await self._admit(interaction)
+        caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last)
+        options = {name: str(value) for name, value in given.items() if value is not None}
+        panel = await command.run(CommandCall(words=words, caller=caller, host=self._host, options=options))
+        return panel.text
+
+    async def _admit(self, interaction: Interaction) -> None:
+        """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
+        author = await self._members.known_at_last(objects.author_of(interaction.user))
+        standing = author.standing
+        who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
+        self._host.admit_order(who, standing.authority)
+
+    async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
+        """What contains what was typed so far."""
+        given = {name: str(value) for name, value in interaction.namespace if value is not None}
+        try:
+            names = await suggests(self._host, interactions.requester_of(interaction), given)
+        except CogencyError:
+            return []
+        return offered(names, typed)
 
     async def tell(self, client: discord.Client) -> None:
         """Tell Discord of the commands, if they have changed. Everything else works without them."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import discord
-from discord import app_commands
 
 from agent.errors import CogencyError
 from agent.records import repeats_of
@@ -18,19 +17,8 @@ from bot.host import ForgetAnswer, Host
 from bot.memory.forget_desk import MAX_TOKEN_CHARS
 from bot.platforms.discord import interactions, reactions
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.interactions import Choice, Interaction, Part, Tree, button, everywhere, offered
+from bot.platforms.discord.interactions import Interaction, Part, button
 from bot.platforms.discord.places import known_as
-
-SCOPES: Final = {
-    "thread": "this conversation",
-    "time": "a stretch of time",
-    "about": "a subject",
-    "everything": "everything",
-}
-"""What `/forget` may be about; for a time or a subject its words say which."""
-TIMES: Final = ("2 hours", "today", "yesterday", "7 days", "since monday")
-WORDS: Final = ("this thread", "everything", *TIMES, "about …")
-"""Examples of what `/forget` understands."""
 
 NOTHING: Final = "nothing"
 MESSAGE: Final = "message"
@@ -61,34 +49,6 @@ def decision(button_id: str) -> Decision | None:
     """The inverse of `Decision.id`; None for a button that is not one of these."""
     found = _ID.fullmatch(button_id)
     return None if found is None else Decision(int(found[1]), found[3], found[2] == "1")
-
-
-def add_to(tree: Tree, host: Host) -> None:
-    """Make the command known to a command tree."""
-
-    @tree.command(name="forget", description="Forget what you told me")
-    @app_commands.describe(
-        what="thread, everything, 2 hours, since Monday, or about and a word",
-        scope="Which kind of thing that is",
-        delete_replies="Delete my replies to it here, too",
-    )
-    @app_commands.choices(scope=[app_commands.Choice(name=name, value=value) for value, name in SCOPES.items()])
-    @app_commands.autocomplete(what=forgettable)
-    @everywhere
-    async def forget(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-        interaction: Interaction,
-        what: str = "",
-        scope: str = "",
-        delete_replies: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
-    ) -> None:
-        await ask(interaction, host, wish_words(what, scope), replies=delete_replies)
-
-
-async def forgettable(interaction: Interaction, typed: str) -> list[Choice]:
-    """What can be forgotten, offered while somebody types; a subject is theirs alone to name."""
-    scope = str(interaction.namespace.scope or "")
-    examples = {"": WORDS, "time": TIMES}.get(scope, ())
-    return offered(examples, typed)
 
 
 def wish_words(what: str, scope: str) -> str:

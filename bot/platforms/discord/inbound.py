@@ -13,17 +13,12 @@ import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from typing import Final
 
 from agent.admission_terms import Authority
 from agent.memory.audience import Place
 from agent.messages import Depth
 from agent.records import Incoming, Person, Quoted
-from bot.access import budgets
-from bot.memory import policy
-from bot.memory import view as memory_words
-from bot.memory.forget_desk import is_request
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.options import ReplyMode
@@ -267,53 +262,3 @@ def own_place(author: DiscordAuthor) -> Place:
 def private_conversation(channel: int, person: int) -> str:
     """What one person asks in private in one channel."""
     return f"{known_as(channel)}:{person}"
-
-
-# --------------------------------------------------------------------------------------------------
-# Which slash command a message means that is nothing but a command's words. Pure.
-#
-# Rule: only a message that is a command as a whole is one, or begins with a slash and nearly a command's name;
-# everything else is a question, or talk.
-
-
-_NAMES: Final = (
-    *("ask", "stop", "new", "settings", "memory", "forget"),
-    *("usage", "budget", "policy", "model", "help"),
-)
-_ALIKE: Final = 0.7
-"""How near a mistyped name is to the one that was meant: a letter or two of six."""
-
-
-def command_meant(incoming: Incoming, *, direct: bool) -> str:
-    """The slash command that a whole message means, without its slash; "" for every other message.
-
-    Nobody but the asker may see its answer, which Discord shows only in answer to the command itself.
-    """
-    word, _, rest = incoming.text.removeprefix("/").rstrip(" .!?").partition(" ")
-    command = word.casefold()
-    match command:
-        case "forget":
-            meant = is_request(rest, incoming.time)
-        case "memory":
-            meant = not isinstance(memory_words.read_memory_request(rest), memory_words.UnclearMemory)
-        case "budget":
-            meant = budgets.read_budget_request(budget_ids(rest)) is not None
-        case "policy":
-            meant = not direct and not isinstance(policy.read_policy_request(rest), policy.UnclearPolicy)
-        case "model" | "usage":
-            meant = len(rest.split()) <= (command == "model")
-        case "help":
-            meant = not rest
-        case "new" | "settings":
-            meant = incoming.text.startswith("/") and not rest
-        case _ if incoming.text.startswith("/") and command not in _NAMES:
-            return _nearly(command, rest)
-        case _:
-            meant = False
-    return command if meant else ""
-
-
-def _nearly(name: str, rest: str) -> str:
-    """The command that somebody meant who mistyped its name; "" for a path or the like."""
-    near = get_close_matches(name, _NAMES, 1, _ALIKE) if name.isalpha() else []
-    return "" if not near or (near[0] == "stop" and rest) else near[0]

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 from weakref import WeakValueDictionary
 
 import discord
@@ -41,6 +41,7 @@ from bot.platforms.discord.inbound import DiscordBot
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.places import SOURCE, UNREADABLE
+from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
 from bot.turns.watermark import Watermark
 
@@ -55,12 +56,6 @@ NOT_YET_KNOWN: Final = (
 )
 
 
-class HelpText(Protocol):
-    """What "help" is answered with."""
-
-    def __call__(self, *, direct: bool) -> str: ...
-
-
 class DiscordIntake:
     def __init__(
         self,
@@ -73,7 +68,6 @@ class DiscordIntake:
         members: Members,
         servers: Servers,
         conversations: DiscordConversations,
-        help_text: "HelpText",
     ) -> None:
         self._client = client
         self._host = host
@@ -84,7 +78,6 @@ class DiscordIntake:
         self._members = members
         self._servers = servers
         self._conversations = conversations
-        self._help_text = help_text
         self._told = NoticeThrottle(connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
@@ -171,7 +164,7 @@ class DiscordIntake:
         incoming = said.incoming
         participants = await self._host.participants(incoming.conversation) if said.joined else None
         direct, mentioned = post.where.direct, inbound.mentioned(post, me)
-        command = inbound.command_meant(incoming, direct=direct)
+        command = command_in(incoming, direct=direct)
         facts = MessageFacts(
             author=incoming.person.id,
             direct=direct,
@@ -192,9 +185,7 @@ class DiscordIntake:
                 await self._host.overhear(incoming)
             case Obey():
                 self._admit_order(incoming)
-                words = (
-                    self._help_text(direct=direct) if command == "help" else wording.use_command(command, direct=direct)
-                )
+                words = help_text(direct=direct) if command == "help" else wording.use_command(command, direct=direct)
                 await self._once(message, lambda: self._answer(message, words))
             case Ignore():
                 pass

@@ -13,6 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.records import Person
 from bot import wording
+from bot.access.acl import Requester
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
@@ -120,18 +121,6 @@ def everywhere(command: T) -> T:
     return app_commands.allowed_installs(guilds=True, users=True)(in_channels_and_messages(command))
 
 
-def in_direct_messages(command: T) -> T:
-    """The same in direct messages with the bot only."""
-    only_there = app_commands.allowed_contexts(guilds=False, dms=True, private_channels=False)
-    return app_commands.allowed_installs(guilds=True, users=True)(only_there(command))
-
-
-def in_servers(command: T) -> T:
-    """A command of a server that has installed the bot."""
-    only_there = app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)
-    return app_commands.allowed_installs(guilds=True, users=False)(only_there(command))
-
-
 def offered(names: Collection[str], typed: str) -> list[Choice]:
     """Those that contain what was typed so far, as choices for somebody who types."""
     fitting = [name for name in names if typed.casefold() in name.casefold() and len(name) <= MAX_CHOICE_CHARS]
@@ -190,6 +179,11 @@ def roles_of(interaction: Interaction) -> frozenset[str]:
 
 def team_of(interaction: Interaction) -> str:
     return objects.standing_of(interaction.user).team
+
+
+def requester_of(interaction: Interaction) -> Requester:
+    channel = objects.channel_of(interaction)
+    return Requester(known_as(interaction.user.id), channel, roles_of(interaction), team_of(interaction))
 
 
 def author_of(interaction: Interaction, members: Members) -> DiscordAuthor:

@@ -11,7 +11,6 @@ from io import BytesIO
 from typing import Final
 
 import discord
-from discord import app_commands
 
 from agent.errors import CogencyError
 from bot import wording
@@ -23,13 +22,9 @@ from bot.platforms.discord.interactions import (
     LIVES_S,
     STORE_FIRST_S,
     Button,
-    Choice,
     Interaction,
     Panel,
-    Tree,
     button,
-    everywhere,
-    offered,
     typed_text,
 )
 from bot.platforms.discord.members import Members
@@ -41,9 +36,6 @@ LIST_CHARS: Final = 1_600
 """Of what stands above the list: with a page of entries and their links it fits one panel."""
 OPENED_CHARS: Final = 3_400
 """Of an entry that was opened: with its link it fits one panel."""
-
-COMPLETED: Final = ("undo", "export", "pause", "pause here", "resume", "resume here", "help")
-"""Words of the command that are offered while somebody types."""
 
 OPEN: Final = "open"
 CORRECT: Final = "correct"
@@ -69,23 +61,6 @@ def memory_press(custom_id: str) -> MemoryPress | None:
     """The inverse of `Pressed.id`; None for what is not one of these."""
     found = _ID.fullmatch(custom_id)
     return MemoryPress(int(found[1]), found[2]) if found is not None else None
-
-
-def add_to(tree: Tree, host: Host, members: Members) -> None:
-    """Make the command known to a command tree."""
-
-    async def completed(interaction: Interaction, typed: str) -> list[Choice]:  # noqa: ARG001 -- the same for all
-        return offered(COMPLETED, typed)
-
-    @tree.command(name="memory", description="See what I remember about you, and decide about it")
-    @app_commands.describe(
-        asked="delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help"
-    )
-    @app_commands.rename(asked="words")
-    @app_commands.autocomplete(asked=completed)
-    @everywhere
-    async def memory(interaction: Interaction, asked: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-        await show(interaction, host, members, asked)
 
 
 async def show(interaction: Interaction, host: Host, members: Members, asked: str) -> None:

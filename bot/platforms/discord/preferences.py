@@ -24,9 +24,7 @@ from bot.platforms.discord.interactions import (
     Interaction,
     Panel,
     Part,
-    Tree,
     button,
-    everywhere,
 )
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import known_as
@@ -98,18 +96,15 @@ async def private_by_default(host: Host, person: int) -> bool:
 
 
 class SettingsCommand:
-    """`add_to` makes the command known to a command tree; `press` does what its panel's buttons and menus say."""
+    """`press` does what its panel's buttons and menus say."""
 
     def __init__(self, host: Host, members: Members) -> None:
         self._host = host
         self._members = members
 
-    def add_to(self, tree: Tree) -> None:
-        @tree.command(name="settings", description="Choose how I answer you, and, if you manage this place, where")
-        @everywhere
-        async def settings(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-            await interaction.response.defer(ephemeral=True)
-            await self._show(interaction)
+    async def show(self, interaction: Interaction) -> None:
+        await interaction.response.defer(ephemeral=True)
+        await self._show(interaction)
 
     async def press(self, interaction: Interaction, made: SettingsPress) -> None:
         """Change what was pressed or chosen, for the one who may, and show the panel then. Raises UNREADABLE."""
@@ -133,11 +128,9 @@ class SettingsCommand:
         await interactions.show_panel(interaction, shown)
 
     async def _chosen(self, interaction: Interaction) -> ChosenSettings:
-        person, channel = known_as(interaction.user.id), objects.channel_of(interaction)
+        person = known_as(interaction.user.id)
         own = await self._host.choices(person)
-        menu = await self._host.models(
-            person, channel, interactions.roles_of(interaction), interactions.team_of(interaction)
-        )
+        menu = await self._host.models(interactions.requester_of(interaction))
         decides = interactions.decides(interaction, self._members, self._host)
         return ChosenSettings(
             menu,
@@ -157,11 +150,8 @@ class SettingsCommand:
         own = await self._host.choices(person)
         match name:
             case "model":
-                roles = interactions.roles_of(interaction)
-                model = wording.chosen_model(value)
-                await self._host.choose_model(
-                    person, model, objects.channel_of(interaction), roles, interactions.team_of(interaction)
-                )
+                who = interactions.requester_of(interaction)
+                await self._host.choose_model(who, wording.chosen_model(value))
             case "learning":
                 on = own.get(PAUSE) == PAUSED
                 viewer = await interactions.viewer_of(interaction, self._members)

@@ -16,7 +16,7 @@ from bot.platforms.slack.api import SlackError, SlackRefused, fields, flag, item
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, needing, scopes, wanted
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings
-from bot.platforms.slack.slash_commands import COMMANDS
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.wording import counted
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # no
 
 def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     known = {text(command, "command") for command in items(fields(has, "features"), "slash_commands")}
-    missing = [name for one in COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
+    missing = [name for one in SLASH_COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"

@@ -1,10 +1,12 @@
-"""Commands, shortcuts and buttons that show a person something about themselves: memory, usage, forgetting, help.
+"""Commands in Slack: as slash commands, as words behind a mention, as shortcuts, and their forms.
 
-Rules. It shows only to the person who asked, and a button works for nobody else. Commands obey the same lists and rates
-as questions; to have their own words forgotten, people are let in whatever the lists say.
+Rules. What a command answers shows only to the person who used it, and a button works for nobody else. Commands obey
+the same lists and rates as questions, but for those that are open to all. A form is answered where its button stood: in
+a message, or in the Home tab. A private channel that was chosen in it counts only for who can read it at that moment.
 """
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,13 +14,14 @@ from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.writing import POLICY_AUTHORITY
-from agent.messages import Json, JsonObject
+from agent.messages import JsonObject
 from agent.ports import Clock, Membership
+from agent.records import Person
 from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import MAX_ENTRIES, RecentKeys
+from bot.commands.declaration import Command, CommandCall, Stoppable
 from bot.host import Host, PolicyAsker
 from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.address import ReplyTo, of_click, of_command, of_message, of_window
@@ -37,10 +40,12 @@ from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
-from bot.spending_text import account_text
 
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
 NEARLY: Final = "Nothing is done yet: did you mean `{near}`?"
+STOP_IN_THREAD: Final = "To stop an answer in a thread, write “@{name} stop” in it."
+NOT_THERE: Final = "You or I cannot read that channel, so nothing was changed."
+EACH_BEGINS: Final = "Each message that you write to me outside of threads begins a conversation."
 
 
 CLOSE_S: Final = 1.0
@@ -104,21 +109,55 @@ class PersonalCommands:
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         self.host.admit_order(who, member.authority, member.person.time_zone)
 
-    async def memory(self, body: JsonObject) -> None:
-        """`/memory`, with or without words."""
-        await self.view.show(of_command(body), text(body, "text"))
+    async def slash(self, command: Command, body: JsonObject) -> None:
+        """A slash command. Slack does not say in which thread it is written."""
+        if not command.open_to_all:
+            await self.admit(body)
+        to, words = of_command(body), text(body, "text")
+        words = inbound.budget_ids(words, self.me) if command.mentions else words
+        thread = await self.direct.outside_threads(to.channel) if command.name == "forget" else ()
+        await self.run(command, to, words, thread)
 
-    async def usage(self, body: JsonObject) -> None:
-        """`/usage`."""
-        await self.show_usage(of_command(body))
+    async def run(self, command: Command, to: ReplyTo, words: str, thread: Collection[str] = ()) -> None:
+        """Carry a command out, and show what it says. `thread`: the conversation in which it is used, if there is one.
 
-    async def show_usage(self, to: ReplyTo) -> None:
-        await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
+        Raises CogencyError.
+        """
+        if not command.mentions:
+            words = await SlackNames(self.people, self.places).read(words)
+        if command.name == "memory":
+            await self.view.show(to, words)
+        elif command.name == "forget":
+            await self.forgets.ask(to, words.rstrip(" .!"), thread)
+        elif command.run is not None:
+            panel = await command.run(CommandCall(words=words.strip(), caller=self._caller(to), host=self.host))
+            below = row([modals.modal_button(form, to.user, to.channel) for form in panel.forms])
+            await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
 
-    async def forget(self, body: JsonObject) -> None:
-        """`/forget`. Slack does not say in which thread a command is written."""
-        to = of_command(body)
-        await self.forgets.ask(to, text(body, "text"), await self.direct.outside_threads(to.channel))
+    async def open_form(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on a button that opens a form."""
+        made, to = modals.modal_opened(action), of_click(body)
+        if made is None or made.user != to.user:
+            await Ephemeral(self.api, to).say(wording.NOT_YOURS)
+            return
+        view = modals.view_of(made.form, replace(to, channel=made.channel or to.channel))
+        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+
+    async def form_sent(self, body: JsonObject) -> None:
+        """One was sent, and has no mistakes: the command is told its words. Raises CogencyError."""
+        view = fields(body, "view")
+        to, sent = of_window(view), modals.form_sent(view, self.me)
+        if to is None or sent is None or sent.command.run is None or to.user != text(body, "user", "id"):
+            return
+        caller = replace(self._caller(to), in_form=True, elsewhere=sent.elsewhere)
+        panel = await sent.command.run(CommandCall(words=sent.form.words(sent.filled), caller=caller, host=self.host))
+        if to.home:
+            await self.home.tell(to, News(part_of(body), panel.text))
+        else:
+            await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix))
+
+    def _caller(self, to: ReplyTo) -> "SlackCaller":
+        return SlackCaller(self.me, self.people, self.places, self.membership, self.direct, to)
 
     async def memory_shortcut(self, body: JsonObject) -> None:
         await self.view.show(of_click(body))
@@ -140,10 +179,6 @@ class PersonalCommands:
     async def tell(self, to: ReplyTo, error: CogencyError) -> None:
         await self._say(to, wording.failure(error))
 
-    async def help(self, to: ReplyTo) -> None:
-        """What can be said to the bot."""
-        await self._say(to, help_text(self.me.prefix, self.me.name))
-
     async def mistyped(self, to: ReplyTo, name: str, near: str) -> None:
         """There is no such command, or (no name) no such order."""
         await self._say(to, (MISTYPED if name else NEARLY).format(name=name, near=near, bot=self.me.name))
@@ -152,8 +187,65 @@ class PersonalCommands:
         await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
 
 
+@dataclass(frozen=True, slots=True)
+class SlackCaller:
+    """Implements `Caller`. `in_form`: they send a form, perhaps for a channel `elsewhere`."""
+
+    me: SlackBot
+    people: People
+    places: Places
+    membership: Membership
+    direct: Direct
+    to: ReplyTo
+    in_form: bool = False
+    elsewhere: str = ""
+
+    @property
+    def person(self) -> Person:
+        return Person(person_id(self.me, self.to.user), "")
+
+    @property
+    def channel(self) -> str:
+        return self.to.channel
+
+    async def requester(self) -> Requester:
+        member = await self.people.member(self.to.user)
+        return Requester(member.person.id, self.to.channel, member.groups, self.me.team)
+
+    async def policy_asker(self) -> PolicyAsker:
+        """A member's direct message, and their Home tab, are about the whole workspace."""
+        member = await self.people.member(self.to.user)
+        return PolicyAsker(member.person, member.authority, await self._place(member))
+
+    async def _place(self, member: Member) -> Place:
+        """Raises Refused for what they cannot read when they send a form."""
+        channel = self.elsewhere or ("" if self.to.home or is_direct(self.to.channel) else self.to.channel)
+        if not channel and member.full:
+            return team_place(self.me)
+        place = await self.places.asked_in(channel or self.to.channel, member)
+        if self.in_form and isinstance(place.audience, GroupAudience):
+            group = place.audience.place
+            if not (await self.membership.readable(member.person.id, [group])).get(group, False):
+                raise Refused(NOT_THERE)
+        return place
+
+    async def stoppable(self) -> Stoppable:
+        """Slack does not say in which thread a command is written."""
+        theirs = await self.direct.going_on_for(self.to.channel, self.person.id)
+        return Stoppable(theirs, STOP_IN_THREAD.format(name=self.me.name))
+
+    async def begin_conversation(self) -> str:
+        return EACH_BEGINS
+
+    async def with_names(self, markdown: str) -> str:
+        return await SlackNames(self.people, self.places).in_budget(markdown)
+
+    def help(self) -> str:
+        return help_text(self.me.prefix, self.me.name)
+
+
 # --------------------------------------------------------------------------------------------------
-# What a person decides about answers: stop one, choose the model, say what they may take and what holds for everybody.
+# The word "stop", and what is said to those whose message is not taken in.
 #
 # Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only
 # to the person who asked.
@@ -164,7 +256,6 @@ log = logging.getLogger(__name__)
 WHO_ARE_YOU = (
     "Slack does not tell me at the moment who you are. Your message is not lost: I answer it as soon as I know."
 )
-STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +263,12 @@ class AnswerCommands:
     host: Host
     api: SlackApi
     me: SlackBot
-    people: People
-    places: Places
     clock: Clock
     told: NoticeThrottle
 
     @property
     def direct(self) -> Direct:
         return Direct(self.host, self.me, self.clock)
-
-    async def stop(self, body: JsonObject) -> None:
-        """`/stop`. Slack does not say in which thread a command is written."""
-        to = of_command(body)
-        theirs = await self.direct.going_on_for(to.channel, inbound.person_id(self.me, to.user))
-        stopped = [await self.host.stop(conversation) for conversation in theirs]
-        how = STOP_IN_THREAD.format(name=self.me.name)
-        await self._say(to, wording.STOPPING if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
     async def stop_in_words(self, heard: SlackMessage) -> bool:
         """The word "stop": whether something ran. Raises CogencyError."""
@@ -197,46 +278,6 @@ class AnswerCommands:
 
     async def nothing_runs(self, heard: SlackMessage) -> None:
         await self._say(of_message(heard), wording.NOTHING_RUNNING)
-
-    async def model(self, body: JsonObject) -> None:
-        """`/model`, with or without a name."""
-        await self.show_model(of_command(body), text(body, "text").strip())
-
-    async def show_model(self, to: ReplyTo, name: str = "") -> None:
-        """Which model answers; with a name, after changing to it."""
-        member = await self.people.member(to.user)
-        if name:
-            await self.host.choose_model(
-                member.person.id, wording.chosen_model(name), to.channel, member.groups, self.me.team
-            )
-        menu = await self.host.models(member.person.id, to.channel, member.groups, self.me.team)
-        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, f"/{self.me.prefix}model NAME"))
-
-    async def budget(self, body: JsonObject) -> None:
-        """`/budget`, with or without words."""
-        await self.show_budget(of_command(body), inbound.budget_ids(text(body, "text"), self.me))
-
-    async def show_budget(self, to: ReplyTo, words: str) -> None:
-        """What `/budget` with these words says."""
-        person = inbound.person_id(self.me, to.user)
-        answer = await SlackNames(self.people, self.places).in_budget(await self.host.budget(person, to.channel, words))
-        changes = not words and self.host.operates(person)
-        await self._say(to, answer, *row([modals.modal_button(modals.BUDGET, to.user, to.channel)] if changes else []))
-
-    async def policy(self, body: JsonObject) -> None:
-        """`/policy`, with or without words."""
-        await self.show_policy(of_command(body), text(body, "text"))
-
-    async def show_policy(self, to: ReplyTo, words: str) -> None:
-        """What `/policy` with these words says. A member's direct message is about the whole workspace."""
-        member = await self.people.member(to.user)
-        everywhere = inbound.is_direct(to.channel) and member.full
-        place = team_place(self.me) if everywhere else await self.places.asked_in(to.channel, member)
-        words = await SlackNames(self.people, self.places).read(words)
-        answer = await self.host.policy(PolicyAsker(member.person, member.authority, place), words)
-        sets = not words and (member.authority >= POLICY_AUTHORITY or self.host.operates(member.person.id))
-        kinds = modals.for_policies(answer) if sets else ()
-        await self._say(to, answer, *row([modals.modal_button(kind, to.user, to.channel) for kind in kinds]))
 
     async def refused(self, refusal: Refused, heard: SlackMessage) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
@@ -267,72 +308,5 @@ class AnswerCommands:
         except SlackError as silence:
             log.warning("that a message has to wait could not be said: %s", silence)
 
-    async def _say(self, to: ReplyTo, markdown: str, *below: Json) -> None:
-        await Ephemeral(self.api, to).say(named(markdown, self.me.prefix), *below)
-
-
-# --------------------------------------------------------------------------------------------------
-# Opening the windows of `modals`, and doing what is sent with them.
-#
-# Rules. A window is answered where its button stood: in a message, or in the Home tab. Who may do what is asked of the
-# host, at this moment. A private channel counts only for who can read it when they send the window.
-
-
-NOT_THERE = "You or I cannot read that channel, so nothing was changed."
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    host: Host
-    api: SlackApi
-    me: SlackBot
-    people: People
-    places: Places
-    membership: Membership
-    home: Home
-
-    async def open(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on a button that opens one."""
-        made, to = modals.modal_opened(action), of_click(body)
-        if made is None or made.user != to.user:
-            await Ephemeral(self.api, to).say(wording.NOT_YOURS)
-            return
-        view = modals.view_of(made.kind, replace(to, channel=made.channel or to.channel))
-        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
-
-    async def sent(self, body: JsonObject) -> None:
-        """One was sent, and has no mistakes."""
-        view = fields(body, "view")
-        to, user = of_window(view), text(body, "user", "id")
-        if to is None or to.user != user:
-            return
-        member = await self.people.member(user)
-        if text(view, "callback_id") == modals.BUDGET.view:
-            asked = modals.budget_asked(view, self.me)
-            said = await self.host.budget(person_id(self.me, user), to.channel, asked)
-            answer = await SlackNames(self.people, self.places).in_budget(said)
-        else:
-            answer = await self._policy(view, member, to)
-        if to.home:
-            await self.home.tell(to, News(part_of(body), answer))
-        else:
-            await Ephemeral(self.api, to).replace(named(answer, self.me.prefix))
-
-    async def _policy(self, view: JsonObject, member: Member, to: ReplyTo) -> str:
-        removes = text(view, "callback_id") == modals.REMOVAL.view
-        words = modals.removal_asked(view) if removes else modals.policy_asked(view)
-        place = await self._place(member, to, modals.policy_channel(view))
-        return await self.host.policy(PolicyAsker(member.person, member.authority, place), words)
-
-    async def _place(self, member: Member, to: ReplyTo, chosen: str) -> Place:
-        """Where a policy holds. Raises Refused."""
-        channel = chosen or ("" if to.home or is_direct(to.channel) else to.channel)
-        if not channel and member.full:
-            return team_place(self.me)
-        place = await self.places.asked_in(channel or to.channel, member)
-        if isinstance(place.audience, GroupAudience) and not await self._reads(member, place.audience.place):
-            raise Refused(NOT_THERE)
-        return place
-
-    async def _reads(self, member: Member, place: str) -> bool:
-        return (await self.membership.readable(member.person.id, [place])).get(place, False)
+    async def _say(self, to: ReplyTo, markdown: str) -> None:
+        await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))

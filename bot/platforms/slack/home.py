@@ -24,6 +24,8 @@ from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot import wording
 from bot.access.acl import Requester
+from bot.commands.budget import CHANGE
+from bot.commands.policy import REMOVE, SET, forms_below
 from bot.host import Host, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.logs import severity
 from bot.memory import view
@@ -220,7 +222,7 @@ def _forgetting(shown: HomeContent) -> list[Json]:
 
 
 def _usage(shown: HomeContent) -> list[Json]:
-    changing = [modals.modal_button(modals.BUDGET, shown.user)] if shown.report is not None else []
+    changing = [modals.modal_button(CHANGE, shown.user)] if shown.report is not None else []
     return [
         _header("Your usage and budget"),
         *_news(shown, Part.USAGE),
@@ -261,8 +263,8 @@ def _policies(shown: HomeContent) -> list[Json]:
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    kinds = modals.for_policies(shown.policies) if shown.sets_policies else ()
-    setting = [modals.modal_button(kind, shown.user) for kind in kinds]
+    forms = forms_below(shown.policies) if shown.sets_policies else ()
+    setting = [modals.modal_button(form, shown.user) for form in forms]
     return [
         _header("What holds for everybody"),
         *_news(shown, Part.POLICIES),
@@ -314,9 +316,9 @@ _PARTS: Final = {
     memory_blocks.FORGET_ACTION: Part.FORGETTING,
     memory_blocks.FORGET_VIEW: Part.FORGETTING,
     MODEL: Part.MODEL,
-    modals.BUDGET.view: Part.USAGE,
-    modals.POLICY.view: Part.POLICIES,
-    modals.REMOVAL.view: Part.POLICIES,
+    modals.view_id(CHANGE): Part.USAGE,
+    modals.view_id(SET): Part.POLICIES,
+    modals.view_id(REMOVE): Part.POLICIES,
 }
 
 
@@ -367,9 +369,8 @@ class Home:
         name = chosen_model(action)
         if name is not None:
             member = await self.people.member(to.user)
-            await self.host.choose_model(
-                member.person.id, wording.chosen_model(name), roles=member.groups, team=self.me.team
-            )
+            who = Requester(member.person.id, "", member.groups, self.me.team)
+            await self.host.choose_model(who, wording.chosen_model(name))
         await self._show(to.user, turned(action, pages_of(to.home)))
 
     async def tell(self, to: ReplyTo, news: News) -> None:
@@ -413,7 +414,8 @@ class Home:
         """Raises CogencyError."""
         member = await self.people.member(user)
         person, operates = member.person, self.host.operates(member.person.id)
-        closed = self.host.closed_to(Requester(person.id, "", member.groups, self.me.team), member.authority)
+        who = Requester(person.id, "", member.groups, self.me.team)
+        closed = self.host.closed_to(who, member.authority)
         if closed is not None:
             raise Refused(closed)
         manages = member.authority >= POLICY_AUTHORITY or operates
@@ -432,7 +434,7 @@ class Home:
             learns=(await self.host.choices(person.id)).get(PAUSE) != PAUSED,
             account=await self.host.usage(person.id),
             budget=await self.host.budget(person.id, "", ""),
-            models=await self.host.models(person.id, "", member.groups, self.me.team),
+            models=await self.host.models(who),
             policies=policies,
             sets_policies=manages,
             report=await self.host.report(person.id),

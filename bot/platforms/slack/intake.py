@@ -21,6 +21,7 @@ from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.access.acl import Requester
+from bot.commands.declaration import CommandMeant
 from bot.host import Host
 from bot.intake import (
     Answer,
@@ -201,7 +202,7 @@ class SlackIntake:
 
     async def _do(self, order: Order, heard: SlackMessage, author: Member) -> None:
         to = of_message(heard)
-        if not isinstance(order, orders.ForgetOrder):
+        if not (isinstance(order, CommandMeant) and order.command.open_to_all):
             try:
                 self._admit_order(heard, author)
             except Refused as refusal:
@@ -209,23 +210,11 @@ class SlackIntake:
                 return
         try:
             match order:
-                case orders.ModelOrder(name):
-                    await self.control.show_model(to, name)
-                case orders.UsageOrder():
-                    await self.desk.show_usage(to)
-                case orders.MemoryOrder(words):
-                    await self.desk.view.show(to, await self.names.read(words))
-                case orders.ForgetOrder(words):
-                    thread = await self.desk.direct.thread_of(heard)
-                    await self.desk.forgets.ask(to, await self.names.read(words), thread)
-                case orders.BudgetOrder(words):
-                    await self.control.show_budget(to, words)
-                case orders.PolicyOrder(words):
-                    await self.control.show_policy(to, words)
+                case CommandMeant(command, words):
+                    thread = await self.desk.direct.thread_of(heard) if command.name == "forget" else ()
+                    await self.desk.run(command, to, words, thread)
                 case orders.AskPrivately(words):
                     await self.desk.asking.ask_privately(heard, words)
-                case orders.HelpOrder():
-                    await self.desk.help(to)
                 case orders.MistypedOrder(name, near):
                     await self.desk.mistyped(to, name, near)
                 case _:

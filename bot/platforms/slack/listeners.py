@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from slack_bolt.app.async_app import AsyncApp
@@ -20,8 +21,9 @@ from bot.logs import severity
 from bot.platforms.slack import buttons, home, memory_blocks, modals
 from bot.platforms.slack.address import of_command
 from bot.platforms.slack.api import SlackError
-from bot.platforms.slack.commands import AnswerCommands, PersonalCommands, Windows
+from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.reply_surface import ReplyAction
 from bot.setting_parsers import Secret
 
@@ -52,8 +54,6 @@ def bolt_app(
     token: Secret,
     me: SlackBot,
     desk: PersonalCommands,
-    control: AnswerCommands,
-    windows: Windows,
 ) -> AsyncApp:
     """The Bolt app, with all that it listens to.
 
@@ -74,31 +74,23 @@ def bolt_app(
     )
     on = cast("_Registry", app)
 
-    _listen(on, desk, control)
-    _listen_at_home(on, desk, windows)
+    _listen(on, desk)
+    _listen_at_home(on, desk)
     return app
 
 
-def _listen(on: _Registry, desk: PersonalCommands, control: AnswerCommands) -> None:
+def _listen(on: _Registry, desk: PersonalCommands) -> None:
     """To commands, shortcuts, windows and buttons."""
-    commands = {
-        "stop": control.stop,
-        "model": control.model,
-        "budget": control.budget,
-        "policy": control.policy,
-        "memory": desk.memory,
-        "usage": desk.usage,
-        "forget": desk.forget,
-    }
     shortcuts = {
         modals.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
         modals.ASK_SHORTCUT: desk.asking.open_about,
         modals.MEMORY_SHORTCUT: desk.memory_shortcut,
         modals.FORGET_SHORTCUT: desk.forget_shortcut,
     }
-    on.command(f"/{desk.me.prefix}ask")(_storing(desk, desk.asking.ask))
-    for name, handle in commands.items():
-        on.command(f"/{desk.me.prefix}{name}")(_acting(desk, handle if name == "forget" else _admitted(desk, handle)))
+    for command in SLASH_COMMANDS:
+        asks = command.name == "ask"
+        handle = _storing(desk, desk.asking.ask) if asks else _acting(desk, partial(desk.slash, command))
+        on.command(f"/{desk.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
         forgets = name == modals.FORGET_SHORTCUT
         on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
@@ -115,24 +107,25 @@ def _listen(on: _Registry, desk: PersonalCommands, control: AnswerCommands) -> N
     on.action(re.compile(f"^{buttons.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
 
 
-def _listen_at_home(on: _Registry, desk: PersonalCommands, windows: Windows) -> None:
-    """To what only the Home tab has, and to windows that commands open, too."""
+def _listen_at_home(on: _Registry, desk: PersonalCommands) -> None:
+    """To what only the Home tab has, and to the forms of commands."""
     on.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
-    on.action(re.compile(f"^{modals.MODAL_ACTION}:.*$"))(_clicked(desk, windows.open))
-    for kind in modals.KINDS:
-        on.view(kind.view)(_filled_in(desk, windows))
+    on.action(re.compile(f"^{modals.MODAL_ACTION}:.*$"))(_clicked(desk, desk.open_form))
+    for command in COMMANDS:
+        for form in command.forms:
+            on.view(modals.view_id(form))(_filled_in(desk))
 
 
-def _filled_in(desk: PersonalCommands, windows: Windows) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _filled_in(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """A window with mistakes stays; else as `_acting`."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        mistakes = modals.mistakes(body["view"])
+        mistakes = modals.mistakes(body["view"], desk.me)
         if mistakes:
             await ack(response_action="errors", errors=dict(mistakes))
             return
         await ack()
-        await _told(desk, body, windows.sent(body))
+        await _told(desk, body, desk.form_sent(body))
 
     return run
 

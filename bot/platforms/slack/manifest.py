@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 import yaml
 
 from agent.messages import Json, JsonObject
+from bot.commands.declaration import Command
 from bot.platforms.slack import modals
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH
-from bot.platforms.slack.slash_commands import COMMANDS, SlashCommand
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35
@@ -108,18 +109,18 @@ def _features(features: Collection[SlackFeature], name: str, prefix: str, reques
         ]
         built["shortcuts"] = shortcuts
     if SlackFeature.COMMANDS in features:
-        commands: list[Json] = [_command(command, prefix, request) for command in COMMANDS]
+        commands: list[Json] = [_command(command, prefix, request) for command in SLASH_COMMANDS]
         built["slash_commands"] = commands
     return built
 
 
-def _command(command: SlashCommand, prefix: str, request: dict[str, str]) -> Json:
-    built: dict[str, Json] = {"command": f"/{prefix}{command.name}", "description": command.what}
+def _command(command: Command, prefix: str, request: dict[str, str]) -> Json:
+    built: dict[str, Json] = {"command": f"/{prefix}{command.name}", "description": command.summary}
     if request:
         built["url"] = request["request_url"]
     if command.hint:
         built["usage_hint"] = command.hint
-    if command.escape:
+    if command.mentions:
         built["should_escape"] = True
     return built
 

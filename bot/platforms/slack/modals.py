@@ -1,18 +1,18 @@
-"""Windows for what is easier to fill in than to write: a budget, a policy. Pure.
+"""Windows: the forms of commands, and those in which a question is typed. Pure.
 
-Rules. A window only spells what the command would be told: its words are read where those are, by the same rules. What
-cannot be read is said beside its field, and the window stays.
+Rules. A form only spells what the command would be told. What cannot be read is said beside its field, and the window
+stays.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
-from bot.access import budgets
-from bot.memory import policy
+from bot.commands.declaration import Command, FieldKind, Filled, FormField, PanelForm
+from bot.commands.registry import form_named
 from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import items, number, text
 from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window
@@ -22,147 +22,96 @@ MODAL_ACTION: Final = "cogency_window"
 
 
 @dataclass(frozen=True, slots=True)
-class ModalKind:
-    """A window: its name, what the button says that opens it, and its title and last button."""
-
-    name: str
-    label: str
-    title: str
-    submit: str
-
-    @property
-    def view(self) -> str:
-        """The callback id."""
-        return f"{MODAL_ACTION}:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
 class ModalOpened:
-    """Somebody opens a window."""
+    """Somebody opens a form."""
 
-    kind: ModalKind
+    form: PanelForm
     user: str
     channel: str
 
 
-BUDGET: Final = ModalKind("budget", "Change a budget…", "Change a budget", "Change")
-POLICY: Final = ModalKind("policy", "Set a policy…", "Set a policy", "Set")
-REMOVAL: Final = ModalKind("removal", "Remove a policy…", "Remove a policy", "Remove")
-KINDS: Final = (BUDGET, POLICY, REMOVAL)
+@dataclass(frozen=True, slots=True)
+class FormSent:
+    """`elsewhere`: the channel in which the command is used, in place of where the form was opened; "" if in none."""
+
+    command: Command
+    form: PanelForm
+    filled: Filled
+    elsewhere: str
 
 
-def for_policies(shown: str) -> tuple[ModalKind, ...]:
-    """What whoever sets policies is offered below their list."""
-    return (POLICY,) if shown == policy.NOTHING else (POLICY, REMOVAL)
+def view_id(form: PanelForm) -> str:
+    """The callback id of its window, and the action of the button that opens it."""
+    return f"{MODAL_ACTION}:{form.name}"
 
 
-_WHOSE, _PERSON, _CHANNEL, _AMOUNT = "whose", "person", "channel", "amount"
-_NAME, _TEXT, _PLACE, _NUMBER = "name", "text", "place", "number"
-_EVERYONE: Final = "everyone"
-_OF: Final[tuple[Json, ...]] = (
-    option("A person", _PERSON),
-    option("A channel", _CHANNEL),
-    option("Everybody together", _EVERYONE),
-)
-
-CHOOSE: Final = "Please choose whose budget it is."
-AMOUNT: Final = "Please write $20, 5,000,000 tokens, exempt or reset."
-NO_COLON: Final = "Please write it without a colon."
-NUMBER: Final = "Please write the number that stands before it in the list."
-
-
-def modal_button(kind: ModalKind, user: str, channel: str = "") -> Json:
-    """The button that opens a window; `channel`: where it was asked for, wherever the button may stand."""
-    return button(kind.view, kind.label, {"user": user, "channel": channel})
+def modal_button(form: PanelForm, user: str, channel: str = "") -> Json:
+    """The button that opens a form; `channel`: where it was asked for, wherever the button may stand."""
+    return button(view_id(form), form.label, {"user": user, "channel": channel})
 
 
 def modal_opened(action: JsonObject) -> ModalOpened | None:
-    """Which window a click opens; None if it is not on one of those buttons."""
+    """Which form a click opens; None if it is not on one of those buttons."""
     carried = carried_by(action)
-    kind = next((kind for kind in KINDS if kind.view == text(action, "action_id")), None)
-    return None if kind is None else ModalOpened(kind, text(carried, "user"), text(carried, "channel"))
+    found = form_named(text(action, "action_id").removeprefix(f"{MODAL_ACTION}:"))
+    return None if found is None else ModalOpened(found[1], text(carried, "user"), text(carried, "channel"))
 
 
-def view_of(kind: ModalKind, to: ReplyTo) -> JsonObject:
+def view_of(form: PanelForm, to: ReplyTo) -> JsonObject:
     """The window; it is answered where `to` says."""
-    blocks = {BUDGET: _budget_fields, POLICY: _policy_fields, REMOVAL: _removal_fields}[kind](to)
-    return window(kind.view, kind.title, kind.submit, {"to": to.encode()}, blocks)
+    blocks = [_field(one) for one in form.fields if to.home or one.kind is not FieldKind.ELSEWHERE]
+    return window(view_id(form), form.title, form.submit, {"to": to.encode()}, blocks)
 
 
-def mistakes(view: JsonObject) -> Mapping[str, str]:
+def form_sent(view: JsonObject, me: SlackBot) -> FormSent | None:
+    """What was filled in; None for another window."""
+    found = form_named(text(view, "callback_id").removeprefix(f"{MODAL_ACTION}:"))
+    if found is None:
+        return None
+    command, form = found
+    filled = {one.name: _filled(view, one, me) for one in form.fields}
+    elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
+    return FormSent(command, form, filled, elsewhere)
+
+
+def mistakes(view: JsonObject, me: SlackBot) -> Mapping[str, str]:
     """What is wrong with what was filled in, by the names of the fields."""
-    match text(view, "callback_id"):
-        case BUDGET.view:
-            return _budget_mistakes(view)
-        case POLICY.view:
-            return {_NAME: NO_COLON} if ":" in typed(view, _NAME) else {}
-        case REMOVAL.view:
-            read = policy.read_policy_request(removal_asked(view))
-            return {} if isinstance(read, policy.RemovePolicy) else {_NUMBER: NUMBER}
+    sent = form_sent(view, me)
+    return {} if sent is None else sent.form.mistakes(sent.filled)
+
+
+def _field(one: FormField) -> Json:
+    return field(one.name, one.label, _element(one), hint=one.hint, optional=one.optional)
+
+
+def _element(one: FormField) -> dict[str, Json]:
+    match one.kind:
+        case FieldKind.LINE | FieldKind.LINES:
+            return line(multiline=one.kind is FieldKind.LINES, most=one.max_chars)
+        case FieldKind.CHOICE:
+            options = [option(label, value) for value, label in one.choices.items()]
+            return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
+        case FieldKind.PERSON:
+            return {"type": "users_select"}
+        case FieldKind.CHANNEL:
+            return {"type": "conversations_select", "filter": {"include": ["public", "private", "mpim"]}}
+        case FieldKind.ELSEWHERE:
+            return {"type": "conversations_select", "filter": {"include": ["private"]}}
         case _:
-            return {}
+            assert_never(one.kind)
 
 
-def budget_asked(view: JsonObject, me: SlackBot) -> str:
-    """The words of `/budget` that this window stands for."""
-    amount = typed(view, _AMOUNT)
-    match picked(view, _WHOSE):
-        case "person":
-            return f"person:{person_id(me, picked(view, _PERSON))} {amount}"
-        case "channel":
-            return f"channel:{picked(view, _CHANNEL)} {amount}"
+def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
+    match one.kind:
+        case FieldKind.LINE | FieldKind.LINES:
+            return typed(view, one.name)
+        case FieldKind.PERSON:
+            user = picked(view, one.name)
+            return person_id(me, user) if user else ""
+        case FieldKind.CHOICE | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
+            return picked(view, one.name)
         case _:
-            return f"{_EVERYONE} {amount}"
-
-
-def policy_asked(view: JsonObject) -> str:
-    """The words of `/policy` that this window stands for."""
-    name = typed(view, _NAME)
-    return f"set {name}: {typed(view, _TEXT)}" if name else f"set {typed(view, _TEXT)}"
-
-
-def policy_channel(view: JsonObject) -> str:
-    """The private channel for which alone it is set; "" for where the window was opened."""
-    return picked(view, _PLACE)
-
-
-def removal_asked(view: JsonObject) -> str:
-    """The words of `/policy` that this window stands for."""
-    return f"remove {typed(view, _NUMBER)}"
-
-
-def _budget_fields(_: ReplyTo) -> list[Json]:
-    channels: dict[str, Json] = {"type": "conversations_select", "filter": {"include": ["public", "private", "mpim"]}}
-    return [
-        field(_WHOSE, "Whose budget", {"type": "radio_buttons", "options": [*_OF], "initial_option": _OF[0]}),
-        field(_PERSON, "The person", {"type": "users_select"}, optional=True),
-        field(_CHANNEL, "The channel", channels, optional=True),
-        field(_AMOUNT, "For each day", line(most=40), hint="$20, 5,000,000 tokens, exempt, or reset to the usual one."),
-    ]
-
-
-def _policy_fields(to: ReplyTo) -> list[Json]:
-    """A command sets it where it is written; at home there is a choice."""
-    private: dict[str, Json] = {"type": "conversations_select", "filter": {"include": ["private"]}}
-    place = field(_PLACE, "Only in this private channel", private, hint="Empty: in all public channels.", optional=True)
-    name = line(most=policy.MAX_NAME_CHARS)
-    return [
-        field(_NAME, "Name", name, hint="A new policy with this name takes the place of the old one.", optional=True),
-        field(_TEXT, "What holds", line(multiline=True, most=policy.MAX_CHARS)),
-        *([place] if to.home else []),
-    ]
-
-
-def _removal_fields(_: ReplyTo) -> list[Json]:
-    return [field(_NUMBER, "Its number in the list", line(most=12))]
-
-
-def _budget_mistakes(view: JsonObject) -> Mapping[str, str]:
-    whose = picked(view, _WHOSE)
-    if whose in (_PERSON, _CHANNEL) and not picked(view, whose):
-        return {whose: CHOOSE}
-    request = budgets.read_budget_request(f"{_EVERYONE} {typed(view, _AMOUNT)}")
-    return {} if request is not None and request.change is not None else {_AMOUNT: AMOUNT}
+            assert_never(one.kind)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from bot.platforms.slack.agent_view import AgentDesk, Looking, Prompts
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
-from bot.platforms.slack.commands import AnswerCommands, PersonalCommands, Windows
+from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.features import scopes, wanted
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint
@@ -125,8 +125,7 @@ def _put_together(
     home = Home(host, api, me, people, clock)
     host.delete_on(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
-    control = AnswerCommands(host, api, me, people, places, clock, NoticeThrottle(clock))
-    windows = Windows(host, api, me, people, places, membership, home)
+    control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     looking = Looking(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
 
@@ -135,7 +134,7 @@ def _put_together(
     missed = SlackMissed(api, me, listening, intake)
     owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
-    app = bolt_app(web, settings.bot_token, me, desk, control, windows)
+    app = bolt_app(web, settings.bot_token, me, desk)
     delivery = _delivery(owed, app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
@@ -19,13 +18,16 @@ from agent.messages import Depth
 from agent.ports import Clock, Conversations, Spending
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
 from agent.spending import By, SpendingAccount, SpendingPeriod, account
+from bot.access.acl import Requester
 from bot.access.budgets import BudgetDesk
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, PolicyAsker, Viewer
+from bot.commands.declaration import CommandHost
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policy import PolicyDesk
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.turns.worker import AnsweredElsewhere, Turns
+from bot.wording import USUAL
 
 # --------------------------------------------------------------------------------------------------
 # What the terminal needs of the bot, as a Protocol: one person, many conversations.
@@ -45,7 +47,13 @@ class Left:
     threads: Sequence[Thread]
 
 
-class ChatBot(Protocol):
+class ChatBot(CommandHost, Protocol):
+    @property
+    def person(self) -> Person: ...
+
+    @property
+    def place(self) -> Place: ...
+
     def greeting(self) -> str:
         """The start-up lines, as Markdown: which model and why, and where the memory lives."""
         ...
@@ -94,25 +102,9 @@ class ChatBot(Protocol):
         """They agree to what such an answer said: the receipt; or another question, if that has changed."""
         ...
 
-    async def usage(self) -> SpendingAccount:
-        """What the person's questions took, today and this month."""
-        ...
-
-    async def policy(self, words: str) -> str:
-        """See or set what holds for everybody here, as `bot.memory.policy` reads the words."""
-        ...
-
-    async def budget(self, words: str) -> str:
-        """See or change a budget, as `bot.access.budgets` reads the words."""
-        ...
-
     @property
     def model_name(self) -> str:
         """The usual model, as `COGENCY_MODEL` would say it."""
-        ...
-
-    async def model(self, name: str | None) -> str:
-        """A sentence that says which model answers; with a name, change to it first."""
         ...
 
 
@@ -167,7 +159,7 @@ class TerminalBot:
     spending: Spending
     budgets: BudgetDesk
     policies: PolicyDesk
-    models: TerminalModelChoice
+    choice: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]
     where: str
@@ -197,7 +189,7 @@ class TerminalBot:
         return Place(PersonAudience(self.person.id))
 
     def greeting(self) -> str:
-        return f"{self.models.sentence}\n\nMemory: {self.where}"
+        return f"{self.choice.sentence}\n\nMemory: {self.where}"
 
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"
@@ -265,24 +257,31 @@ class TerminalBot:
     def _forgetter(self, conversation: str) -> Forgetter:
         return Forgetter(self.person.id, frozenset({conversation}), self.person.time_zone)
 
-    async def usage(self) -> SpendingAccount:
+    async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()
-        return account(await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=self.person.id), now)
+        return account(await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person), now)
 
-    async def policy(self, words: str) -> str:
-        return await self.policies.answer(PolicyAsker(self.person, Authority.ADMIN, self.place), words)
+    async def policy(self, asker: PolicyAsker, words: str) -> str:
+        return await self.policies.answer(asker, words)
 
-    async def budget(self, words: str) -> str:
-        return await self.budgets.answer(self.person.id, SOURCE, words)
+    async def budget(self, person: str, channel: str, words: str) -> str:
+        return await self.budgets.answer(person, channel, words)
+
+    async def models(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
+        return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
+
+    async def choose_model(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+        await self.choice.choose(name or USUAL)
+
+    async def stop(self, conversation: str) -> bool:
+        return await self.turns.stop_conversation(conversation)
+
+    def operates(self, person: str) -> bool:
+        return person == self.person.id
 
     @property
     def model_name(self) -> str:
-        return self.models.name
-
-    async def model(self, name: str | None) -> str:
-        if name is not None:
-            await self.models.choose(name)
-        return self.models.sentence
+        return self.choice.name
 
 
 def _left(incoming: Incoming, threads: list[Thread]) -> Left:

@@ -15,18 +15,21 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import assert_never
 
+from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.events import Outcome
 from agent.messages import Depth
-from agent.records import Thread
+from agent.records import Person, Thread
 from bot import wording
+from bot.access.acl import Requester
+from bot.commands.declaration import Command, CommandCall, Stoppable
 from bot.exits import Exit, exit_code
+from bot.host import PolicyAsker
 from bot.memory.view import ExportMemory, as_list, read_memory_request
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.bot import ChatBot, Left
+from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
-from bot.spending_text import account_text
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_CHARS = 50_000
@@ -151,7 +154,7 @@ def _first_word(said: str) -> str:
 
 
 class _Chat:
-    """One sitting: the current conversation, and the list of threads that numbers refer to."""
+    """One sitting: the current conversation, and the list of threads that numbers refer to. Implements `Caller`."""
 
     def __init__(self, bot: ChatBot, window: Window, now: Callable[[], datetime]) -> None:
         self._bot = bot
@@ -170,11 +173,11 @@ class _Chat:
         await self._answered(self._bot.unfinished(self._go_on))
         self._window.recall(await self._bot.past_questions())
         while (line := await self._read()) is not None:
-            command = inbound.parse(line)
-            if isinstance(command, inbound.Quit):
+            meant = inbound.parse(line)
+            if isinstance(meant, inbound.Quit):
                 return
             try:
-                await self._do(command)
+                await self._do(meant)
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
                 self._complain(wording.literal(str(error)), exit_code(error))
@@ -202,42 +205,64 @@ class _Chat:
         line, self._instead = self._instead, None
         return await self._window.read() if line is None else line
 
-    async def _do(self, command: inbound.Command) -> None:
-        match command:
+    async def _do(self, line: inbound.Line) -> None:
+        match line:
             case inbound.Ask(text, depth):
                 await self.ask(text, depth)
             case inbound.Stop():
                 self._window.say(wording.NOTHING_RUNNING)
-            case inbound.NewThread():
-                self._conversation = self._bot.new_conversation()
-                self._window.say("A new thread.")
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
                 self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))
             case inbound.OpenThread(number):
                 await self._open_thread(number)
-            case inbound.MemoryLine(words):
-                await self._memory(words)
-            case inbound.ForgetLine(words):
-                await self._forget(words)
-            case inbound.ShowUsage():
-                self._window.say(account_text(await self._bot.usage()))
-            case inbound.BudgetLine(words):
-                self._window.say(await self._bot.budget(words))
-            case inbound.PolicyLine(words):
-                self._window.say(await self._bot.policy(words))
-            case inbound.ShowModel():
-                self._window.say(await self._bot.model(None))
-            case inbound.UseModel(name):
-                self._window.say(await self._bot.model(name))
-            case inbound.ShowHelp():
-                self._window.say(wording.help_text(inbound.COMMANDS))
+            case inbound.CommandLine(command, words):
+                await self._carry_out(command, words)
             case inbound.UnclearLine(sentence):
                 self._complain(sentence, Exit.USAGE)
             case inbound.Nothing() | inbound.Quit():
                 pass
             case _:
-                assert_never(command)
+                assert_never(line)
+
+    async def _carry_out(self, command: Command, words: str) -> None:
+        if command.name == "memory":
+            await self._memory(words)
+        elif command.name == "forget":
+            await self._forget(words)
+        elif command.run is not None:
+            panel = await command.run(CommandCall(words=words, caller=self, host=self._bot))
+            self._window.say(panel.text)
+
+    # As the `Caller` of a command: the terminal belongs to one person, and every place in it is theirs.
+
+    @property
+    def person(self) -> Person:
+        return self._bot.person
+
+    @property
+    def channel(self) -> str:
+        return SOURCE
+
+    async def requester(self) -> Requester:
+        return Requester(self.person.id, self.channel)
+
+    async def policy_asker(self) -> PolicyAsker:
+        return PolicyAsker(self.person, Authority.ADMIN, self._bot.place)
+
+    async def stoppable(self) -> Stoppable:
+        """Nothing runs while a line is read."""
+        return Stoppable(())
+
+    async def begin_conversation(self) -> str:
+        self._conversation = self._bot.new_conversation()
+        return "A new thread."
+
+    async def with_names(self, markdown: str) -> str:
+        return markdown
+
+    def help(self) -> str:
+        return wording.help_text(inbound.help_text())
 
     async def _answered(self, answering: Coroutine[object, object, None]) -> None:
         """Wait for a reply, which Ctrl-C stops; then close its display."""

@@ -11,7 +11,7 @@ from agent.messages import Depth
 from agent.records import Incoming
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
 from bot.platforms.slack import modals
-from bot.platforms.slack.slash_commands import COMMANDS, help_text
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
 from bot.reply_surface import PageContent, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -219,9 +219,9 @@ async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
 async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSlack) -> None:
     host = FakeHost(remembered=MemoryAnswer("Write `/memory delete 3`."))
     async with serving(slack, host, command_prefix="my-"):
-        for command in COMMANDS:
+        for command in SLASH_COMMANDS:
             await slack.acked(await slack.command(ANN, GENERAL, f"/my-{command.name}"))
-        await slack.until(lambda: len(slack.state.whispers) == len(COMMANDS))
+        await slack.until(lambda: len(slack.state.whispers) == len(SLASH_COMMANDS))
     texts = "\n".join(whisper.text for whisper in slack.state.whispers)
     assert "Write `/my-memory delete 3`." in texts
     assert "`/my-model NAME`" in texts

@@ -215,7 +215,7 @@ async def test_text_after_ask_and_after_two_slashes_is_sent() -> None:
 async def test_help_lists_the_commands_and_an_unknown_one_gets_a_sentence() -> None:
     missing = ["There is no command `/thread`: did you mean `/threads`?"]
     texts = await conversation(FakeChatBot(), "/help", "/thread", ends=Exit.USAGE, complaints=missing)
-    assert "- `/forget thread`: forget this thread" in texts[0]
+    assert "- `/forget`: Forget what you told me" in texts[0]
 
 
 async def test_nothing_after_quit_is_read() -> None:

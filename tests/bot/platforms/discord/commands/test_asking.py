@@ -9,12 +9,13 @@ import pytest
 from cachetools import LRUCache
 from discord import app_commands
 
-from bot.platforms.discord.commands import CommandDesk, same
+from bot.platforms.discord.commands import CommandDesk
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.interactions import Tree
 from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.slash_commands import same
 from bot.platforms.discord.surroundings import Surroundings
 from bot.platforms.discord.translations import LANGUAGES, TRANSLATIONS, Translator
 from bot.setting_parsers import Secret

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, command_meant, read_post
+from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
 from bot.platforms.discord.options import ReplyMode
+from bot.platforms.discord.slash_commands import command_in
 from bot.wording import use_command
 from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
 
@@ -15,7 +16,7 @@ def meant(
 ) -> str:
     incoming = read_post(replace(post, content=f"<@900> {said}", where=where), me, ReplyMode.THREAD)
     assert incoming is not None
-    return command_meant(incoming, direct=where.direct)
+    return command_in(incoming, direct=where.direct)
 
 
 @pytest.mark.parametrize(

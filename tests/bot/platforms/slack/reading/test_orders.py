@@ -5,24 +5,25 @@ from dataclasses import replace
 import pytest
 
 from agent.messages import JsonObject
+from bot.commands.declaration import CommandMeant, command_named
+from bot.commands.registry import COMMANDS
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, read_event
 from bot.platforms.slack.orders import (
     AskPrivately,
-    BudgetOrder,
-    ForgetOrder,
-    HelpOrder,
-    MemoryOrder,
     MistypedOrder,
-    ModelOrder,
     Order,
-    PolicyOrder,
-    UsageOrder,
     order,
     says_stop,
     without_ask,
 )
 
 ME = SlackBot("T1", "UBOT", "BBOT", name="cogency")
+
+
+def meant(name: str, words: str = "") -> CommandMeant:
+    command = command_named(name, COMMANDS)
+    assert command is not None
+    return CommandMeant(command, words)
 
 
 def heard(words: str) -> SlackMessage:
@@ -36,31 +37,31 @@ def heard(words: str) -> SlackMessage:
 @pytest.mark.parametrize(
     ("written", "ordered"),
     [
-        ("<@UBOT> memory", MemoryOrder()),
-        ("<@UBOT> Memory delete 3", MemoryOrder("delete 3")),
+        ("<@UBOT> memory", meant("memory")),
+        ("<@UBOT> Memory delete 3", meant("memory", "delete 3")),
         ("<@UBOT> memory is a strange thing", None),
         ("<@UBOT> what is memory", None),
-        ("<@UBOT> Usage.", UsageOrder()),
-        ("<@UBOT> show my usage", UsageOrder()),
-        ("<@UBOT> model?", ModelOrder("")),
-        ("<@UBOT> /model `ollama:small`", ModelOrder("ollama:small")),
+        ("<@UBOT> Usage.", meant("usage")),
+        ("<@UBOT> show my usage", meant("usage")),
+        ("<@UBOT> model?", meant("model")),
+        ("<@UBOT> /model `ollama:small`", meant("model", "`ollama:small`")),
         ("<@UBOT> model your answer on this", None),
         ("<@UBOT>", None),
-        ("<@UBOT> policy", PolicyOrder()),
-        ("<@UBOT> policy set budget: 5 EUR", PolicyOrder("set budget: 5 EUR")),
+        ("<@UBOT> policy", meant("policy")),
+        ("<@UBOT> policy set budget: 5 EUR", meant("policy", "set budget: 5 EUR")),
         ("<@UBOT> policy makers are slow", None),
-        ("<@UBOT> Help!", HelpOrder()),
+        ("<@UBOT> Help!", meant("help")),
         ("<@UBOT> help me with this", None),
-        ("<@UBOT> /ask", HelpOrder()),
+        ("<@UBOT> /ask", meant("help")),
         ("<@UBOT> /ask why?", None),
         ("<@UBOT> /ask privately why?", AskPrivately("why?")),
         ("<@UBOT> ask privately: deep: why?", AskPrivately("deep: why?")),
         ("<@UBOT> ask Bob privately", None),
-        ("<@UBOT> /policy of trade", PolicyOrder("of trade")),
-        ("<@UBOT> /memory nonsense", MemoryOrder("nonsense")),
+        ("<@UBOT> /policy of trade", meant("policy", "of trade")),
+        ("<@UBOT> /memory nonsense", meant("memory", "nonsense")),
         ("<@UBOT> /memmory delete 3", MistypedOrder("memmory", "memory")),
-        ("<@UBOT> Usage?", UsageOrder()),
-        ("<@UBOT> policies?", PolicyOrder()),
+        ("<@UBOT> Usage?", meant("usage")),
+        ("<@UBOT> policies?", meant("policy")),
         ("<@UBOT> /usgae", MistypedOrder("usgae", "usage")),
         ("<@UBOT> ask privatly what I earn", MistypedOrder("ask privatly", "ask privately")),
         ("<@UBOT> /ask privatley: why?", MistypedOrder("ask privatley", "ask privately")),
@@ -79,9 +80,9 @@ def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> N
     ("written", "words"),
     [
         ("<@UBOT> forget this thread", "this thread"),
-        ("<@UBOT>: Forget   everything!", "everything"),
+        ("<@UBOT>: Forget   everything!", "everything!"),
         ("<@UBOT> /forget", ""),
-        ("forget 2 hours.", "2 hours"),
+        ("forget 2 hours.", "2 hours."),
         ("forget about Apollo", "about Apollo"),
         ("<@UBOT> forget it", None),
         ("forget about it", None),
@@ -90,7 +91,7 @@ def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> N
     ],
 )
 def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
-    assert order(heard(written), ME) == (None if words is None else ForgetOrder(words))
+    assert order(heard(written), ME) == (None if words is None else meant("forget", words))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str,
     ],
 )
 def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
-    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else BudgetOrder(words))
+    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else meant("budget", words))
 
 
 def test_the_word_stop_is_no_question() -> None:
@@ -132,7 +133,7 @@ def test_the_word_stop_is_no_question() -> None:
 
 def test_the_prefix_of_the_commands_may_be_written_too() -> None:
     mine = replace(ME, prefix="my-")
-    assert order(heard("<@UBOT> /my-usage"), mine) == UsageOrder()
+    assert order(heard("<@UBOT> /my-usage"), mine) == meant("usage")
     assert order(heard("<@UBOT> /my-usgae"), mine) == MistypedOrder("usgae", "usage")
     assert says_stop(heard("<@UBOT> /my-stop"), mine)
     assert without_ask("/my-ask why?", mine) == "why?"

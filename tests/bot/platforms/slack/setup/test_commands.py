@@ -3,11 +3,11 @@
 import pytest
 
 from bot.memory import view as memory_words
-from bot.platforms.slack.slash_commands import COMMANDS, help_text, named
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named
 
 
 def test_every_name_fits_behind_the_longest_prefix() -> None:
-    assert all(len(f"/{'a' * 20}{command.name}") <= 32 for command in COMMANDS)
+    assert all(len(f"/{'a' * 20}{command.name}") <= 32 for command in SLASH_COMMANDS)
 
 
 def test_texts_of_the_core_name_commands_as_they_are_called_here() -> None:
@@ -22,7 +22,7 @@ def test_other_words_stay_as_they_are(words: str) -> None:
 
 def test_the_help_names_every_command_with_the_prefix() -> None:
     shown = help_text("my-", "cogency")
-    assert all(f"`/my-{command.name}`" in shown for command in COMMANDS)
+    assert all(f"`/my-{command.name}`" in shown for command in SLASH_COMMANDS)
     assert len(shown) < 2_000
 
 

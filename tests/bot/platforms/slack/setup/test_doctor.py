@@ -205,7 +205,7 @@ async def test_commands_are_compared_with_their_prefix(slack: FakeSlack) -> None
     slack.state.manifest = dict(manifest(prefix="bot-"))
     assert not wrong(await examined(slack, command_prefix="bot-"))
     (said,) = wrong(await examined(slack))
-    assert said.startswith("warning: the app has no commands /ask, /stop, ")
+    assert said.startswith("warning: the app has no commands /ask, /budget, ")
 
 
 async def test_without_a_configuration_token_the_app_itself_is_only_a_note(slack: FakeSlack) -> None:

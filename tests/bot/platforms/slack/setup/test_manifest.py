@@ -15,7 +15,7 @@ import yaml
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, needing, scopes
 from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.methods import EVENT_SCOPES, METHOD_SCOPES, READS, Method
-from bot.platforms.slack.slash_commands import COMMANDS
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from tests.fakes.slack_manifest import ACCEPTED
 
 ROOT = Path(__file__).parents[5]
@@ -145,7 +145,7 @@ def test_the_events_are_exactly_those_that_the_code_reads() -> None:
 def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
     made: Any = manifest(prefix="bot-")
     assert [command["command"] for command in made["features"]["slash_commands"]] == [
-        f"/bot-{command.name}" for command in COMMANDS
+        f"/bot-{command.name}" for command in SLASH_COMMANDS
     ]
     handled = {node.attr for node in ast.walk(CODE["listeners.py"]) if isinstance(node, ast.Attribute)}
     constants = {

@@ -10,9 +10,11 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
 from bot import wording
 from bot.access.acl import AccessRules
+from bot.commands.policy import NO_COLON, NUMBER
+from bot.commands.registry import COMMANDS
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.learning import PAUSE
-from bot.platforms.slack import home, modals
+from bot.platforms.slack import home
 from bot.platforms.slack.commands import NOT_THERE
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING, pages_of
 from bot.platforms.slack.memory import FILE_NAME, SENT
@@ -22,6 +24,8 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_home import HomeTab, fill_in
+
+FORMS = [form for command in COMMANDS for form in command.forms]
 
 ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"
 PERSON = f"slack:T0TEAM:{ANN}"
@@ -75,7 +79,7 @@ async def test_usage_budget_model_and_what_holds_for_everybody_stand_there(slack
     assert "`usual:model` answers you here" in ann.text
     assert "Nothing is set for everybody here." in ann.text
     assert "For operators" not in ann.text
-    assert not {kind.label for kind in modals.KINDS} & {*ann.labels}
+    assert not {kind.label for kind in FORMS} & {*ann.labels}
     assert host.asked_for_memory[0][0].place.audience == PersonAudience(PERSON)
     assert host.asked_for_policy[0][0].place.audience == TeamAudience("slack:T0TEAM")
 
@@ -84,7 +88,7 @@ async def test_operators_see_how_the_bot_does_and_change_budgets_and_policies(sl
     async with serving(slack, FakeHost(operators={PERSON})):
         await ann.opened()
     assert "For operators\nAll is well." in ann.text
-    assert {kind.label for kind in modals.KINDS} <= {*ann.labels}
+    assert {kind.label for kind in FORMS} <= {*ann.labels}
 
 
 async def test_admins_set_policies_and_guests_do_not_see_them(slack: FakeSlack) -> None:
@@ -313,7 +317,7 @@ async def test_a_policy_is_set_for_all_public_channels_or_for_a_private_one_of_t
         await bosss.click("Set a policy…")
         await slack.until(lambda: slack.state.views)
         window = slack.state.views[0]
-        assert (await fill_in(slack, boss, window, name="a: b", text="x"))["errors"] == {"name": modals.NO_COLON}
+        assert (await fill_in(slack, boss, window, name="a: b", text="x"))["errors"] == {"name": NO_COLON}
         await fill_in(slack, boss, window, name="budget", text="at most 50 EUR")
         await slack.until(lambda: len(host.asked_for_policy) >= 3)
         await fill_in(slack, boss, window, text="speak French", place=SECRET)
@@ -346,7 +350,7 @@ async def test_a_policy_is_removed_by_its_number(slack: FakeSlack, ann: HomeTab)
         await ann.click("Remove a policy…")
         await slack.until(lambda: slack.state.views)
         window = slack.state.views[0]
-        assert (await fill_in(slack, ANN, window, number="three"))["errors"] == {"number": modals.NUMBER}
+        assert (await fill_in(slack, ANN, window, number="three"))["errors"] == {"number": NUMBER}
         await fill_in(slack, ANN, window, number="3")
         await slack.until(lambda: len(host.asked_for_policy) >= 3)
     assert [words for _, words in host.asked_for_policy if words] == ["remove 3"]

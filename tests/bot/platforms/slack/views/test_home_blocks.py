@@ -11,6 +11,8 @@ from slack_sdk.models.views import View
 
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
+from bot.commands.declaration import PanelForm
+from bot.commands.registry import COMMANDS
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.policy import HEADING, MOST
 from bot.platforms.slack import home, memory_blocks, modals
@@ -19,6 +21,8 @@ from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
+
+FORMS = [form for command in COMMANDS for form in command.forms]
 
 ANN = "U0ANN"
 SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)
@@ -96,8 +100,8 @@ def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("home", ["", Pages(3, 2).encode()])
-@pytest.mark.parametrize("kind", modals.KINDS)
-def test_slack_takes_every_window(kind: modals.ModalKind, home: str) -> None:
+@pytest.mark.parametrize("kind", FORMS)
+def test_slack_takes_every_window(kind: PanelForm, home: str) -> None:
     to = ReplyTo("" if home else "C0GENERAL", ANN, response_url="https://hooks.slack.example/" + "x" * 150, home=home)
     view: Any = modals.view_of(kind, to)
     assert problems(view) == []
@@ -116,7 +120,7 @@ def test_the_rows_of_messages_are_taken_too() -> None:
         *memory_blocks.forget_buttons(ANN, ["a thread"]),
         *memory_blocks.agreement_buttons(ANN, ["a thread"], "thread", "thread+|name"),
     ]
-    blocks += row([modals.modal_button(kind, ANN) for kind in modals.KINDS])
+    blocks += row([modals.modal_button(kind, ANN) for kind in FORMS])
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience
+from bot.commands.budget import CHANGE
+from bot.commands.policy import REMOVE, SET
 from bot.memory.policy import NOTHING
-from bot.platforms.slack import modals
 from bot.platforms.slack.commands import NOT_THERE
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost
@@ -34,7 +35,7 @@ async def said(slack: FakeSlack, user: str, channel: str, command: str, words: s
 async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_said(slack: FakeSlack) -> None:
     host = FakeHost(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
-        assert labels(await said(slack, ANN, GENERAL, "/budget")) == [modals.BUDGET.label]
+        assert labels(await said(slack, ANN, GENERAL, "/budget")) == [CHANGE.label]
         assert labels(await said(slack, ANN, GENERAL, "/budget", "everyone $20")) == []
         assert labels(await said(slack, BOB, GENERAL, "/budget")) == []
 
@@ -42,7 +43,7 @@ async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_s
 async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_said(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
     async with serving(slack, FakeHost()):
-        assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label, modals.REMOVAL.label]
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET.label, REMOVE.label]
         assert labels(await said(slack, boss, GENERAL, "/policy", "list")) == []
         assert labels(await said(slack, ANN, GENERAL, "/policy")) == []
 
@@ -50,7 +51,7 @@ async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_sai
 async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
     async with serving(slack, FakeHost(policies=NOTHING)):
-        assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label]
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET.label]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
     host = FakeHost()
     async with serving(slack, host):
         whisper = await said(slack, boss, channel, "/policy")
-        await slack.click(boss, whisper, modals.POLICY.label)
+        await slack.click(boss, whisper, SET.label)
         await slack.until(lambda: slack.state.views)
         (view,) = slack.state.views
         assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
@@ -83,7 +84,7 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
     host = FakeHost()
     async with serving(slack, host):
         whisper = await said(slack, boss, SECRET, "/policy")
-        await slack.click(boss, whisper, modals.POLICY.label)
+        await slack.click(boss, whisper, SET.label)
         await slack.until(lambda: slack.state.views)
         slack.state.channels[SECRET].members.remove(boss)
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
@@ -95,7 +96,7 @@ async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
     host = FakeHost(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
         whisper = await said(slack, ANN, GENERAL, "/budget")
-        await slack.click(BOB, whisper, modals.BUDGET.label)
+        await slack.click(BOB, whisper, CHANGE.label)
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, NOT_YOURS)
     assert not slack.state.views

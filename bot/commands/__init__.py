@@ -1,0 +1,1 @@
+"""What people write to the bot as `/name`: one file for each command."""

@@ -1,0 +1,274 @@
+"""A command: declared once, for every platform.
+
+A file of this folder holds one as `COMMAND`: its name, help and arguments, who may use it, where it is offered, and
+what it does. It answers with a Panel. Platforms register what is declared, read what people write, press and fill in,
+and render panels; what a command needs to know of where it is used, it asks its Caller.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from enum import Enum, auto
+from typing import Final, Protocol, TypeAlias
+
+from agent.records import Person
+from agent.spending import SpendingAccount
+from bot.access.acl import Requester
+from bot.host import ModelMenu, PolicyAsker
+
+# --------------------------------------------------------------------------------------------------
+# What a command answers with.
+
+
+class FieldKind(Enum):
+    LINE = auto()
+    LINES = auto()
+    CHOICE = auto()
+    """One of the field's choices; the first stands there at the beginning."""
+    PERSON = auto()
+    """Its value is the person's id, such as "slack:T0123:U0123"."""
+    CHANNEL = auto()
+    """Its value is the platform's id of a channel."""
+    ELSEWHERE = auto()
+    """The private channel for which the command is used, in place of where it was asked for. It is only shown where
+    nothing is said about a channel otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    name: str
+    label: str
+    kind: FieldKind = FieldKind.LINE
+    hint: str = ""
+    optional: bool = False
+    max_chars: int | None = None
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Labels, by their values."""
+
+
+Filled: TypeAlias = Mapping[str, str]
+"""What was filled in, by the names of the fields; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelForm:
+    """A window for what is easier to fill in than to write. It only spells the words that the command would be told.
+
+    `label` is what the button says that opens it; `name` is unique among all forms.
+    """
+
+    name: str
+    label: str
+    title: str
+    submit: str
+    fields: tuple[FormField, ...]
+    words: Callable[[Filled], str]
+    mistakes: Callable[[Filled], Mapping[str, str]] = lambda _: {}
+    """What is wrong with what was filled in, by the fields' names: a sentence each. The form then stays open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What is shown to whoever used the command, and to nobody else: Markdown, and below it the forms on offer."""
+
+    text: str
+    forms: tuple[PanelForm, ...] = ()
+
+
+# --------------------------------------------------------------------------------------------------
+# Who uses it, and where.
+
+
+class CommandHost(Protocol):
+    """What commands need of the bot. Every async method may raise CogencyError, whose sentence is shown."""
+
+    async def usage(self, person: str) -> SpendingAccount: ...
+
+    async def budget(self, person: str, channel: str, words: str) -> str: ...
+
+    async def policy(self, asker: PolicyAsker, words: str) -> str: ...
+
+    async def models(self, who: Requester) -> ModelMenu: ...
+
+    async def choose_model(self, who: Requester, name: str) -> None: ...
+
+    async def stop(self, conversation: str) -> bool: ...
+
+    def operates(self, person: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stoppable:
+    """The conversations that "stop" means where it is written; `otherwise`: how to stop what it cannot mean."""
+
+    conversations: Collection[str]
+    otherwise: str = ""
+
+
+class Caller(Protocol):
+    """Who uses a command, and where: what only the platform knows. Every async method may raise CogencyError."""
+
+    @property
+    def person(self) -> Person:
+        """Where the platform has not been asked for the name, that is ""."""
+        ...
+
+    @property
+    def channel(self) -> str:
+        """The platform's id; "" outside of channels."""
+        ...
+
+    async def requester(self) -> Requester:
+        """With their roles, and the team's id."""
+        ...
+
+    async def policy_asker(self) -> PolicyAsker:
+        """With their authority at this moment, and the place whose policies are meant."""
+        ...
+
+    async def stoppable(self) -> Stoppable: ...
+
+    async def begin_conversation(self) -> str:
+        """What they write next begins a conversation; a sentence that says so."""
+        ...
+
+    async def with_names(self, markdown: str) -> str:
+        """What `/budget` says, with a name in place of an id at its beginning where the platform knows one."""
+        ...
+
+    def help(self) -> str:
+        """What may be written where they are, in Markdown."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The declaration.
+
+
+class CommandScope(Enum):
+    """Where a platform offers it that offers each kind of channel its own commands."""
+
+    EVERYWHERE = auto()
+    DIRECT = auto()
+    SERVERS = auto()
+
+
+class ArgumentKind(Enum):
+    TEXT = auto()
+    FLAG = auto()
+    FILE = auto()
+
+
+Suggest: TypeAlias = Callable[[CommandHost, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
+"""What is offered to somebody who types; the mapping: which other arguments are given already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Where a command is one line, its words are all of them the first argument's; the others are Discord's options.
+
+    `hint`: how it is written there, if `summary` does not say it. `mentions`: whom it mentions, it names by id, as
+    "person:ID" and "channel:ID". `suggests`: what is offered while somebody types.
+    """
+
+    name: str
+    summary: str
+    kind: ArgumentKind = ArgumentKind.TEXT
+    hint: str = ""
+    required: bool = False
+    mentions: bool = False
+    max_chars: int | None = None
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
+    suggests: Suggest | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandCall:
+    """`words`: the first argument; `options`: the others that were given, by their names."""
+
+    words: str
+    caller: Caller
+    host: CommandHost
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    name: str
+    summary: str
+    """One line of at most 100 characters."""
+    run: Run | None = None
+    """May raise CogencyError. None: it is more than a panel, and platforms carry it out."""
+    arguments: tuple[Argument, ...] = ()
+    open_to_all: bool = False
+    """Whether people may use it whom the bot does not answer, and however often."""
+    rolling: bool = False
+    """Whether it is about a conversation that goes on and on: platforms on which each message begins one lack it."""
+    scope: CommandScope = CommandScope.EVERYWHERE
+    forms: tuple[PanelForm, ...] = ()
+    """All that its panels may offer."""
+    bare: bool = True
+    """Whether a message that is nothing but its name means it, without a slash."""
+    phrases: tuple[str, ...] = ()
+    """Other messages that mean it without words, in small letters."""
+    means: Callable[[str, datetime], bool] = lambda _words, _now: False
+    """Whether its name with these words behind it is a message that means it, without a slash; else that is talk."""
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For the table in the documentation: words, and what they do."""
+
+    @property
+    def hint(self) -> str:
+        """What may be written behind its name, on one line; "" for nothing."""
+        words = self.arguments[:1]
+        return words[0].hint or f"[{words[0].summary}]" if words else ""
+
+    @property
+    def mentions(self) -> bool:
+        return any(argument.mentions for argument in self.arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# Messages that are commands.
+#
+# Rules. Only a message that is a command as a whole is one; everything else is a question, or talk. Behind a slash a
+# name is meant, also a mistyped one; what follows is the command's to understand.
+
+
+@dataclass(frozen=True, slots=True)
+class CommandMeant:
+    command: Command
+    words: str = ""
+
+
+_ALIKE: Final = 0.7
+"""How near a mistyped name is to the one that was meant: a letter or two of six."""
+
+
+def command_named(name: str, commands: Sequence[Command]) -> Command | None:
+    return next((command for command in commands if command.name == name.casefold()), None)
+
+
+def nearest(name: str, words: str, commands: Sequence[Command]) -> str:
+    """The command that was meant by a name that is none's; "" for a path or the like, and for talk of stopping."""
+    near = get_close_matches(name.casefold(), [command.name for command in commands], 1, _ALIKE)
+    return near[0] if near and name.isalpha() and not (near[0] == "stop" and words) else ""
+
+
+def command_meant(
+    said: str, commands: Sequence[Command], now: datetime, ids: Callable[[str], str]
+) -> CommandMeant | None:
+    """What a message without a slash means. `ids` puts "person:ID" and "channel:ID" in the place of mentions."""
+    whole = " ".join(said.split()).strip(" .!?").casefold()
+    for command in commands:
+        if (command.bare and whole == command.name) or whole in command.phrases:
+            return CommandMeant(command)
+    name, _, rest = said.strip().partition(" ")
+    command, rest = command_named(name, commands), rest.strip()
+    if command is None:
+        return None
+    words = ids(rest) if command.mentions else rest
+    return CommandMeant(command, words) if rest and command.means(words, now) else None

@@ -1,0 +1,106 @@
+"""`/policy`: what holds for everybody in a place; managers set and remove it."""
+
+from collections.abc import Mapping, Sequence
+
+from agent.memory.writing import POLICY_AUTHORITY
+from bot.commands.declaration import (
+    Argument,
+    Command,
+    CommandCall,
+    CommandScope,
+    FieldKind,
+    Filled,
+    FormField,
+    Panel,
+    PanelForm,
+)
+from bot.memory.policy import MAX_CHARS, MAX_NAME_CHARS, NOTHING, RemovePolicy, UnclearPolicy, read_policy_request
+
+NO_COLON = "Please write it without a colon."
+NUMBER = "Please write the number that stands before it in the list."
+WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
+"""Offered while somebody types; what is in capitals they replace."""
+
+
+async def show(call: CommandCall) -> Panel:
+    asker = await call.caller.policy_asker()
+    answer = await call.host.policy(asker, call.words)
+    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or call.host.operates(asker.person.id))
+    return Panel(answer, forms_below(answer) if sets else ())
+
+
+def forms_below(shown: str) -> tuple[PanelForm, ...]:
+    """What those who set policies are offered below their list."""
+    return (SET,) if shown == NOTHING else (SET, REMOVE)
+
+
+async def _words_offered(*_: object) -> Sequence[str]:
+    return WORDS
+
+
+def _set_words(filled: Filled) -> str:
+    return f"set {filled['name']}: {filled['text']}" if filled["name"] else f"set {filled['text']}"
+
+
+def _set_mistakes(filled: Filled) -> Mapping[str, str]:
+    return {"name": NO_COLON} if ":" in filled["name"] else {}
+
+
+def _remove_words(filled: Filled) -> str:
+    return f"remove {filled['number']}"
+
+
+def _remove_mistakes(filled: Filled) -> Mapping[str, str]:
+    return {} if isinstance(read_policy_request(_remove_words(filled)), RemovePolicy) else {"number": NUMBER}
+
+
+SET = PanelForm(
+    name="policy",
+    label="Set a policy…",
+    title="Set a policy",
+    submit="Set",
+    fields=(
+        FormField(
+            "name",
+            "Name",
+            hint="A new policy with this name takes the place of the old one.",
+            optional=True,
+            max_chars=MAX_NAME_CHARS,
+        ),
+        FormField("text", "What holds", FieldKind.LINES, max_chars=MAX_CHARS),
+        FormField(
+            "place",
+            "Only in this private channel",
+            FieldKind.ELSEWHERE,
+            hint="Empty: in all public channels.",
+            optional=True,
+        ),
+    ),
+    words=_set_words,
+    mistakes=_set_mistakes,
+)
+REMOVE = PanelForm(
+    name="removal",
+    label="Remove a policy…",
+    title="Remove a policy",
+    submit="Remove",
+    fields=(FormField("number", "Its number in the list", max_chars=12),),
+    words=_remove_words,
+    mistakes=_remove_mistakes,
+)
+
+COMMAND = Command(
+    name="policy",
+    summary="Show what holds for everybody here; managers set and remove it",
+    run=show,
+    arguments=(Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3", suggests=_words_offered),),
+    scope=CommandScope.SERVERS,
+    forms=(SET, REMOVE),
+    phrases=("show policy", "policies", "show policies"),
+    means=lambda words, _: not isinstance(read_policy_request(words), UnclearPolicy),
+    examples={
+        "set budget: at most 50 EUR": "set what holds; a name stands before the colon",
+        "remove 3": "take it back",
+        "history": "see what held before",
+    },
+)

@@ -1,0 +1,22 @@
+"""Every command: what the files of this folder declare, by name. A file that is added is found at the next start."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final
+
+import bot.commands
+from bot.commands.declaration import Command, PanelForm
+
+
+def _declared() -> tuple[Command, ...]:
+    modules = (import_module(f"{bot.commands.__name__}.{one.name}") for one in iter_modules(bot.commands.__path__))
+    found = (getattr(module, "COMMAND", None) for module in modules)
+    return tuple(sorted((one for one in found if isinstance(one, Command)), key=lambda one: one.name))
+
+
+COMMANDS: Final = _declared()
+
+
+def form_named(name: str) -> tuple[Command, PanelForm] | None:
+    """A form, with the command whose words it spells."""
+    return next(((one, form) for one in COMMANDS for form in one.forms if form.name == name), None)

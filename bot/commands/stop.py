@@ -1,0 +1,14 @@
+"""`/stop`: end answers that grow or wait."""
+
+from bot import wording
+from bot.commands.declaration import Command, CommandCall, Panel
+
+
+async def stop(call: CommandCall) -> Panel:
+    meant = await call.caller.stoppable()
+    stopped = [await call.host.stop(conversation) for conversation in meant.conversations]
+    return Panel(wording.STOPPING if any(stopped) else f"{wording.NOTHING_RUNNING} {meant.otherwise}".strip())
+
+
+COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
+"""A message that says "stop" is read by itself: it means the conversation in which it stands."""

@@ -1,0 +1,62 @@
+"""Every declared command: within the platforms' limits, in the docs, and found by its file alone."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.app.commands_page import commands_page
+from bot.commands.declaration import Command, FieldKind, command_meant, command_named, nearest
+from bot.commands.registry import COMMANDS, form_named
+from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
+from bot.platforms.slack.slash_commands import COMMANDS as SLACK
+
+ROOT = Path(__file__).parents[3]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_the_page_in_the_docs_is_what_is_declared() -> None:
+    assert (ROOT / "docs/commands.md").read_text() == commands_page()
+
+
+def test_every_file_of_the_folder_declares_a_command_of_its_name() -> None:
+    files = {path.stem for path in (ROOT / "bot/commands").glob("*.py")} - {"__init__", "declaration", "registry"}
+    assert [command.name for command in COMMANDS] == sorted(files)
+
+
+def test_every_command_is_offered_on_every_platform_with_conversations_of_its_kind() -> None:
+    assert all(command in DISCORD for command in COMMANDS)
+    assert [command for command in COMMANDS if not command.rolling] == [*SLACK]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_names_and_summaries_fit_every_platform(command: Command) -> None:
+    assert re.fullmatch(r"[a-z]{1,12}", command.name)
+    assert 1 <= len(command.summary) <= 100
+    assert all(1 <= len(argument.summary) <= 100 for argument in command.arguments)
+    assert "`" not in command.summary
+    assert "|" not in command.summary
+
+
+def test_every_form_is_found_by_its_name_and_names_its_fields_once() -> None:
+    for command in COMMANDS:
+        for form in command.forms:
+            assert form_named(form.name) == (command, form)
+            assert len({field.name for field in form.fields}) == len(form.fields)
+            assert sum(field.kind is FieldKind.ELSEWHERE for field in form.fields) <= 1
+
+
+def test_a_name_means_its_command_and_a_name_within_talk_does_not() -> None:
+    joke = Command(name="joke", summary="Tell a joke")
+    for said in ("joke", "Joke!", " joke. "):
+        meant = command_meant(said, (joke,), NOW, str)
+        assert meant is not None
+        assert meant.command is joke
+    assert command_meant("joke about boats", (joke,), NOW, str) is None
+    assert command_named("JOKE", (joke,)) is joke
+    assert (nearest("jok", "", (joke,)), nearest("etc/jok", "", (joke,)), nearest("boat", "", (joke,))) == (
+        "joke",
+        "",
+        "",
+    )
