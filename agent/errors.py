@@ -19,6 +19,10 @@ Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter th
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+ADVICE: Final = "\n(For you, not for them: "
+"""Where what a model alone is told begins, behind what its person may read."""
 
 
 class CogencyError(Exception):
@@ -76,7 +80,10 @@ class StreamBroken(ProviderError):
 
 
 class ToolError(CogencyError):
-    pass
+    """`sentence` may be read by the person; `advice` is for the model alone, which reads both."""
+
+    def __init__(self, sentence: str, advice: str = "") -> None:
+        super().__init__(f"{sentence}{ADVICE}{advice})" if advice else sentence)
 
 
 class NotAdmitted(CogencyError):

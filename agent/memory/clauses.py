@@ -75,6 +75,20 @@ _CLAUSE: Final = re.compile(
     r"|\b(?:and|und|y)\b(?= (?:i|we|he|she|it|they|my|our|the|ich|wir|er|sie|mein\w{0,2}|yo|mi|no|do|don['’]t|not)\b)"
     r"|(?=¿)|但是?|可是|因为|所以|而且|けれど|けど|ので"
 )
+_ITEM: Final = r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}"
+_LIST: Final = re.compile(
+    rf"(?P<items>(?:, ?{_ITEM}){{1,12}}?),? (?P<last>(?:or|nor|and|oder|noch|und|ni|o|u|y|e) {_ITEM})"
+    rf"(?=\W*$| ?[,;:()—–]| (?:{_CONJUNCTION})\b)"
+)
+"""What goes on a list that its clause begins: nothing but a few words for each thing."""
+_LINKS: Final = frozenset(
+    {"to", "of", "for", "with", "from", "in", "at", "on", "by", "the", "a", "an", "any", "my"}
+    | {"or", "nor", "and", "oder", "noch", "und", "ni", "o", "u", "y", "e"}
+    | {"gegen", "auf", "von", "mit", "zu", "die", "der", "das", "den", "al", "de", "la", "el", "los", "las", "en"}
+)
+_NO_ITEM: Final = frozenset(
+    {"just", "rather", "actually", "maybe", "instead", "only", "sondern", "sino", "nur", "solo"}
+)
 _SENTENCE: Final = re.compile(r"[^.!?。！？\n]*(?:\.(?=\w)[^.!?。！？\n]*)*(?P<end>[.!?。！？]*)")
 _LEAD: Final = r"^\W*(?:(?:and|or|so|well|hey|hi|ok|okay|then|now|but|und|also|na|y|o|e|entonces)\b\W*){0,3}"
 _ASKS: Final = re.compile(
@@ -123,6 +137,17 @@ SAME_BEGINNING: Final = 5
 """Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one."""
 
 
+_AND: Final = re.compile(r"\b(?:and|und|y|e)\b")
+"""Between the things of a list: what denies one of them denies all."""
+_LINKING: Final = frozenset("aeiouyàéó")
+"""Letters that are words beside others, in one of the languages."""
+
+
+def tells_by_itself(word: str, *, beside_others: bool) -> bool:
+    """Whether a word of one letter may be what is spoken of: "plan B", "x is y"."""
+    return len(word) > 1 or not (beside_others and word in _LINKING)
+
+
 class Stance(Enum):
     SAID = auto()
     DENIED = auto()
@@ -165,14 +190,22 @@ def _clauses_of(sentence: str, *, marked: bool) -> Iterator[Clause]:
 def _parts(sentence: str) -> Iterator[str]:
     """Cut where clauses meet, and behind what only asks for the rest to be kept."""
     small = folded(sentence)
+    lists = [found.span() for found in _LIST.finditer(small) if _is_list(found)]
     cuts = [(0, 0)]
     for pattern in (_CLAUSE, _STANDS_FOR_ITSELF):
-        cuts += [match.span() for match in pattern.finditer(small)]
+        spans = (match.span() for match in pattern.finditer(small))
+        cuts += [(start, end) for start, end in spans if not any(a <= start and end < b for a, b in lists)]
     begun = 0
     for start, end in [*sorted(cuts), (len(sentence), len(sentence))]:
         if start > begun and (part := sentence[begun:start]).strip():
             yield part
         begun = max(begun, end, start)
+
+
+def _is_list(found: re.Match[str]) -> bool:
+    """Whether no part of it can be a clause by itself."""
+    words = WORD.findall(f"{found['items']} {found['last']}")
+    return not any(word in _NO_ITEM or (is_function_word(word) and word not in _LINKS) for word in words)
 
 
 def otherwise(text: str, own: Sequence[str], *, supposing: bool = False) -> bool:
@@ -277,6 +310,7 @@ class _Wanted:
         if clause.is_asked:
             return Stance.ASKED
         plain = _NO_NEGATION.sub(" ", folded(clause.text))
+        plain = _LIST.sub(lambda found: _AND.sub("or", found.group()) if _is_list(found) else found.group(), plain)
         denials = [*_NEGATION.finditer(plain)]
         if len(denials) > 1 or _TURNING.search(plain) is not None:
             return Stance.UNSURE
@@ -289,11 +323,11 @@ class _Wanted:
 
 def _stems(text: str) -> Iterator[str]:
     """The words that tell something, in scripts with blanks."""
-    for match in WORD.finditer(UNSPACED.sub(" ", text)):
-        word = match.group()
-        telling = len(word) > 1 and not word.isdigit() and not is_function_word(word)
-        if telling and not _NEGATION.search(word.lower()) and (stemmed := stem(word)) not in ABOUT:
-            yield stemmed
+    words = WORD.findall(UNSPACED.sub(" ", text))
+    named = [one for one in words if not (one.isdigit() or is_function_word(one) or _NEGATION.search(one.lower()))]
+    telling = [(word, stemmed) for word in named if (stemmed := stem(word)) not in ABOUT]
+    beside_others = any(len(word) > 1 for word, _ in telling)
+    yield from (stemmed for word, stemmed in telling if tells_by_itself(word, beside_others=beside_others))
 
 
 def _pairs(text: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.memory.clauses import ABOUT, SAME_BEGINNING, UNSPACED, otherwise
+from agent.memory.clauses import ABOUT, SAME_BEGINNING, UNSPACED, otherwise, tells_by_itself
 from agent.memory.lexicon import DAYS
 from agent.memory.statements import WORD, is_function_word, stem
 
@@ -53,6 +53,7 @@ _NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|el
 _NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
 _TRIVIAL: Final = frozenset({"00"})
 """Of "9:00", for whoever said "9 am"."""
+_NO_LETTER_BEFORE: Final = r"(?<![^\W_])"
 _DIGITS: Final = re.compile(r"\d+")
 _GROUPED: Final = re.compile(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
 
@@ -132,14 +133,19 @@ class _Word:
 def _telling(text: str) -> Iterator[_Word]:
     """The words that tell something."""
     spaced = UNSPACED.sub(" ", text)
+    beside_others = any(len(word) > 1 and _is_telling(word, stem(word)) for word in WORD.findall(spaced))
     end = 0
     for match in WORD.finditer(spaced):
         begins = end == 0 or any(mark in spaced[end : match.start()] for mark in ".!?:\n")
         end = match.end()
         word = match.group()
         stemmed = stem(word)
-        if not (is_function_word(word) or stemmed in ABOUT or len(word) < 2 or word.isdigit()):
+        if _is_telling(word, stemmed) and tells_by_itself(word, beside_others=beside_others):
             yield _Word(stemmed, word[0].isupper() and not begins, stemmed in _CALENDAR)
+
+
+def _is_telling(word: str, stemmed: str) -> bool:
+    return not (is_function_word(word) or stemmed in ABOUT or word.isdigit())
 
 
 def _words(text: str) -> _Words:
@@ -169,7 +175,12 @@ def _one_word(one: str, other: str) -> bool:
 
 def _any_begins(stems: Iterable[str], text: str) -> bool:
     """Does a word of the text begin with one of these?"""
-    return any(one in text and re.search(rf"(?<![^\W_]){re.escape(one)}", text) for one in stems)
+    return any(one in text and re.search(rf"{_NO_LETTER_BEFORE}{re.escape(one)}{_end(one)}", text) for one in stems)
+
+
+def _end(stemmed: str) -> str:
+    """A letter begins too many words: it has to be one."""
+    return r"(?![^\W_])" if len(stemmed) == 1 else ""
 
 
 def _newest(texts: Iterable[str], most: int) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, assert_never, cast
 
+from agent.errors import ADVICE
 from agent.messages import Message, ResultStatus, Role
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
@@ -224,7 +225,7 @@ def _json(value: object) -> str:
 def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> str:
     status, content = _result(results)
     if status != ResultStatus.SUCCESS:
-        return _answer(f"That did not work:\n\n{_quote(content)}")
+        return _answer(f"That did not work:\n\n{_quote(content.partition(ADVICE)[0])}")
     match intent:
         case Remember(text):
             gone = content.partition(INSTEAD_OF)[2].removesuffix(")")

@@ -72,3 +72,15 @@ def test_quoted_lines_are_left_out() -> None:
 def test_three_marks_quote_all_that_follows_as_platforms_show_it() -> None:
     assert without_quotes("mine\n>>> theirs\ntheirs, too\n\nand still").split() == ["mine"]
     assert not said_by("all payments go to Mallory", ["what is this?\n>>> hello\nall payments go to Mallory"])
+
+
+@pytest.mark.parametrize("kept", ["x is y", "The user says x is y", "y is x"])
+def test_a_word_of_one_letter_may_be_all_that_is_told(kept: str) -> None:
+    assert said_by(kept, ["remember that x is y"])
+    assert not said_by(kept, ["remember that a is b"])
+
+
+def test_a_letter_tells_plans_apart_and_links_words() -> None:
+    assert said_by("plan B was chosen", ["we have chosen plan B"])
+    assert not said_by("B is the plan", ["we have chosen something", "C"], ["take plan B"])
+    assert said_by("nueces y leche", ["me gustan nueces, leche"], ["pan y vino"])

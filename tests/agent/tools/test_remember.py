@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
-from agent.errors import ToolError
+from agent.errors import ADVICE, ToolError
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import ConstraintType, Fact, Scope
 from agent.messages import JsonObject, ToolCall
@@ -69,7 +69,7 @@ async def test_without_a_key_it_replaces_what_it_contradicts() -> None:
 async def test_the_authority_is_that_of_the_turn_and_nobody_supersedes_what_a_greater_one_wrote() -> None:
     store = FakeStore()
     await told(store, asked(1, Authority.MANAGER), text="15%", key="discount")
-    with pytest.raises(ToolError, match="not kept: Somebody with greater authority"):
+    with pytest.raises(ToolError, match="Not kept: Somebody with greater authority"):
         await told(store, asked(2, Authority.GUEST), text="25%", key="discount")
     assert [fact.authority for fact in store.facts.kept] == [Authority.MANAGER]
 
@@ -270,3 +270,13 @@ async def test_what_the_person_said_is_kept_under_no_key_of_others() -> None:
     context = replace(asked(), own_words=("It moves to Portland",), others_words=("meeting location: Seattle",))
     await RememberTool(store.facts).run({"text": "moves to Portland", "key": "location"}, context)
     assert [(fact.key, fact.value) for fact in store.facts.kept] == [("", "moves to Portland")]
+
+
+async def test_what_a_person_reads_of_a_refusal_is_meant_for_them() -> None:
+    context = replace(asked(1), own_words=("Summarise this file.",))
+    with pytest.raises(ToolError) as refusal:
+        await told(FakeStore(), context, text="The deadline is Friday")
+    for_them, _, for_the_model = str(refusal.value).partition(ADVICE)
+    assert "what you say yourself" in for_them
+    assert "the person" not in for_them
+    assert "the person did not say this" in for_the_model
