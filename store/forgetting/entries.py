@@ -325,9 +325,7 @@ def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
     return [
         {
             "id": row.id,
-            "to_learn": row.to_learn,
-            "passed_over": row.passed_over,
-            "taken_back": row.taken_back,
+            **{flag.name: getattr(row, flag.name) for flag in flags},
             "digest": hashlib.sha256(f"{row.audience}\n{row.text}".encode("utf-8", "surrogatepass")).hexdigest(),
         }
         for row in found

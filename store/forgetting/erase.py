@@ -31,7 +31,7 @@ from store import job_queue, model_calls, rows
 from store.forgetting import erasure_set
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
-from store.forgetting.selection import ErasedIds, batches, in_batches, select_rows
+from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, values_in
 from store.memory import fact_store, people
 from store.search import index
 from store.search.text import holds
@@ -68,15 +68,10 @@ def thread_titles(connection: Connection, plan: ForgettingPlan) -> list[ShownPag
     asked = [one for one in select_rows(connection, plan).said.values() if one.author == Author.PERSON]
     first = func.min(turn.c.id)
     answered = select(first).where(turn.c.pages != "[]").group_by(turn.c.conversation)
-    places = in_batches(turn.c.conversation, {one.conversation for one in asked})
-    begun = {id_ for where in places for id_ in connection.execute(answered.where(where)).scalars()}
-    columns = select(turn.c.source, turn.c.channel, turn.c.conversation)
-    falls = in_batches(turn.c.id, begun & {one.turn for one in asked})
-    return [
-        ShownPage(source, channel, conversation, ShownReply.TITLE)
-        for where in falls
-        for source, channel, conversation in connection.execute(columns.where(where))
-    ]
+    begun = rows_in(connection, answered, turn.c.conversation, {one.conversation for one in asked})
+    falls = {row[0] for row in begun} & {one.turn for one in asked}
+    named = rows_in(connection, select(turn.c.source, turn.c.channel, turn.c.conversation), turn.c.id, falls)
+    return [ShownPage(source, channel, conversation, ShownReply.TITLE) for source, channel, conversation in named]
 
 
 def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: datetime) -> int:
@@ -87,16 +82,13 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
     shown = select(turn.c.source, turn.c.channel, turn.c.pages)
     pages = [
         ShownPage(source, channel, page)
-        for where in in_batches(turn.c.id, answered)
-        for source, channel, stored in connection.execute(shown.where(where))
+        for source, channel, stored in rows_in(connection, shown, turn.c.id, answered)
         for page in rows.read_pages(stored)
         if not page.startswith(EPHEMERAL_PAGE)
     ]
     asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
     posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
-    pages += [
-        ShownPage(*row) for where in in_batches(turn.c.id, asked) for row in connection.execute(posted.where(where))
-    ]
+    pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
     _queue(connection, pages, now)
     return len(pages)
 
@@ -105,11 +97,9 @@ def queue_kept_lines(connection: Connection, facts: Collection[int], now: dateti
     """Have the replies that say these facts were remembered say that they no longer are."""
     told = select(turn.c.source, turn.c.channel, turn.c.pages)
     kept = told.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
-    rows_of = (kept.where(where).distinct() for where in in_batches(fact.c.id, facts))
     pages = [
         ShownPage(source, channel, page, ShownReply.KEPT)
-        for query in rows_of
-        for source, channel, stored in connection.execute(query)
+        for source, channel, stored in rows_in(connection, kept.distinct(), fact.c.id, facts)
         for page in rows.read_pages(stored)
         if not page.startswith(EPHEMERAL_PAGE)
     ]
@@ -216,9 +206,8 @@ def waiting_words(payload: str) -> list[str]:
 
 def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
     """The texts in them."""
-    for where in in_batches(conversation.c.id, conversations):
-        for stored in connection.execute(select(conversation.c.summary).where(where)).scalars():
-            yield from filter(None, rows.strings_in(stored))
+    for stored in values_in(connection, conversation.c.summary, conversation.c.id, conversations):
+        yield from filter(None, rows.strings_in(stored))
 
 
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
@@ -347,10 +336,7 @@ def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tu
     """What was said or kept, and what the summaries of the touched conversations and the profiles said."""
     said = [one.text for one in doomed.said.values()]
     kept = [
-        text
-        for where in in_batches(fact.c.id, doomed.facts)
-        for row in connection.execute(select(fact.c.key, fact.c.value).where(where))
-        for text in row
+        text for row in rows_in(connection, select(fact.c.key, fact.c.value), fact.c.id, doomed.facts) for text in row
     ]
     made = [*summary_texts(connection, doomed.conversations), *erasure_set.entry_texts(connection, doomed.entries)]
     return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
@@ -361,13 +347,12 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
         turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
     )
     hashes: set[str] = set()
-    for where in in_batches(turn.c.id, doomed.turns | doomed.worn):
-        for id_, source, event_id, channel, message_id, *shown in connection.execute(known.where(where)):
-            hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
-            if id_ in doomed.turns:
-                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.read_pages(ref))
-    for where in in_batches(erased.c.hash, frozenset(hashes)):
-        hashes.difference_update(connection.execute(select(erased.c.hash).where(where)).scalars().all())
+    fallen = rows_in(connection, known, turn.c.id, doomed.turns | doomed.worn)
+    for id_, source, event_id, channel, message_id, *shown in fallen:
+        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
+        if id_ in doomed.turns:
+            hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.read_pages(ref))
+    hashes -= set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
 

@@ -6,12 +6,12 @@ Rules
   Having stood in the history of an answer to somebody else is no derivation.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, assert_never
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, and_, exists, select, update
+from sqlalchemy import Column, Connection, Row, and_, exists, select, update
 
 from agent.memory.forgetting_plans import (
     AboutTopic,
@@ -26,7 +26,14 @@ from agent.memory.forgetting_plans import (
 )
 from agent.records import Author
 from store.forgetting.retold import KnownErasures, Retellings
-from store.forgetting.selection import ForgottenMessage, in_batches, messages_where, select_rows
+from store.forgetting.selection import (
+    ForgottenMessage,
+    in_batches,
+    messages_in,
+    rows_in,
+    select_rows,
+    values_in,
+)
 from store.memory import fact_store, profiles
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
@@ -42,19 +49,16 @@ from store.tables import embedding, fact, message, profile, profile_entry, profi
 
 def entries_reached(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
     """The entries that fall with these messages, while they still stand."""
-    named = (select(profile_source.c.entry).where(where) for where in in_batches(profile_source.c.message, said))
-    fallen = frozenset(id_ for query in named for id_ in connection.execute(query).scalars())
-    people = {one.person for one in said.values()}
-    theirs = (select(profile_entry).where(where) for where in in_batches(profile_entry.c.person, people))
-    others = (row for query in theirs for row in connection.execute(query) if row.id not in fallen)
+    fallen = frozenset(values_in(connection, profile_source.c.entry, profile_source.c.message, said.keys()))
+    theirs = rows_in(connection, select(profile_entry), profile_entry.c.person, {one.person for one in said.values()})
+    others = (row for row in theirs if row.id not in fallen)
     quoting = {row.id: quoted for row in others if (quoted := _quoted(row, said.values()))}
     return fallen | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
 
 
 def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
     """What these entries say."""
-    wanted = (select(profile_entry.c.text).where(where) for where in in_batches(profile_entry.c.id, entries))
-    return [text for query in wanted for text in connection.execute(query).scalars()]
+    return list(values_in(connection, profile_entry.c.text, profile_entry.c.id, entries))
 
 
 def erase_entries(
@@ -64,11 +68,12 @@ def erase_entries(
 
     `plan` None: the messages that they came from stand, with other words.
     """
-    for where in in_batches(profile.c.person, people | _people(connection, entries)):
+    theirs = values_in(connection, profile_entry.c.person, profile_entry.c.id, entries)
+    for where in in_batches(profile.c.person, people.union(theirs)):
         connection.execute(update(profile).where(where).values(revision=profile.c.revision + 1))
     if not isinstance(plan, Everything):
-        named = (select(profile_source.c.message).where(where) for where in in_batches(profile_source.c.entry, entries))
-        for where in in_batches(message.c.id, {id_ for query in named for id_ in connection.execute(query).scalars()}):
+        named = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
+        for where in in_batches(message.c.id, set(named)):
             connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
     return profiles.remove(connection, entries)
 
@@ -77,13 +82,8 @@ def orphaned_entries(connection: Connection, people: Collection[str]) -> list[st
     """What these people's entries say that should have fallen with their sources."""
     stands = exists().where(message.c.id == profile_source.c.message)
     lost = profile_entry.c.id.in_(select(profile_source.c.entry).where(~stands))
-    found = (select(profile_entry.c.text).where(lost, where) for where in in_batches(profile_entry.c.person, people))
-    return [text for query in found for text in connection.execute(query).scalars()]
-
-
-def _people(connection: Connection, entries: frozenset[int]) -> frozenset[str]:
-    wanted = (select(profile_entry.c.person).where(where) for where in in_batches(profile_entry.c.id, entries))
-    return frozenset(person for query in wanted for person in connection.execute(query).scalars())
+    found = rows_in(connection, select(profile_entry.c.text).where(lost), profile_entry.c.person, people)
+    return [row.text for row in found]
 
 
 def _quoted(entry: Row[Any], said: Collection[ForgottenMessage]) -> set[str]:
@@ -204,7 +204,7 @@ def earliest(said: Mapping[int, ForgottenMessage]) -> datetime | None:
 def _replies(connection: Connection, said: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
     """The bot's messages in the turns of what people said."""
     asked = {one.turn for one in said.values() if one.author == Author.PERSON}
-    return _messages(connection, in_batches(message.c.turn, asked), message.c.author == Author.BOT)
+    return messages_in(connection, message.c.turn, asked, message.c.author == Author.BOT)
 
 
 def _asker(plan: ForgettingPlan) -> str:
@@ -221,10 +221,10 @@ def _asker(plan: ForgettingPlan) -> str:
 def _emptied(connection: Connection, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
     """The turns that lose their last message, and those that lose the one that they began with but not all."""
     held = {one.turn for one in said.values()}
-    left = _messages(connection, in_batches(message.c.turn, held))
+    left = messages_in(connection, message.c.turn, held)
     staying = {one.turn for id_, one in left.items() if id_ not in said}
     begun = _begun_with(connection, said)
-    hosts = {one.turn for one in _messages(connection, in_batches(message.c.turn, begun - held)).values()}
+    hosts = {one.turn for one in messages_in(connection, message.c.turn, begun - held).values()}
     return frozenset((held | begun) - staying - hosts), frozenset(begun & (staying | hosts))
 
 
@@ -240,9 +240,3 @@ def _begun_with(connection: Connection, said: Mapping[int, ForgottenMessage]) ->
         for where in in_batches(turn.c.message_id, ids)
     )
     return frozenset(id_ for where in places for id_ in connection.execute(select(turn.c.id).where(where)).scalars())
-
-
-def _messages(
-    connection: Connection, places: Iterable[ColumnElement[bool]], *more: ColumnElement[bool]
-) -> dict[int, ForgottenMessage]:
-    return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}

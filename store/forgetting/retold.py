@@ -33,7 +33,7 @@ from sqlalchemy import Column, ColumnElement, Connection, select
 
 from agent.records import Author
 from store import rows
-from store.forgetting.selection import ForgottenMessage, in_batches, messages_where
+from store.forgetting.selection import ForgottenMessage, messages_in, rows_in
 from store.forgetting.telling import Clue, Telling, telling_words
 from store.memory import fact_store
 from store.search.text import passages, plain_words
@@ -182,7 +182,7 @@ class Retellings:
             if not fallen.stood_in(one):
                 continue
             near.append(one)
-            there = spoken[one.turn] = _messages(self._connection, [message.c.turn == one.turn])
+            there = spoken[one.turn] = messages_in(self._connection, message.c.turn, [one.turn])
             # What surely falls is followed at once, from each turn to those after it.
             drawn = fallen.drawn(one)
             for id_, spoke in there.items():
@@ -244,17 +244,15 @@ class Retellings:
         """The messages of turns, and the facts that they remembered."""
         spoken, kept = dict[int, list[int]](), dict[int, list[int]]()
         turns = [one.turn for one in some]
-        for where in in_batches(message.c.turn, turns):
-            for turn_id, id_ in self._connection.execute(select(message.c.turn, message.c.id).where(where)):
-                spoken.setdefault(turn_id, []).append(id_)
-            of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
-            for turn_id, id_ in self._connection.execute(of.where(where)):
-                kept.setdefault(turn_id, []).append(id_)
+        of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
+        for columns, by_turn in ((select(message.c.turn, message.c.id), spoken), (of, kept)):
+            for turn_id, id_ in rows_in(self._connection, columns, message.c.turn, turns):
+                by_turn.setdefault(turn_id, []).append(id_)
         return spoken, kept
 
     def _remembered(self, near: Iterable[TurnGrounds], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
         held = {one.turn: one for one in (*near, *filter(fallen.stood_in, running(self._connection)))}
-        asked = _messages(self._connection, in_batches(message.c.turn, held))
+        asked = messages_in(self._connection, message.c.turn, held)
         told = {id_: held[one.turn] for id_, one in asked.items()}
         scratch = working_item.c.key + " " + working_item.c.value
         return (
@@ -278,9 +276,7 @@ class Retellings:
     ) -> frozenset[int]:
         """What these turns remembered of what falls, if it says more than their questions; both by the ids of these."""
         columns = select(source.table.c.id, source, words)
-        found = [
-            row for where in in_batches(source, told) for row in self._connection.execute(columns.where(where)).all()
-        ]
+        found = list(rows_in(self._connection, columns, source, told.keys()))
         kept = set[int]()
         for id_, of, text in found:
             question = asked[of]
@@ -357,11 +353,8 @@ class Retellings:
         sources = select(profile_source.c.message, profile_entry.c.key, profile_entry.c.text).join_from(
             profile_source, profile_entry, profile_entry.c.id == profile_source.c.entry
         )
-        places = in_batches(profile_source.c.entry, fresh.entries)
-        learned = [row for where in places for row in self._connection.execute(sources.where(where)).all()]
-        taught = dict(fresh.said) | _messages(
-            self._connection, in_batches(message.c.id, {row.message for row in learned})
-        )
+        learned = list(rows_in(self._connection, sources, profile_source.c.entry, fresh.entries))
+        taught = dict(fresh.said) | messages_in(self._connection, message.c.id, {row.message for row in learned})
         for source, key, text in learned:
             if source in taught:
                 entry = replace(taught[source], text=f"{key} {text}", author=Author.PERSON)
@@ -373,8 +366,7 @@ class Retellings:
     def _facts(self, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Their keys and values."""
         columns = select(fact.c.id, fact.c.key, fact.c.value)
-        rows = (row for where in in_batches(fact.c.id, ids) for row in self._connection.execute(columns.where(where)))
-        known = {id_: (key, value) for id_, key, value in rows}
+        known = {id_: (key, value) for id_, key, value in rows_in(self._connection, columns, fact.c.id, ids)}
         for key, value in known.values():
             self._telling.written(f"{key} {value}")
         return known
@@ -382,7 +374,3 @@ class Retellings:
 
 def _asked(there: Mapping[int, ForgottenMessage]) -> list[str]:
     return [one.text for one in there.values() if one.author == Author.PERSON]
-
-
-def _messages(connection: Connection, places: Iterable[ColumnElement[bool]]) -> dict[int, ForgottenMessage]:
-    return {id_: one for where in places for id_, one in messages_where(connection, where).items()}

@@ -7,11 +7,11 @@ them.
 import hashlib
 import hmac
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, TypeVar, assert_never
+from typing import Any, Final, TypeVar, TypeVarTuple, assert_never
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, exists, false, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
 
 from agent.memory.audience import AudienceKind
 from agent.memory.forgetting_plans import (
@@ -36,6 +36,8 @@ from store.tables import fact, message, profile_entry, profile_source, turn
 
 
 T = TypeVar("T", int, str)
+V = TypeVar("V")
+Ts = TypeVarTuple("Ts")
 
 MOST: Final = 10_000
 """Both engines take some 32,000 values in one statement."""
@@ -52,18 +54,19 @@ def in_batches(column: ColumnElement[Any], values: Collection[T]) -> Iterator[Co
     return (column.in_(some) for some in batches(values))
 
 
-_OF_MESSAGE: Final = (
-    message.c.id,
-    message.c.turn,
-    message.c.conversation,
-    message.c.author,
-    message.c.person,
-    message.c.audience,
-    message.c.channel,
-    message.c.message_id,
-    message.c.time,
-    message.c.text,
-)
+def rows_in(
+    connection: Connection, query: Select[*Ts], column: ColumnElement[Any], values: Collection[T]
+) -> Iterator[Row[*Ts]]:
+    """What the query finds where the column holds one of these values."""
+    return (row for where in in_batches(column, values) for row in connection.execute(query.where(where)))
+
+
+def values_in(
+    connection: Connection, wanted: ColumnElement[V], column: ColumnElement[Any], values: Collection[T]
+) -> Iterator[V]:
+    """What stands in a column where another one holds one of these values."""
+    return (row[0] for row in rows_in(connection, select(wanted), column, values))
+
 
 NOBODY: Final = ""
 """Whose the facts of an organisation are: they hold until somebody takes them back."""
@@ -83,6 +86,9 @@ class ForgottenMessage:
     message_id: str | None
     time: datetime
     text: str
+
+
+_OF_MESSAGE: Final = tuple(message.c[one.name] for one in fields(ForgottenMessage))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,14 @@ def messages_where(
     """The messages of which this is true, the oldest first."""
     found = connection.execute(select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit))
     return {row.id: ForgottenMessage(*row) for row in found}
+
+
+def messages_in(
+    connection: Connection, column: ColumnElement[Any], values: Collection[T], *more: ColumnElement[bool]
+) -> dict[int, ForgottenMessage]:
+    """The messages in which the column holds one of these values."""
+    places = in_batches(column, values)
+    return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}
 
 
 def _messages(plan: OneThread | Everything | During | Gone | Expired) -> ColumnElement[bool]:

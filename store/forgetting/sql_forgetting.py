@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import blake2s
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select
 
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Deleted, EntriesPlan, ForgettingPlan, Preview, Sample, Wish
@@ -25,10 +25,9 @@ from store.forgetting import entries, erase, erasure_set, proof
 from store.forgetting.erase import Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
-from store.forgetting.selection import ErasedIds, ForgottenMessage, in_batches, reaches_anything, select_rows
+from store.forgetting.selection import ErasedIds, ForgottenMessage, reaches_anything, rows_in, select_rows
 from store.memory import fact_store, profiles
 from store.search import index
-from store.search.text import index_words
 from store.tables import RUNNING, action_record, fact, message, profile_entry, turn
 
 # --------------------------------------------------------------------------------------------------
@@ -72,9 +71,8 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
         (fact, fact.c.value, doomed.facts),
         (profile_entry, profile_entry.c.text, doomed.entries),
     ):
-        for where in in_batches(table.c.id, ids):
-            theirs = select(words).where(where, table.c.person == person)
-            yield from connection.execute(theirs.order_by(table.c.id).limit(LINES)).scalars()
+        theirs = select(words).where(table.c.person == person).order_by(table.c.id).limit(LINES)
+        yield from (row[0] for row in rows_in(connection, theirs, table.c.id, ids))
 
 
 def _name(doomed: ErasureSet) -> str:
@@ -120,9 +118,8 @@ def update_text(
     drop_kept(connection, doomed)
     erase.drop_waiting(connection, doomed.conversations | elsewhere, found)
     erase.drop_summaries(connection, doomed.conversations | elsewhere)
-    index.remove(connection, found)
     for one in found.values():
-        _replace(connection, one, text)
+        index.change_text(connection, one.id, one.conversation, text, to_learn=False)
         if learn_at is not None:
             _learn_again(connection, one, learn_at, now)
     if owes_sweep:
@@ -142,13 +139,6 @@ def _doomed(connection: Connection, found: Mapping[int, ForgottenMessage]) -> Er
         whole=True,
         scratch=scratch,
     )
-
-
-def _replace(connection: Connection, one: ForgottenMessage, text: str) -> None:
-    words = index_words(text)
-    changed = update(message).where(message.c.id == one.id)
-    connection.execute(changed.values(text=text, length=len(words), to_learn=False))
-    index.add(connection, one.id, words, index.readers(connection, one.conversation))
 
 
 def _learn_again(connection: Connection, one: ForgottenMessage, at: datetime, now: datetime) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from agent.records import Author
-from store.forgetting.selection import in_batches
+from store.forgetting.selection import rows_in
 from store.memory import people
 from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, plain_words, stem
@@ -129,9 +129,9 @@ class Telling:
     def _any_has(self, ids: list[int], passage: str, least: int) -> bool:
         """Do at least so many of these have the passage?"""
         some = ids[:READ]
-        for where in in_batches(message.c.id, [id_ for id_ in some if (passage, id_) not in self._read]):
-            for id_, text in self._connection.execute(select(message.c.id, message.c.text).where(where)):
-                self._read[passage, id_] = passage in plain_words(text)
+        unread = [id_ for id_ in some if (passage, id_) not in self._read]
+        for id_, text in rows_in(self._connection, select(message.c.id, message.c.text), message.c.id, unread):
+            self._read[passage, id_] = passage in plain_words(text)
         return _more((id_ for id_ in some if self._read.get((passage, id_), False)), least - 1)
 
 

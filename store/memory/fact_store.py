@@ -60,16 +60,12 @@ CHAIN: Final = 100
 ABOUT: Final = frozenset({"person", "they", "user"})
 """Words by which a model speaks of whoever said it."""
 # Made once: making a statement takes longer than running it.
-_COLUMNS: Final = (
-    *("id", "key", "value", "source", "time", "audience", "person", "authority", "is_valid", "superseded_by"),
-    *("supersedes", "memory_type", "scope", "scope_id", "needs_review", "is_constraint", "constraint_type"),
-    *("source_message", "everywhere", "reading", "reader"),
-)
+_COLUMNS: Final = tuple(column for column in fact.c if column.name != "used")
 _AUTHORITIES: Final = {int(one): one for one in Authority}
 _MEMORY_TYPES: Final = {str(one): one for one in MemoryType}
 _SCOPES: Final = {str(one): one for one in Scope}
 _LINKED: Final = (
-    select(*(fact.c[name] for name in _COLUMNS), message.c.permalink)
+    select(*_COLUMNS, message.c.permalink)
     .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
     .order_by(fact.c.time, fact.c.id)
 )

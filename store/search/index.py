@@ -10,7 +10,7 @@ Rules
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 
 from store.databases.database import is_postgresql
 from store.search import fts5, tsvector
@@ -75,6 +75,15 @@ def remove(connection: Connection, messages: Iterable[int]) -> None:
     ids = list(messages)
     _remove(connection, message.c.id.in_(ids))
     connection.execute(delete(embedding).where(embedding.c.message.in_(ids)))
+
+
+def change_text(connection: Connection, message_id: int, conversation: str, said: str, **values: object) -> None:
+    """Put other words in place of a message's, to be found by them from now on; and these values of its row."""
+    words = index_words(said)
+    remove(connection, [message_id])
+    changed = update(message).where(message.c.id == message_id)
+    connection.execute(changed.values(text=said, length=len(words), **values))
+    add(connection, message_id, words, readers(connection, conversation))
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:

@@ -18,7 +18,6 @@ from agent.memory.audience import label
 from agent.records import Author, Claim, Closing, Waiting
 from store import rows
 from store.search import index
-from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, message, turn
 
 
@@ -47,7 +46,7 @@ def amend(connection: Connection, channel: str, message_id: str, text: str) -> b
     if (question := _waiting(connection, channel, message_id)) is None:
         return False
     _, asked, conversation = question
-    _put(connection, asked, conversation, text)
+    index.change_text(connection, asked, conversation, text)
     return True
 
 
@@ -55,7 +54,7 @@ def set_text(connection: Connection, claim: Claim, text: str) -> None:
     """Put what was spoken in place of a question that runs, unless it was deleted meanwhile."""
     payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
     if not rows.is_withdrawn(payload):
-        _put(connection, claim.message, claim.incoming.conversation, text)
+        index.change_text(connection, claim.message, claim.incoming.conversation, text)
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
@@ -70,14 +69,6 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
     connection.execute(delete(message).where(message.c.id == asked))
     connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
     return True
-
-
-def _put(connection: Connection, asked: int, conversation: str, text: str) -> None:
-    """Put `text` in place of a question's words, to be found by it from now on."""
-    words = index_words(text)
-    index.remove(connection, [asked])
-    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
-    index.add(connection, asked, words, index.readers(connection, conversation))
 
 
 def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
