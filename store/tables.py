@@ -1,6 +1,9 @@
 """The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is kept as text.
 
 Rules
+  A class declares its table, once; statements name the columns of that table (`message.c.text`). Rows are not read or
+  written as objects of these classes: 30 rows took 1.2 times as long by the classes' columns and 1.35 times by a
+  session, an insert 3.4 times.
   Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
   their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
   Whatever holds somebody's words names the person, the turn or the conversation by which `store.forgetting.erase` finds
