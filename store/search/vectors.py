@@ -113,8 +113,8 @@ def without_names(connection: Connection, person_id: str, text: str) -> str:
 # The messages whose meaning is nearest to a question's, among those that the search may see.
 
 
-COMPARED: Final = 5_000
-"""The newest messages whose signs are compared: a few years of one person, in some hundredths of a second."""
+COMPARED: Final = 20_000
+"""The newest messages whose signs are compared: ten years of one person, in some hundredths of a second."""
 NEAREST: Final = 32
 """Of them are compared exactly, besides what the keywords found."""
 
