@@ -86,7 +86,7 @@ def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool =
     """What the model reads: a whole turn's context and the steps done before."""
     parts = ContextParts(
         persona=PERSONA,
-        tool_schemas=tools.schemas(),
+        tool_schemas=tools.schemas,
         person=PERSON,
         now=now,
         question=probe.question,

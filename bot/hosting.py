@@ -261,7 +261,7 @@ class BotHost:
         self.connections.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
-        incoming = with_names(incoming)
+        incoming = with_names(incoming) if incoming.files else incoming
         admission = await self.gate.admission(incoming)
         claiming = self.turns.promise_slot()
         accepting = asyncio.ensure_future(self.ledger.accept(incoming, admission.terms, claiming))

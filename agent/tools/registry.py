@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jsonschema import Draft202012Validator, ValidationError
 
@@ -29,6 +29,10 @@ class Registry:
             Draft202012Validator.check_schema(dict(tool.schema))
         self._validators = {tool.name: Draft202012Validator(dict(tool.schema)) for tool in tools}
         self._limits = limits
+        self.schemas: Final = "\n".join(map(described, tools))
+        """Every tool with its arguments, for the stable prefix; in the order of registration."""
+        self.specs: Final = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in tools)
+        """The same for a vendor that takes tools in a form of its own."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -58,14 +62,6 @@ class Registry:
             return result
         note = f"\n[cut: {len(result.content) - most} more characters]"
         return replace(result, content=result.content[:most] + note)
-
-    def schemas(self) -> str:
-        """Every tool with its arguments, for the stable prefix; in the order of registration."""
-        return "\n".join(map(described, self._tools.values()))
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The same for a vendor that takes tools in a form of its own."""
-        return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in self._tools.values())
 
 
 def described(tool: Tool) -> str:

@@ -228,10 +228,12 @@ def mind(
 
     command_names = {SLACK: partial(named, prefix=settings.slack_command_prefix)}
 
+    language_rule = settings.language_rule
+
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         commands = called(incoming.person.id, COMMANDS)
-        return Persona(settings.persona, settings.language_rule, instructions, commands)
+        return Persona(settings.persona, language_rule, instructions, commands)
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None

@@ -60,7 +60,7 @@ async def _ask(
     parser = Parser(tool_names=tools.names)
     able = provider.capabilities
     messages = messages_of(probe, tools, clock.now(), reasons=able.reasons)
-    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs()))
+    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs))
     events = (*parser.feed(raw), *parser.close())
     return ProbeReading(events, raw, lambda call: tools.check(call) is None, able.native_calls)
 

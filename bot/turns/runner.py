@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import FailureReason, StoreError
-from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
+from agent.events import AgentEvent, HandleClosed, HandleOpened, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope
@@ -67,7 +67,7 @@ class AgentConfig:
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
     """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
     notice: Callable[[AgentEvent], Awaitable[None]] | None = None
-    """Told of everything that happens, before it is shown."""
+    """Told of what a vendor keeps from now on, or no longer."""
     learn_at: Callable[[datetime], datetime | None] | None = None
     """When to learn from a question that is answered now; None: nothing is learned."""
     may_learn: Callable[[Incoming], Awaitable[bool]] | None = None
@@ -136,7 +136,7 @@ async def known_context(
     until = summary_due(history, known.covered, window, limit)
     parts = ContextParts(
         persona=mind.persona(incoming),
-        tool_schemas=mind.tools.schemas(),
+        tool_schemas=mind.tools.schemas,
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
@@ -279,7 +279,9 @@ class TurnRunner:
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.set_text(claim, files.spoken)
-            groups = await self._mind.groups_of(claim.incoming.place)
+            place = claim.incoming.place
+            alone = isinstance(place.audience, PersonAudience)  # who reads with others draws from nothing of theirs
+            groups = await self._mind.groups_of(place) if alone else frozenset[str]()
             provider = await self._mind.provider(claim.incoming)
             context, until = await known_context(
                 self._mind,
@@ -413,7 +415,7 @@ class TurnRunner:
             save=save,
             arrived=arrived if self._mind.joins else None,
             explain=failed,
-            options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs()),
+            options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs),
         )
 
 
@@ -431,7 +433,7 @@ class _ObservedEvents:
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
             self.switched = self.explain(event.why)
-        if self.notice is not None:
+        if self.notice is not None and isinstance(event, HandleOpened | HandleClosed):
             await self.notice(event)
         await self.live.see(event)
 

@@ -75,7 +75,7 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
     clock = FakeClock()
     turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
-    options = CallOptions(tools=tools.specs())
+    options = CallOptions(tools=tools.specs)
     loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)
     async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()

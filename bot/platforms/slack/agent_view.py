@@ -14,16 +14,17 @@ from agent.records import Quoted
 from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
-from bot.platforms.slack.agent_events import (
+from bot.platforms.slack.inbound import (
     AgentEvent,
     AgentOpened,
     AgentThingKind,
     LookedAt,
     SessionRenamed,
     SessionStopped,
+    SlackBot,
+    SlackMessage,
     Thing,
 )
-from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.manifest import PROMPTS
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
@@ -70,9 +71,7 @@ class Looking:
         self._seen[user] = things
 
     async def beside(self, heard: SlackMessage, author: str, target: Place) -> tuple[Quoted, ...]:
-        """What the author of a question looks at, as far as an answer that is read at `target` may use it."""
-        if not heard.direct:
-            return ()
+        """What the author of a direct question looks at, as far as an answer that is read at `target` may use it."""
         things = self._taken(heard)
         messages: list[Quoted] = []
         lines: list[str] = []

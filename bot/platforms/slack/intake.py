@@ -35,7 +35,7 @@ from bot.intake import (
     after_stop,
     decide,
 )
-from bot.platforms.slack import agent_events, inbound, orders
+from bot.platforms.slack import inbound, orders
 from bot.platforms.slack.address import ReplyTo, of_message
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
@@ -66,8 +66,8 @@ T = TypeVar("T")
 Before: TypeAlias = Callable[[SlackMessage], Awaitable[None]]
 
 
-async def _nothing(_: SlackMessage) -> None:
-    """Nothing was missed."""
+async def nothing_missed(_: SlackMessage) -> None:
+    """Before this message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SlackIntake:
     def names(self) -> SlackNames:
         return SlackNames(self.people, self.places)
 
-    async def see(self, body: JsonObject, before: Before = _nothing, *, late: bool = False) -> bool:
+    async def see(self, body: JsonObject, before: Before = nothing_missed, *, late: bool = False) -> bool:
         """Take in what this event says, if it is for the bot. Whether it is a message that is new, and is answered.
 
         `before`: takes in what was missed before a message. `late`: it was itself missed when it came: a refusal is
@@ -128,8 +128,8 @@ class SlackIntake:
         """What an event says that is no message."""
         if (home := home_opened(body)) is not None:
             self.desk.home.open(home)
-        elif (event := agent_events.read_agent_event(body)) is not None:
-            if not isinstance(event, agent_events.SessionStopped) or await self._may_stop(event):
+        elif (event := inbound.read_agent_event(body)) is not None:
+            if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
                 await self.agent.see(event)
         elif (gone := read_gone(body, self.me)) is not None:
             await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
@@ -160,7 +160,7 @@ class SlackIntake:
         who = Requester(person.id, heard.channel, author.groups, self.me.team)
         self.host.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
 
-    async def _may_stop(self, stopped: agent_events.SessionStopped) -> bool:
+    async def _may_stop(self, stopped: inbound.SessionStopped) -> bool:
         """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
         if not stopped.user:
             return True
@@ -284,7 +284,8 @@ class SlackIntake:
                 if new and heard.in_thread:
                     found += await self.threads.before(heard)
                 found += await self.threads.linked(heard, incoming.place)
-                found += await self.agent.looking.beside(heard, incoming.person.name, incoming.place)
+                if heard.direct:
+                    found += await self.agent.looking.beside(heard, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         quoted = tuple(one for one in found if isinstance(one, Quoted))

@@ -26,7 +26,7 @@ from bot.backoff import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, fields, number, text
-from bot.platforms.slack.intake import Before, SlackIntake
+from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
 from bot.platforms.slack.sockets import ASKED, TaskGroup
@@ -78,7 +78,8 @@ class EventRetryQueue:
             if (why := self._why.get(channel)) is not None:
                 self._underway.begin(self.tell(body, why))
             return channel not in self._unstored and await self._keep(body)
-        seeing = asyncio.create_task(self.intake.see(body, self.before), name=ASKED)
+        before = self.before if self.listening.behind else nothing_missed
+        seeing = asyncio.create_task(self.intake.see(body, before), name=ASKED)
         self._underway.follow(seeing)
         await asyncio.wait({seeing}, timeout=ACK_S)
         if not seeing.done():

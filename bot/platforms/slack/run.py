@@ -16,10 +16,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import SettingsError
 from agent.ports import Clock
-from agent.records import Incoming, ShownPage, ShownReply
+from agent.records import ShownPage, ShownReply
 from bot.access.admission import NoticeThrottle
 from bot.host import Host, PlatformUnavailable
-from bot.platforms.slack.address import decode_reply_to
 from bot.platforms.slack.agent_view import AgentDesk, Looking, Prompts
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
@@ -39,9 +38,8 @@ from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.redelivery import EventRetryQueue
 from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
-from bot.platforms.slack.surface import PrivateSurface, SlackSurface, SurfaceParts, delete_page, undo_kept
+from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
-from bot.reply_surface import Surface
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -113,7 +111,7 @@ def _put_together(
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     sessions = AgentSessions(ornaments, clock)
     workspace = SurfaceParts(api, me, clock, settings.streaming)
-    host.show_on(me.source, _Surfaces(host, workspace, sessions))
+    host.show_on(me.source, SlackSurfaces(host, workspace, sessions))
     host.ask_readers(me.source, membership)
     host.fetch_on(me.source, SlackFiles(api, settings.bot_token).fetch)
 
@@ -208,20 +206,3 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
         f"Slack does not answer at {settings.api_base_url} (SLACK_API_BASE_URL): check the network. {error}",
         retry_after_s=error.retry_after_s if isinstance(error, SlackLimited) else 0.0,
     ) from error
-
-
-class _Surfaces:
-    """Where an answer is shown, from what was stored with its question."""
-
-    def __init__(self, host: Host, workspace: SurfaceParts, sessions: AgentSessions) -> None:
-        self._host = host
-        self._workspace = workspace
-        self._sessions = sessions
-
-    def __call__(self, incoming: Incoming) -> Surface:
-        to = decode_reply_to(incoming.reply_to)
-        if to.private:
-            return PrivateSurface(self._workspace.api, to, incoming.conversation)
-        session = self._sessions.of(to, incoming.text)
-        stop = partial(self._host.stop, incoming.conversation)
-        return SlackSurface(self._workspace, to, incoming.conversation, session, stop)

@@ -12,15 +12,17 @@ Each method's budget is asked first: what is not allowed now is refused, and com
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, assert_never
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from agent.records import EPHEMERAL_PAGE, ShownPage
+from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
 from bot import wording
+from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound
-from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.buttons import below, undone
 from bot.platforms.slack.ephemeral import Ephemeral
@@ -36,10 +38,10 @@ from bot.platforms.slack.message_pages import (
 )
 from bot.platforms.slack.options import Streaming
 from bot.platforms.slack.rate_limits import MethodRates
-from bot.platforms.slack.sessions import AgentSession
+from bot.platforms.slack.sessions import AgentSession, AgentSessions
 from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction
+from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
 
 log = logging.getLogger(__name__)
 
@@ -363,3 +365,20 @@ class PrivateSurface:
 
     def finish(self, *, ended: bool) -> None:
         """As little."""
+
+
+class SlackSurfaces:
+    """Where an answer is shown, from what was stored with its question."""
+
+    def __init__(self, host: Host, workspace: SurfaceParts, sessions: AgentSessions) -> None:
+        self._host = host
+        self._workspace = workspace
+        self._sessions = sessions
+
+    def __call__(self, incoming: Incoming) -> Surface:
+        to = decode_reply_to(incoming.reply_to)
+        if to.private:
+            return PrivateSurface(self._workspace.api, to, incoming.conversation)
+        session = self._sessions.of(to, incoming.text)
+        stop = partial(self._host.stop, incoming.conversation)
+        return SlackSurface(self._workspace, to, incoming.conversation, session, stop)

@@ -94,7 +94,7 @@ def test_only_a_known_tool_can_be_read_only() -> None:
 
 
 def test_no_schema_lets_the_model_say_who_it_acts_for() -> None:
-    assert "user_id" not in registry.schemas()
+    assert "user_id" not in registry.schemas
 
 
 BOOKING: JsonObject = {
@@ -116,7 +116,7 @@ BOOKING: JsonObject = {
 
 
 def test_a_tool_is_described_as_a_signature_with_a_line_for_what_has_to_be_said() -> None:
-    assert Registry([Search("book", "Book it.", BOOKING)]).schemas() == (
+    assert Registry([Search("book", "Book it.", BOOKING)]).schemas == (
         "book(boat, days?: [integer], for: {name, age?: number}, kind?: sail | motor | 3 | null, "
         'note?: {"anyOf": [{"type": "string"}, {"type": "null"}]}, more?: {}): Book it.\n'
         "  boat: its name\n"
@@ -126,6 +126,6 @@ def test_a_tool_is_described_as_a_signature_with_a_line_for_what_has_to_be_said(
 
 def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
     known = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
-    whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs())
-    assert estimate_tokens(known.schemas()) <= 122
-    assert 2 * estimate_tokens(known.schemas()) < estimate_tokens(whole)
+    whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs)
+    assert estimate_tokens(known.schemas) <= 122
+    assert 2 * estimate_tokens(known.schemas) < estimate_tokens(whole)

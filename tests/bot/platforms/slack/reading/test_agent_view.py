@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.agent_events import (
+from bot.platforms.slack.inbound import (
     MOST_THINGS,
     AgentOpened,
     AgentThingKind,

@@ -1,9 +1,8 @@
 """What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
 
-from bot.platforms.slack.agent_events import AgentThingKind, Thing
 from bot.platforms.slack.agent_view import MOST_PEOPLE, Looking
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.inbound import AgentThingKind, SlackBot, SlackMessage, Thing
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, group_place
 from bot.platforms.slack.surroundings import Threads
