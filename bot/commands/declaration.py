@@ -69,6 +69,20 @@ class PanelForm:
 
 
 @dataclass(frozen=True, slots=True)
+class PanelAction:
+    """A button: pressed, it tells the command these words. `fills_in`: it asks for more words first, which follow them.
+
+    `name` says which of its panel's buttons it is; `danger`: what it does cannot be undone, at least not for long.
+    """
+
+    name: str
+    label: str
+    words: str
+    danger: bool = False
+    fills_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """What is shown to whoever used the command, and to nobody else: Markdown, and below it the forms on offer."""
 

@@ -14,6 +14,8 @@ import discord
 
 from agent.errors import CogencyError
 from bot import wording
+from bot.commands.declaration import PanelAction
+from bot.commands.memory import entry_actions, page_actions, undo_actions
 from bot.host import Host, MemoryAnswer, ShownEntry
 from bot.memory import view
 from bot.memory.desk import FACT_CHARS
@@ -144,43 +146,32 @@ def _entry(answer: MemoryAnswer, key: str) -> ShownEntry | None:
 def list_panel(answer: MemoryAnswer, person: int) -> Panel:
     """A page of the list: each entry with its button, and below them the way to the other pages."""
     parts = [interactions.panel_text(answer.text, LIST_CHARS if answer.entries else interactions.MAX_CHARS)]
-    if answer.undo:
-        parts.append(interactions.button_row(button("Undo", MemoryPress(person, view.undo_words(answer.undo)).id)))
+    if undoing := undo_actions(answer):
+        parts.append(interactions.button_row(*(_button(one, person) for one in undoing)))
     for entry in answer.entries:
         opening = MemoryPress(person, f"{OPEN} {entry.key} {answer.page}")
         parts.append(
             interactions.text_beside(view.entry_line(entry, ENTRY_CHARS), button(f"Open {entry.number}", opening.id))
         )
     if answer.entries and answer.pages > 1:
-        others = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
-        there = {label: page for label, page in others.items() if 1 <= page <= answer.pages}
         parts.append(interactions.panel_text(f"Page {answer.page} of {answer.pages}"))
-        parts.append(
-            interactions.button_row(
-                *(button(label, MemoryPress(person, view.page_words(to)).id) for label, to in there.items())
-            )
-        )
+        parts.append(interactions.button_row(*(_button(one, person) for one in page_actions(answer))))
     return interactions.panel(*parts)
 
 
 def entry_panel(entry: ShownEntry, page: int, person: int) -> Panel:
     """One entry, and what may be decided about it."""
 
-    def offer(label: str, asked: str, style: discord.ButtonStyle = discord.ButtonStyle.secondary) -> Button:
-        return button(label, MemoryPress(person, asked).id, style)
-
-    offers = [
-        offer("Delete", view.delete_words(entry.key), discord.ButtonStyle.danger),
-        offer("Correct", f"{CORRECT} {entry.key} {page}"),
-    ]
-    if entry.may_go_everywhere:
-        offers.append(offer("Use everywhere", view.everywhere_words(entry.key, on=True)))
-    if entry.everywhere:
-        offers.append(offer("Only where it was said", view.everywhere_words(entry.key, on=False)))
-    offers.append(offer("Back", view.page_words(page)))
+    offers = [_button(one, person, f" {page}" if one.fills_in else "") for one in entry_actions(entry)]
+    offers.append(button("Back", MemoryPress(person, view.page_words(page)).id))
     return interactions.panel(
         interactions.panel_text(view.entry_line(entry, OPENED_CHARS)), interactions.button_row(*offers)
     )
+
+
+def _button(one: PanelAction, person: int, more: str = "") -> Button:
+    style = discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary
+    return button(one.label, MemoryPress(person, f"{one.words}{more}").id, style)
 
 
 def _window(made: MemoryPress, before: str) -> discord.ui.Modal:

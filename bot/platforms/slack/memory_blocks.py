@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.messages import Json, JsonObject
+from bot.commands.declaration import PanelAction
+from bot.commands.memory import entry_actions, page_actions, undo_actions
 from bot.host import MemoryAnswer, ShownEntry
-from bot.memory import view
 from bot.memory.view import entry_line
 from bot.platforms.slack.address import ReplyTo, of_window
 from bot.platforms.slack.api import fields, items, text
@@ -96,34 +97,24 @@ def corrected(view: JsonObject) -> Corrected | None:
 
 def entry_buttons(entry: ShownEntry, user: str) -> list[Json]:
     """The buttons of an entry."""
-    number, key = entry.number, entry.key
     prefill = entry.plain if len(json.dumps(entry.plain, ensure_ascii=False)) <= PREFILL_CHARS else ""
-    buttons: list[Json] = [
-        memory_button(f"delete:{number}", "Delete", view.delete_words(key), user, style="danger", confirm=_SURE),
-        memory_button(f"{CORRECT}:{number}", "Correct", view.correct_words(key), user, plain=prefill),
-    ]
-    if entry.may_go_everywhere:
-        everywhere = view.everywhere_words(key, on=True)
-        buttons.append(memory_button(f"everywhere:{number}", "Use everywhere", everywhere, user))
-    if entry.everywhere:
-        here = view.everywhere_words(key, on=False)
-        buttons.append(memory_button(f"here:{number}", "Only where it was said", here, user))
-    return buttons
+    return [_action(one, user, f":{entry.number}", prefill) for one in entry_actions(entry)]
 
 
 def undoing(answer: MemoryAnswer, user: str) -> list[Json]:
     """The button that brings back what was just deleted, if anything was."""
-    return [memory_button("undo", "Undo", view.undo_words(answer.undo), user)] if answer.undo else []
+    return [_action(one, user) for one in undo_actions(answer)]
 
 
 def page_buttons(answer: MemoryAnswer, user: str) -> list[Json]:
     """The buttons for the pages before and after this one."""
-    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
-    return [
-        memory_button(f"page:{page}", label, view.page_words(page), user)
-        for label, page in around.items()
-        if 1 <= page <= answer.pages
-    ]
+    return [_action(one, user) for one in page_actions(answer)]
+
+
+def _action(one: PanelAction, user: str, of: str = "", prefill: str = "") -> Json:
+    sure: dict[str, Json] = {"style": "danger", "confirm": _SURE} if one.danger else {}
+    plain = prefill if one.fills_in else ""
+    return memory_button(f"{one.name}{of}", one.label, one.words, user, plain=plain, **sure)
 
 
 def memory_button(action: str, label: str, asked: str, user: str, *, plain: str = "", **more: Json) -> Json:

@@ -58,17 +58,19 @@ def shown(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
             yield choice["name"], choice.get("name_localizations") or {}
 
 
-async def test_every_text_is_translated_within_discords_limits(payload: list[dict[str, Any]]) -> None:
+async def test_every_text_is_within_discords_limits_in_all_languages_or_english_alone(
+    payload: list[dict[str, Any]],
+) -> None:
     languages = {language.value for language in LANGUAGES} | {discord.Locale.latin_american_spanish.value}
     for command in payload:
         most = MAX_MENU if command["type"] == MENU else MAX_TEXT
         for text, translations in shown(command):
-            assert set(translations) == languages, text
+            assert set(translations) in (languages, set()), text  # what is new is shown in English
             assert all(1 <= len(each) <= most for each in (text, *translations.values())), text
 
 
 async def test_no_translation_is_left_over(payload: list[dict[str, Any]]) -> None:
-    assert {text for command in payload for text, _ in shown(command)} == set(TRANSLATIONS)
+    assert set(TRANSLATIONS) <= {text for command in payload for text, _ in shown(command)}
 
 
 async def test_names_and_numbers_are_within_discords_limits(payload: list[dict[str, Any]]) -> None:
