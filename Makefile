@@ -1,6 +1,7 @@
 # Everything that a person or CI does here, on a machine with Python 3.11 or later, pip and make.
 #
 #   make demo      set up what running needs, and chat in the terminal (no keys needed)
+#   make check     formatting, lint, types, import contracts and the unit tests, in a minute
 #   make test      set up what testing needs, and run every test
 #   make soak      every test ten times, in shuffled orders, on a machine that is kept busy (hours)
 #   make chaos     four hundred questions on each engine while processes are killed, stopped and cut off (minutes)
@@ -17,7 +18,10 @@ NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
 
-.PHONY: demo test soak chaos coverage lint format generated lock clean
+# Without compiled files each process of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo check test soak chaos coverage lint style types units format generated lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -37,10 +41,22 @@ coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered -q
 	$(BIN)/python -m coverage report --include='agent/*' --fail-under=90 --format=total
 
-lint: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+lint: style types
+
+# One core reads the types while the other one does the rest.
+check: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	@$(MAKE) --no-print-directory -j 2 types units
+
+units: style
+	$(BIN)/python -m pytest -q --hypothesis-profile=dev -m "not server and not slow" \
+	  tests/agent tests/bot tests/store/memory tests/store/search
+
+style: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+
+types: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_TOOLS)/pyright/index.js --warnings
 
 format: .venv/dev.stamp

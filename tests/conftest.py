@@ -3,11 +3,13 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import DEV
 from tests.fakes.aimock import AiMock, running_aimock
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 # A busy machine is no defect: tests are bounded by their own waits. CI has a profile of its own, which does the same.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(DEV, settings.get_profile("here"), max_examples=10)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("here")
 
@@ -24,3 +26,12 @@ def postgres() -> Generator[PostgresServer, None, None]:
     """One server for all tests of a process, each with a database of its own."""
     with running_postgres() as running:
         yield running
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server of databases, models or Slack's: `make check` goes without."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            given = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+            if "postgresql" in given or {"aimock", "postgres", "slack"} & {*item.fixturenames}:
+                item.add_marker("server")

@@ -28,6 +28,7 @@ from agent.providers.wire_messages import MessagesDialect
 from agent.records import Author, Person, Quoted, StoredMessage, Waiting
 from agent.state import SituationSummary
 from agent.turn import JUST_ARRIVED, appended_messages
+from tests.examples import examples
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -152,7 +153,7 @@ def lines_of(text: str) -> list[str]:
 def test_speakers_are_read_back_from_what_each_vendor_is_sent(
     dialect: Dialect, texts_of: Callable[[Any], list[str]]
 ) -> None:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     @given(conversations())
     def holds(told: Told) -> None:
         context = build_context(told.parts())

@@ -23,6 +23,8 @@ from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.minds import always
 from tests.fakes.surface import FakeSurface
 
+pytestmark = pytest.mark.slow
+
 SUMMARY = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
 AT_ONCE = 500
 """Rows in one statement."""

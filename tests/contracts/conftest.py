@@ -8,6 +8,7 @@ import pytest
 
 from store.engine import Store, open_store
 from tests.contracts.steps import AnyStore
+from tests.fakes.new_database import new_database
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.store import FakeStore
 
@@ -22,7 +23,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         async with opened_store(await server.empty()) as opened:
             yield opened
     else:
-        async with opened_store("sqlite://" if kind == "sqlite memory" else f"sqlite:///{tmp_path}/store.db") as opened:
+        url = "sqlite://" if kind == "sqlite memory" else await new_database(tmp_path / "store.db")
+        async with opened_store(url) as opened:
             yield opened
 
 

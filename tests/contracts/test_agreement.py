@@ -16,6 +16,7 @@ from agent.records import Claim, Claiming, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store
 from tests.contracts.steps import AnyStore, proved, summary_of
+from tests.examples import examples
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
@@ -116,13 +117,13 @@ class Run:
 
 
 @given(steps)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 async def test_sqlite_agrees_with_the_store_in_memory_after_every_step(some: list[Step]) -> None:
     await agree("sqlite://", some)
 
 
 @given(steps)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_postgresql_agrees_with_the_store_in_memory_after_every_step(
     postgres: PostgresServer, some: list[Step]
 ) -> None:

@@ -126,7 +126,7 @@ def serve(number: int) -> None:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if ".versions" not in found.name and not found.name.endswith(".env"):
                 importlib.import_module(found.name)
-    for name in ("alembic.command", "aiosqlite", "sqlalchemy.dialects.postgresql.asyncpg"):
+    for name in ("alembic.command", "sqlalchemy.dialects.postgresql.asyncpg"):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()

@@ -24,6 +24,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
+from tests.fakes.new_database import new_database
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ async def live_bot(
     folder: Path, model: Provider, surface_for: Callable[[Incoming], Surface], clock: Clock = CLOCK
 ) -> AsyncGenerator[LiveBot, None]:
     """A bot on a database in `folder`, answering until the block ends."""
-    async with opened(database_in(folder)) as store:
+    async with opened(await database_in(folder)) as store:
         turns = turns_on(store, mind_of(store, model), surface_for, clock)
         async with turns.serving():
             yield LiveBot(turns, store)
@@ -73,7 +74,7 @@ async def live_bot(
 @asynccontextmanager
 async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
     """What `bot.app` gives to platforms, answering until the block ends."""
-    async with opened(database_in(folder)) as store, serving_host(store, model, clock) as host:
+    async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         yield host
 
 
@@ -90,5 +91,5 @@ async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGene
         yield host
 
 
-def database_in(folder: Path) -> str:
-    return f"sqlite:///{folder / 'bot.db'}"
+async def database_in(folder: Path) -> str:
+    return await new_database(folder / "bot.db")

@@ -52,7 +52,7 @@ def found_by(model: ScriptedProvider, since: int) -> str:
 @asynccontextmanager
 async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[BotHost, None]:
     """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
-    async with opened(database_in(folder)) as store, serving_host(store, model, clock) as host:
+    async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
         deleting = {DELETE_REPLY: ReplyDeletion(clock, host.connections.deletions).delete}
         async with (

@@ -34,6 +34,7 @@ from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from store.engine import Store, open_store
+from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
@@ -264,7 +265,7 @@ def closing(draw: st.DrawFn) -> list[Deed]:
     return [*told, *learned, *opened, *draw(some), turning("t:hall"), Town.learn, asked, *draw(some)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) -> None:
     town = Town(FakeStore(), history)
@@ -272,7 +273,7 @@ async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) 
         await deed(town)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
     store = await open_store("sqlite://")
@@ -284,7 +285,7 @@ async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], 
         await store.close()
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(deeds, budgets)
 async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
     town = Town(FakeStore(), history)
@@ -292,7 +293,7 @@ async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[
         await deed(town)
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
     store = await open_store("sqlite://")

@@ -52,6 +52,7 @@ import pytest
 
 from agent.records import Author
 from store.engine import open_store
+from tests.fakes.new_database import new_database
 from tests.flows.crash_process import FIRST, JOINED, LAST, SECOND, main
 
 AS_IT_GROWS = {
@@ -127,6 +128,7 @@ def test_a_turn_killed_at_any_step_ends_in_one_complete_reply(tmp_path: Path, fi
     for die_at in range(first, MOST_STEPS, SLICES):
         folder = tmp_path / str(die_at)
         folder.mkdir()
+        asyncio.run(new_database(folder / "bot.db"))
         exit_code = run(folder, die_at, joins=joins)
         if exit_code == 0:
             return  # the turn has fewer steps

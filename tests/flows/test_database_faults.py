@@ -149,7 +149,7 @@ async def serving(folder: Path, url: str, clock: FastClock) -> AsyncGenerator[Wo
         return [f"You wrote {reply}", Until(release.wait) if reply == "growing" else "", "."]
 
     async with (
-        opened(url or database_in(folder)) as store,
+        opened(url or await database_in(folder)) as store,
         serving_host(store, ScriptedProvider(answer), clock) as host,
     ):
         yield World(store, host, release)

@@ -19,6 +19,7 @@ from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
 from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.setting_parsers import Secret
+from tests.examples import examples
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import by_the_bot, most_in, serving
@@ -154,7 +155,7 @@ def edits(calls: list[Call]) -> dict[str, list[float]]:
     return found
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(asked=st.lists(questions, min_size=1, max_size=6), limits=st.integers(0, 2))
 def test_no_limit_of_discord_is_exceeded(asked: list[Asked], limits: int) -> None:
     fake = run_skipping(played(asked, limits), in_no_time)

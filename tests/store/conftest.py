@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.engine import Store, open_store
+from tests.fakes.new_database import new_database
 from tests.fakes.postgresql import PostgresServer
 
 
@@ -20,18 +21,20 @@ def url(path: Path) -> str:
 
 
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
-    opened = await open_store(url, patience_s=0.05)
+async def store(path: Path) -> AsyncIterator[Store]:
+    opened = await open_store(await new_database(path), patience_s=0.05)
     yield opened
     await opened.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def either(request: pytest.FixtureRequest, url: str) -> AsyncIterator[Store]:
+async def either(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[Store]:
     """For what has to hold on both engines."""
     if request.param == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
         url = await server.empty()
+    else:
+        url = await new_database(path)
     opened = await open_store(url, patience_s=0.05)
     yield opened
     await opened.close()

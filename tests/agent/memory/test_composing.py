@@ -24,6 +24,7 @@ from agent.memory.layers import (
 from agent.memory.past_threads import PastMessage
 from agent.memory.writing import NewFact, write
 from agent.messages import estimate_tokens
+from tests.examples import examples
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HERE = "person:ann"
@@ -232,7 +233,7 @@ WRITES = st.lists(
 
 
 @given(WRITES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_write_marks_only_facts_of_its_own_audience_person_and_scope_or_review(writes: list[NewFact]) -> None:
     facts: tuple[Fact, ...] = ()
     for one in writes:
@@ -248,7 +249,7 @@ def test_a_write_marks_only_facts_of_its_own_audience_person_and_scope_or_review
 
 
 @given(WRITES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_every_chain_ends_and_only_valid_readable_facts_are_shown(writes: list[NewFact]) -> None:
     facts = written(*writes)
     for fact in facts:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.protocol.json_text import JsonScanner, Status
+from tests.examples import examples
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -29,7 +30,7 @@ def scan(*pieces: str, several: bool = False) -> tuple[Status, int]:
     return scanner.status, used
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CONTAINERS, st.text(max_size=5), st.booleans(), st.sampled_from([None, 1]))
 def test_a_value_ends_where_it_ends(value: object, rest: str, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
@@ -38,7 +39,7 @@ def test_a_value_ends_where_it_ends(value: object, rest: str, ascii_only: bool, 
     assert scan(text[:-1])[0] is Status.MORE
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(CONTAINERS, st.data())
 def test_damaged_json_fails_where_python_fails_or_does_not_end(value: object, data: st.DataObject) -> None:
     text = json.dumps(value)

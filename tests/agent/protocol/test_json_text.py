@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.messages import Json
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, SaneStream, Unreadable, sane_text
+from tests.examples import examples
 
 READER = JsonReader(ParserLimits())
 PLAIN_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=10)
@@ -20,7 +21,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(VALUES)
 def test_what_json_wrote_is_read_and_mending_changes_nothing(value: Json) -> None:
     text = json.dumps(value)
@@ -28,7 +29,7 @@ def test_what_json_wrote_is_read_and_mending_changes_nothing(value: Json) -> Non
     assert READER.read_mended(text, whole=True) == [value]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(VALUES)
 def test_mended_python_is_what_python_reads_or_refused(value: Json) -> None:
     text = repr(value)

@@ -13,7 +13,8 @@ from agent.protocol.grammar import TAG_NAMES
 from agent.protocol.parser import Parser
 from agent.protocol.render import neutralise, quote, render_results, render_step, without_tokens
 from agent.state import Workspace
-from tests.agent.protocol.deviations import DEVIATIONS, Deviation
+from tests.agent.protocol.deviations import DEVIATIONS
+from tests.examples import examples
 
 TAGS = [
     f"{opening}{name}{end}"
@@ -57,7 +58,7 @@ BEFORE = st.sampled_from(["", "Before.\n", "Before: ", "```\n", "> ", "</think>\
 AFTER = st.sampled_from(["", "\nAfter.", ">", "nk>x"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(WORDS, BEFORE, AFTER)
 def test_neutral_words_are_only_text_whatever_stands_around_them(words: str, before: str, after: str) -> None:
     neutral = neutralise(words)
@@ -80,12 +81,13 @@ def test_what_is_no_tag_of_ours_is_not_touched(words: str) -> None:
     assert neutralise(words) == words
 
 
-@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.name)
-def test_no_known_deviation_survives_neutralising(deviation: Deviation) -> None:
-    assert all(isinstance(event, TextArrived) for event in read(neutralise(deviation.stream)))
+def test_no_known_deviation_survives_neutralising() -> None:
+    for deviation in DEVIATIONS:
+        events = read(neutralise(deviation.stream))
+        assert all(isinstance(event, TextArrived) for event in events), deviation.name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(CLEAN, st.sampled_from(ResultStatus), CLEAN | WORDS), min_size=1, max_size=3))
 def test_results_read_back_and_hold_no_tag(raw: list[tuple[str, ResultStatus, str]]) -> None:
     results = [
@@ -104,7 +106,7 @@ CALLS = st.lists(st.builds(ToolCall, TOOLS, st.dictionaries(CLEAN, JSON, max_siz
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(["", "Let me look.", "One.\n\nTwo.", "  indented", "a < b <b>"]), WORKSPACES, CALLS)
 def test_a_step_reads_back(text: str, workspace: Workspace, calls: tuple[ToolCall, ...]) -> None:
     expected: list[ProtocolEvent] = [WorkspaceArrived(workspace), CallsArrived(calls)]

@@ -10,6 +10,8 @@ from bot.attachments.pdf import PdfSeconds, PdfTexts
 from bot.attachments.pdf_process import NICENESS
 from tests.fakes import pdfs
 
+pytestmark = pytest.mark.slow
+
 
 async def test_the_text_of_each_page_is_read() -> None:
     text, why = await PdfTexts().read(pdfs.pdf("The boat is blue.\nIt lies in Lübeck.", "", "The end (of it)."))

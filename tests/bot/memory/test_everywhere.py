@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.profile import Insight, Partition, ProfileField, learned, opened
+from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
@@ -50,7 +51,7 @@ async def keep(store: FakeStore, clock: FakeClock, kept: Kept, thing: str) -> No
     assert await store.profiles.save(partition, opened(profile, added, everywhere=kept.everywhere))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(
         st.builds(Kept, st.sampled_from(PEOPLE), st.sampled_from(ROOMS), st.booleans(), st.booleans()),

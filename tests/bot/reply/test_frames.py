@@ -12,6 +12,7 @@ from bot.reply.draft import Draft
 from bot.reply.pages import TAKEN_BACK, DeletePage, EditPage, FindPage, Frame, Frames, PageReconciler, PostPage
 from bot.reply.split import LEAST_CHARS
 from bot.reply_surface import Limits, PageRef
+from tests.examples import examples
 from tests.fakes.answers import answers, scribbles
 from tests.fakes.reader import read_back
 
@@ -48,7 +49,7 @@ class Reader:
                     raise AssertionError("nothing was lost, and nothing is too much")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.one_of(answers, scribbles).filter(lambda text: bool(text.strip())),
     st.integers(1, 12),
@@ -73,7 +74,7 @@ def test_pages_that_only_grow_hold_the_whole_text_and_stand_alone(
     assert all(len(page.encode()) <= 5_000 + CLOSER_CHARS for page in pages)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(answers.filter(lambda text: bool(text.strip())), st.integers(1, 12), st.lists(st.integers(1, 300), min_size=1))
 def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, times: int, chunks: list[int]) -> None:
     text = "\n\n".join([text.strip()] * times)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.reply.markdown import HELD_CHARS, close_markdown
+from tests.examples import examples
 from tests.fakes.answers import answer_of, answers, scribbles
 from tests.fakes.reader import fences_are_balanced
 
@@ -131,7 +132,7 @@ def test_a_marker_alone_waits_because_it_would_make_the_line_before_a_heading(ma
     assert healed(f"The boat\n{marker}") == "The boat\n"
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(answers, st.integers(0, 3_000))
 def test_every_prefix_of_an_answer_is_shown_without_an_open_fence_as_a_beginning_of_the_text(
     text: str, at: int
@@ -153,7 +154,7 @@ def test_at_every_character_of_a_long_answer_no_fence_and_no_link_is_open() -> N
         )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(scribbles)
 def test_no_text_at_all_is_shown_with_an_open_fence(text: str) -> None:
     lines = "\n".join(line[:200] for line in text.split("\n"))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.reply.split import LEAST_CHARS, Page, Pager, pages
+from tests.examples import examples
 from tests.fakes.answers import ATOMS, CJK, GRAPHEMES, answer_of, answers, edges, scribbles
 from tests.fakes.reader import fences_are_balanced, read_back
 
@@ -33,7 +34,7 @@ def test_what_is_shown_is_the_text(chars: int) -> None:
     assert len(texts) <= chars // 1_000 + 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(answers, LIMITS)
 def test_every_answer_can_be_read_back_from_pages_that_fit_and_stand_alone(text: str, limit: int) -> None:
     texts = shown(text, limit)
@@ -42,7 +43,7 @@ def test_every_answer_can_be_read_back_from_pages_that_fit_and_stand_alone(text:
     assert all(fences_are_balanced(page, limit) for page in texts)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(scribbles, st.sampled_from([40, 60, 100]))
 def test_any_text_at_all_can_be_read_back_from_pages_that_fit(text: str, limit: int) -> None:
     texts = shown(text, limit)
@@ -50,7 +51,7 @@ def test_any_text_at_all_can_be_read_back_from_pages_that_fit(text: str, limit: 
     assert all(len(page) <= limit for page in texts)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(answers, LIMITS)
 def test_links_code_emphasis_and_graphemes_stay_whole(text: str, limit: int) -> None:
     cuts = {page.end for page in pages(text, limit)[:-1]}
@@ -59,7 +60,7 @@ def test_links_code_emphasis_and_graphemes_stay_whole(text: str, limit: int) -> 
             assert not cuts & set(range(found.start() + 1, found.end()))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.one_of(answers, scribbles),
     st.sampled_from([60, 100, 400]),
@@ -82,7 +83,7 @@ def test_however_the_text_grows_full_pages_stay_and_the_end_is_the_same(
     assert pager.pages == pages(text, limit)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 110), edges, edges)
 def test_a_cut_that_is_certain_stays_whatever_follows(words: int, around: str, following: str) -> None:
     text, pager = ("word " * 22)[:words] + around, Pager(100)

@@ -21,6 +21,8 @@ from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 ANSWER_S = 10.0
 FLOOD = 1_000
 

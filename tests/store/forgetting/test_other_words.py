@@ -22,6 +22,7 @@ from agent.memory.writing import NewFact, Written
 from agent.records import Closing, Receipt
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
+from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
 from tests.store.forgetting.test_any_forgetting import bytes_in, words_in_rows
 
@@ -279,7 +280,7 @@ CHAIN = [Talk("ann", "club", "tool", 0), Talk("ann", "own", "carried", 0), Talk(
 """What a reply that may have been made of it was itself given to."""
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(lives=st.lists(talks, min_size=2, max_size=6), at=st.integers(0, 9))
 @example(lives=CHAIN, at=0)
 async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_shown_it(
@@ -303,7 +304,7 @@ async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_
         await store.close()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(st.lists(talks, min_size=2, max_size=6), st.integers(0, 9))
 async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(lives: list[Talk], at: int) -> None:
     with TemporaryDirectory() as folder:

@@ -16,6 +16,8 @@ from store.memory import fact_index, fact_store
 from store.tables import fact, fact_term
 from tests.fakes.incoming import START
 
+pytestmark = pytest.mark.slow
+
 DM = "person:ann"
 HERE = frozenset({DM, "group:club", "team:t"})
 

@@ -17,6 +17,7 @@ from store.engine import Store, open_store
 from store.search import fts5, search
 from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
+from tests.examples import examples
 from tests.fakes.incoming import said
 
 CLUB = Place(GroupAudience("club"))
@@ -78,7 +79,7 @@ async def test_one_han_character_finds_every_message_with_it(either: Store) -> N
 
 
 @given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(either: Store, query: str) -> None:
     await either.ledger.accept(said(query))
     assert bool(await found(either, query)) == bool(keywords(query))
@@ -181,7 +182,7 @@ def _thread(person: str, place: Place | None, number: int) -> tuple[str, Place]:
 
 
 @given(said_=messages, asker=people, asked_in=st.none() | rooms, readable=st.frozensets(groups), current=threads)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_someone_elses_question_never_finds_my_dm(
     empty: Callable[[], Awaitable[str]],
     said_: list[tuple[str, Place | None, int, str]],

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.search.text import stem
+from tests.examples import examples
 
 ENDINGS = (
     "ational", "tional", "enci", "anci", "izer", "logi", "bli", "alli", "entli", "eli", "ousli", "ization", "ation",
@@ -34,7 +35,7 @@ def stems_of_sqlite(some: list[str]) -> list[str]:
 
 
 @given(st.lists(words, min_size=20, max_size=400))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_stem_is_that_of_sqlite(some: list[str]) -> None:
     assert [stem(word) for word in some] == stems_of_sqlite(some)
 

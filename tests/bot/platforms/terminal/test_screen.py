@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bot.platforms.terminal.rendering import RenderedAnswer
 from bot.platforms.terminal.tty import LiveDisplay
+from tests.examples import examples
 from tests.fakes.screen import FakeScreen
 
 ANSWER = """\
@@ -78,7 +79,7 @@ def test_a_growing_answer_ends_up_as_if_printed_once(width: int, height: int, st
     assert shown_live(ANSWER, step, width, height).text == shown_whole(ANSWER, width)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

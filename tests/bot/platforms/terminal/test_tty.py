@@ -16,6 +16,8 @@ from tests.fakes.screen import FakeScreen
 from tests.fakes.terminal import FakeTerminal
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 UP = "\x1b[A"
 CTRL_C = "\x03"
 CTRL_D = "\x04"

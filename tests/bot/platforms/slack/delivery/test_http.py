@@ -21,6 +21,8 @@ from tests.fakes.slack_bot import http_events, serving, settings
 from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 BODY = json.dumps({"type": "url_verification", "challenge": "3eZbrw1a", "token": "old"}).encode()
 Headers: TypeAlias = dict[str, str]
 

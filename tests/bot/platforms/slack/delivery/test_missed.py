@@ -21,6 +21,8 @@ from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.platforms.slack.sockets import CROWDED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
 from tests.fakes.slack_faults import Fault, limited
+
+pytestmark = pytest.mark.slow
 
 ANN, DM = "U0ANN", "D0ANN"
 TWO = replace(SOCKETS, connections=2)

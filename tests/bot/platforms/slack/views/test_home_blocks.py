@@ -19,6 +19,7 @@ from bot.platforms.slack import home, memory_blocks, modals
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
+from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
 
@@ -84,7 +85,7 @@ homes = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(homes)
 def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
     view: Any = home_view(shown)
@@ -93,7 +94,7 @@ def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
     assert pages_of(view["private_metadata"]) == shown.pages
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(texts)
 def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
     assert problems(dict(sorry_view(sentence, Pages()))) == []
