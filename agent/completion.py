@@ -5,15 +5,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
+from agent import ports
 from agent.messages import Message, ModelCall, Usage, estimate_tokens
-from agent.ports import (
-    CallOptions,
-    ModelChanged,
-    Provider,
-    ReasoningArrived,
-    ResponseEnded,
-    TokensArrived,
-)
 from agent.protocol.render import neutralise
 
 MAX_CHARS: Final = 100_000
@@ -28,10 +21,10 @@ def as_data(messages: Sequence[Message]) -> list[Message]:
 
 
 async def complete(
-    provider: Provider,
+    provider: ports.Provider,
     messages: Sequence[Message],
     count: Callable[[ModelCall], Awaitable[None]],
-    options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
 ) -> str:
     """The model's answer. `count` is told what the call took, also of one that broke off.
 
@@ -42,14 +35,14 @@ async def complete(
         async with aclosing(provider.stream(messages, options)) as stream:
             async for event in stream:
                 match event:
-                    case TokensArrived(piece):
+                    case ports.TokensArrived(piece):
                         text.append(piece)
                         chars += len(piece)
-                    case ReasoningArrived(piece):
+                    case ports.ReasoningArrived(piece):
                         chars += len(piece)
-                    case ModelChanged(name):
+                    case ports.ModelChanged(name):
                         model = name
-                    case ResponseEnded():
+                    case ports.ResponseEnded():
                         ended = event
                     case _:
                         pass

@@ -38,19 +38,8 @@ from agent.memory.marking import Superseded, mark
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Role, estimate_tokens, fit_newest
+from agent.protocol import render
 from agent.protocol.grammar import LAST_ROUND, teach
-from agent.protocol.render import (
-    WRITES_ALONE,
-    alone,
-    neutralise,
-    one_line,
-    quote,
-    section,
-    speakers,
-    speech,
-    without_titles,
-    without_tokens,
-)
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 from agent.summary import summary_digest
@@ -179,7 +168,7 @@ class Context:
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
     """Assemble one turn's context within the budget."""
-    names = speakers([*((message.person, message.name) for message in parts.history), _named(parts.person)])
+    names = render.speakers([*((message.person, message.name) for message in parts.history), _named(parts.person)])
     speaking: Mapping[str, str] = {} if _is_alone(parts) else names
     me = names[parts.person.id]
     memory = _memory(parts, me, budget.memory)
@@ -202,7 +191,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, section(parts.word, _sections(parts, me, profile.text, memory, quoted, earlier))),
+        Message(Role.USER, render.section(parts.word, _sections(parts, me, profile.text, memory, quoted, earlier))),
         Message(Role.USER, _words(parts.person.id, parts.question, speaking), parts.images),
     )
     return Context(
@@ -237,7 +226,7 @@ def _place(parts: ContextParts, me: str) -> str:
     place, private = parts.place, _is_alone(parts)
     match place.audience:
         case PersonAudience():
-            kind, readers = "in private", f"only {me} {WRITES_ALONE if private else READS_ALONE}"
+            kind, readers = "in private", f"only {me} {render.WRITES_ALONE if private else READS_ALONE}"
         case GroupAudience():
             kind, readers = "a closed or shared channel", "its members read this, perhaps outsiders too"
         case TeamAudience():
@@ -245,8 +234,8 @@ def _place(parts: ContextParts, me: str) -> str:
             readers = "all full members of the team may read this" + ("" if place.within_team else ", guests too")
         case _:
             assert_never(place.audience)
-    where = " ".join(filter(None, [kind, one_line(parts.channel)]))
-    return f"PLACE: {', '.join(filter(None, [one_line(parts.platform), where]))}; {readers}."
+    where = " ".join(filter(None, [kind, render.one_line(parts.channel)]))
+    return f"PLACE: {', '.join(filter(None, [render.one_line(parts.platform), where]))}; {readers}."
 
 
 def _named(person: Person) -> tuple[str, str]:
@@ -255,14 +244,14 @@ def _named(person: Person) -> tuple[str, str]:
 
 def _words(person: str, text: str, speaking: Mapping[str, str]) -> str:
     """What somebody wrote: with their name, unless only they may write."""
-    return speech(speaking[person], text) if speaking else alone(text)
+    return render.speech(speaking[person], text) if speaking else render.alone(text)
 
 
 def _memory(parts: ContextParts, me: str, budget: int) -> MemoryContext:
     identity = IdentityRole(me, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
     others = [(one.person, one.name) for one in parts.earlier if one.person and not (one.mine or one.by_bot)]
-    names = speakers([*others, _named(parts.person)])
+    names = render.speakers([*others, _named(parts.person)])
     earlier = [replace(one, name=names.get(one.person, one.name)) for one in parts.earlier]
     layers = Layers(identity, environment, parts.facts, parts.working_set, earlier)
     return memory_context(layers, ContextReader(parts.audiences, parts.question, parts.scopes), budget)
@@ -278,7 +267,7 @@ def _prefix(parts: ContextParts) -> str:
 
 def _history_message(message: StoredMessage, superseded: Sequence[Superseded], speaking: Mapping[str, str]) -> Message:
     if message.author is Author.BOT:
-        return Message(Role.ASSISTANT, without_tokens(mark(message.text, superseded)))
+        return Message(Role.ASSISTANT, render.without_tokens(mark(message.text, superseded)))
     return Message(Role.USER, _words(message.person, mark(message.text, superseded), speaking))
 
 
@@ -304,28 +293,28 @@ def _rounds(execution: Execution) -> str:
 
 def _own_title(text: str) -> str:
     """A section of memory whose title is the only one in it."""
-    title, _, said = neutralise(text).partition(":")
-    return f"{title}:{chr(10).join(without_titles(line) for line in said.split(chr(10)))}"
+    title, _, said = render.neutralise(text).partition(":")
+    return f"{title}:{chr(10).join(render.without_titles(line) for line in said.split(chr(10)))}"
 
 
 def _profile(text: str) -> str:
     if not text:
         return ""
-    return "\n".join(["PROFILE, learned from what this person wrote:", *map(one_line, text.split("\n"))])
+    return "\n".join(["PROFILE, learned from what this person wrote:", *map(render.one_line, text.split("\n"))])
 
 
 def _quoted(quoted: Quoted) -> str:
-    return quote(quoted.text, f"{quoted.source}, {quoted.author}" if quoted.author else quoted.source)
+    return render.quote(quoted.text, f"{quoted.source}, {quoted.author}" if quoted.author else quoted.source)
 
 
 def _beginnings(lines: Sequence[tuple[int, str]]) -> str:
     """What has left the history and no summary covers yet."""
-    shown = [f"- {neutralise(one_line(line))}" for _, line in lines]
+    shown = [f"- {render.neutralise(render.one_line(line))}" for _, line in lines]
     return "\n".join(["BEGINNINGS OF EARLIER MESSAGES:", *shown]) if shown else ""
 
 
 def _done(records: Sequence[ActionRecord]) -> str:
-    lines = [f"- {done}" for record in records if (done := one_line(_action(record))[:ACTION_CHARS].strip())]
+    lines = [f"- {done}" for record in records if (done := render.one_line(_action(record))[:ACTION_CHARS].strip())]
     return "\n".join(["WHAT YOU DID LAST, earlier in this conversation:", *lines]) if lines else ""
 
 
@@ -339,6 +328,8 @@ def _action(record: ActionRecord) -> str:
 def _fields(title: str, values: SituationSummary | Workspace, stale: Sequence[Superseded] = ()) -> str:
     """Marked is each text by itself: behind its label it would be about something else."""
     lines = [
-        f"{name}: {mark(one_line(text), stale)}" for name in values.__slots__ if (text := getattr(values, name)).strip()
+        f"{name}: {mark(render.one_line(text), stale)}"
+        for name in values.__slots__
+        if (text := getattr(values, name)).strip()
     ]
     return "\n".join([f"{title}:", *lines]) if lines else ""

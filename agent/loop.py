@@ -12,6 +12,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
+from agent import ports
 from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.events import (
     AgentEvent,
@@ -31,22 +32,6 @@ from agent.events import (
     ViolationFound,
 )
 from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_tokens
-from agent.ports import (
-    CallOptions,
-    Clock,
-    HandleKept,
-    ModelChanged,
-    ModelSession,
-    Provider,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    ResumingProvider,
-    StopReason,
-    TokensArrived,
-    ToolContext,
-    ToolOutput,
-)
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -93,7 +78,7 @@ class ModelAnswer:
     pending: list[ProtocolEvent] = field(default_factory=list[ProtocolEvent])
     reasoned: list[str] = field(default_factory=list[str])
     chars: int = 0
-    ended: ResponseEnded | None = None
+    ended: ports.ResponseEnded | None = None
     worked_on: bool = True
 
     @property
@@ -143,14 +128,14 @@ log = logging.getLogger(__name__)
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
-async def run_call(placed: CallPlaced, tools: Registry, context: ToolContext) -> CallAnswered:
+async def run_call(placed: CallPlaced, tools: Registry, context: ports.ToolContext) -> CallAnswered:
     """Run a call that was checked, within its tool's time. Raises CancelledError only if the caller is cancelled."""
     tool = tools.get(placed.call.name)
     try:
         async with asyncio.timeout(tool.timeout_s):
             output = await tool.run(placed.call.args, context)
         if isinstance(output, str):
-            output = ToolOutput(output)
+            output = ports.ToolOutput(output)
         result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)
     except TimeoutError:
         result = ToolResult(tool.name, ResultStatus.FAILURE, f"no result after {tool.timeout_s:g} s; it was stopped")
@@ -176,14 +161,16 @@ def _is_cancelled() -> bool:
 # One turn's exchange with a model, whether its vendor can keep the context or not.
 
 
-def open_session(provider: Provider, options: CallOptions) -> ModelSession:
+def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.ModelSession:
     """A session of the provider: its own where it can resume, else one that replays the context in each round."""
-    if provider.capabilities.resume and isinstance(provider, ResumingProvider):
+    if provider.capabilities.resume and isinstance(provider, ports.ResumingProvider):
         return provider.connect(options)
     return ReplaySession(provider, options)
 
 
-async def one_round(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+async def one_round(
+    session: ports.ModelSession, messages: Sequence[Message]
+) -> AsyncGenerator[ports.ProviderEvent, None]:
     """Answer `messages` in this session alone, and close it. Errors as `Session.receive`."""
     try:
         await session.send(messages)
@@ -197,7 +184,7 @@ async def one_round(session: ModelSession, messages: Sequence[Message]) -> Async
 class ReplaySession:
     """Sends the whole context in each round."""
 
-    def __init__(self, provider: Provider, options: CallOptions) -> None:
+    def __init__(self, provider: ports.Provider, options: ports.CallOptions) -> None:
         self._provider = provider
         self._options = options
         self._messages: Sequence[Message] = ()
@@ -205,7 +192,7 @@ class ReplaySession:
     async def send(self, messages: Sequence[Message]) -> None:
         self._messages = messages
 
-    def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+    def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
         return self._provider.stream(self._messages, self._options)
 
     async def close(self) -> tuple[str, ...]:
@@ -237,16 +224,16 @@ class Loop:
         self,
         turn: Turn,
         context: Sequence[Message],
-        provider: Provider,
+        provider: ports.Provider,
         tools: Registry,
-        tool_context: ToolContext,
-        clock: Clock,
+        tool_context: ports.ToolContext,
+        clock: ports.Clock,
         *,
         emit: Emit,
         save: Save,
         arrived: Arrived | None = None,
         explain: Callable[[FailureReason], str] = attrgetter("to_person"),
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
         self._context = tuple(context)
@@ -317,35 +304,35 @@ class Loop:
             failed: TurnInput = ResponseFailed(self._explain(error.reason))
         else:
             answer.complete()
-            failed = ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)
+            failed = ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
         await self._take_text(answer)
         self._count(answer)
         return await self._take(answer.pending) or self._turn.receive(failed)
 
-    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
+    async def _read(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
         async for event in stream:
             match event:
-                case TokensArrived(text):
+                case ports.TokensArrived(text):
                     answer.hear(text)
                     await self._take_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
-                case ReasoningArrived(text):
+                case ports.ReasoningArrived(text):
                     answer.reason(text)
                     self._turn.receive(event)
-                case HandleKept(handle):
+                case ports.HandleKept(handle):
                     await self._open(handle)
-                case ResponseEnded():
+                case ports.ResponseEnded():
                     answer.ended = event
-                case ModelChanged(name, why):
+                case ports.ModelChanged(name, why):
                     self._model = name
                     await self._emit(ModelSwitched(name, why))
             if answer.is_endless:
-                answer.ended = ResponseEnded(StopReason.LENGTH)
+                answer.ended = ports.ResponseEnded(ports.StopReason.LENGTH)
                 return None
         return None
 
-    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
+    async def _drain(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
         """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
 
         Until then only blanks and the block's closing tag may come: a model that writes on is cut off.
@@ -355,17 +342,17 @@ class Loop:
             async with asyncio.timeout(DRAIN_S):
                 async for event in stream:
                     match event:
-                        case ResponseEnded():
+                        case ports.ResponseEnded():
                             answer.ended = event
-                        case TokensArrived(text):
+                        case ports.TokensArrived(text):
                             rest += text
                             if not any(rest.strip() in tag for tag in _CLOSING_TAGS):
                                 return
-                        case ReasoningArrived():
+                        case ports.ReasoningArrived():
                             self._turn.receive(event)
-                        case HandleKept(handle):
+                        case ports.HandleKept(handle):
                             await self._open(handle)
-                        case ModelChanged():
+                        case ports.ModelChanged():
                             pass
 
     async def _open(self, handle: str) -> None:
@@ -410,7 +397,7 @@ class Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
 
-    def _heard_so_far(self) -> ToolContext:
+    def _heard_so_far(self) -> ports.ToolContext:
         """The tools' context, with what the person and the tools have said in this turn until now."""
         progress, before = self._turn.progress, self._tool_context
         results = [result.content for step in progress.steps for result in step.results if result is not None]

@@ -1,7 +1,17 @@
 """The values that cross the boundary to the store: what comes in, what is kept, what is found.
 
-Rules: ids of people, conversations and platform messages are opaque texts made by the platform adapters and are
-unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
+Rules: every time is aware, in UTC. Ids are made by the platforms' adapters and opaque everywhere else; here and in
+`agent.ports` they have these names and forms. Those that begin with a platform's name are unique across platforms.
+
+    source          where messages come from     "slack:T0123", "discord", "terminal:9f2c1b" (one process)
+    person          one user of one platform     "slack:T0123:U0123", "discord:80351110224678912", "terminal:ann"
+    conversation    a thread, or what is as one  "slack:T0123:C0123:1712345678.000100", "discord:41771983423143937"
+    audience        a label of a place           "person:slack:T0123:U0123", "group:slack:T0123:C0123", "team:discord:2"
+    channel         the platform's own id        "C0123", "41771983423143937"
+    message_id      its own, in its channel      "1712345678.000100", "1234567890123456789"
+    event_id        its own, in its source       "Ev0123", "1234567890123456789"
+    page            its own, of a reply's page   "1712345678.000200", "41771983423143937/1234567890123456789"
+    turn, message   rows of the store            12, also as `id` of what is stored; a fact's is "12"
 """
 
 import json
@@ -33,7 +43,7 @@ def platform_of(id_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One user of one platform, named as the platform names them."""
+    """One user of one platform. `name` is what the platform shows; `time_zone` an IANA name ("Europe/Berlin")."""
 
     id: str
     name: str
@@ -80,7 +90,8 @@ class Incoming:
     """A message to the bot, read from a platform's event by an `inbound` module.
 
     Deduplicated on (`source`, `event_id`) and on (`channel`, `message_id`): platforms deliver an event again, and
-    one mention may arrive as two events. `reply_to` is whatever the platform's surface needs to answer in place.
+    one mention may arrive as two events. `permalink` is an address on the web. `reply_to` is whatever the platform's
+    surface needs to answer in place, in a form of its own.
     """
 
     source: str
@@ -102,13 +113,13 @@ class Incoming:
     depth: Depth = Depth.ADAPT
     authority: Authority = Authority.EMPLOYEE
     roles: frozenset[str] = frozenset()
-    """The platform's ids of the person's roles there."""
+    """The platform's own ids of the person's roles or user groups there: "S0123", "41771983423143936"."""
     team: str = ""
-    """The platform's id of the workspace or server; "" where there is none."""
+    """The platform's own id of the workspace or server, "T0123"; "" where there is none."""
     organization: str = ""
     """What that workspace or server is called, if the person is a member of it."""
     model: str = ""
-    """The model that the person chose for this question alone; "" for the one that answers them else."""
+    """The model that the person chose for this question alone, "openai:gpt-6-luna"; "" for their usual one."""
 
 
 class Author(StrEnum):
@@ -137,7 +148,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class LastSeen:
-    """A conversation, and the newest message that somebody wrote there, by the platform's ids."""
+    """A conversation, and the newest message that somebody wrote there."""
 
     conversation: str
     channel: str
@@ -218,7 +229,8 @@ class Load:
 class Job:
     """Work outside of turns that this worker does: learning, a reminder, a clean-up. Later writes carry `epoch`.
 
-    `payload` is whatever the kind of work needs. `person` and `conversation` say with whom it is forgotten ("" if with
+    `kind` is its handler's name ("learn"), `key` what it is about, `owner` the worker's id, and `payload` whatever the
+    kind of work needs. `person` and `conversation` say with whom it is forgotten ("" if with
     nobody); it names messages by their ids rather than repeat them. `attempts` counts claims, this one included.
     """
 

@@ -28,18 +28,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TypeAlias, assert_never
 
-from agent.events import (
-    CallsArrived,
-    CallsRejected,
-    Outcome,
-    ProtocolEvent,
-    ReplyEnded,
-    SummaryArrived,
-    TextArrived,
-    ThoughtArrived,
-    ViolationFound,
-    WorkspaceArrived,
-)
+from agent import events
 from agent.messages import Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep
@@ -101,7 +90,7 @@ class MessagesJoined:
 
 
 TurnInput: TypeAlias = (
-    ProtocolEvent
+    events.ProtocolEvent
     | ReasoningArrived
     | ResponseBegun
     | ResponseCounted
@@ -143,7 +132,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    outcome: Outcome
+    outcome: events.Outcome
     text: str
 
 
@@ -274,21 +263,21 @@ class Turn:
         match happened:
             case ResponseBegun(time):
                 self._step = replace(self._step, time=time)
-            case TextArrived(text):
+            case events.TextArrived(text):
                 self._said.append(text)  # joined at the end: a long answer would be copied for each piece
-            case ThoughtArrived(text):
+            case events.ThoughtArrived(text):
                 self._think(joined([self._step.thought, text]))
             case ReasoningArrived(text):
                 self._think(self._step.thought + text)
             case ResponseCounted(call, native):
                 self._step = replace(self._step, native=native)
                 self._progress = replace(self._progress, calls=(*self._progress.calls, call))
-            case WorkspaceArrived(workspace, secure, missing):
+            case events.WorkspaceArrived(workspace, secure, missing):
                 self._note(workspace, missing)
                 self._secure = secure
-            case CallsArrived(calls):
+            case events.CallsArrived(calls):
                 return self._place(calls)
-            case CallsRejected(reason):
+            case events.CallsRejected(reason):
                 return self._correct(reason)
             case CallAnswered(id_, result):
                 return self._answer(id_, result)
@@ -298,9 +287,9 @@ class Turn:
                 return self._fail(sentence)
             case MessagesJoined(messages):
                 return self._join(messages)
-            case SummaryArrived(update):
+            case events.SummaryArrived(update):
                 self._progress = replace(self._progress, summary={**self._progress.summary, **update})
-            case ReplyEnded() | ViolationFound():
+            case events.ReplyEnded() | events.ViolationFound():
                 pass
             case _:
                 assert_never(happened)
@@ -333,7 +322,7 @@ class Turn:
 
     def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
-            return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+            return self._finish(events.Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
         refused = tuple(self._refused(call) for call in calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
@@ -364,7 +353,7 @@ class Turn:
 
     def _correct(self, problem: str) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
-            return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+            return self._finish(events.Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
     def _save_step(self, step: RoundStep) -> list[Effect]:
@@ -373,7 +362,7 @@ class Turn:
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)
         if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
-            return [save, *self._finish(Outcome.REFUSED, BROKEN_CALLS)]
+            return [save, *self._finish(events.Outcome.REFUSED, BROKEN_CALLS)]
         return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
 
     def _answer(self, id_: str, result: ToolResult) -> list[Effect]:
@@ -422,20 +411,20 @@ class Turn:
 
     def _end(self, reason: StopReason) -> list[Effect]:
         if reason is StopReason.LENGTH:
-            return self._finish(Outcome.CUT, TOO_LONG)
+            return self._finish(events.Outcome.CUT, TOO_LONG)
         if reason is StopReason.FILTERED:
-            return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, FILTERED)
+            return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, FILTERED)
         if not is_blank(self._said_now):
-            return self._finish(Outcome.ANSWERED)
+            return self._finish(events.Outcome.ANSWERED)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
         if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:
             return self._save_step(replace(self._step, problem=EMPTY_ANSWER))
-        return self._finish(Outcome.REFUSED, NO_ANSWER)
+        return self._finish(events.Outcome.REFUSED, NO_ANSWER)
 
     def _fail(self, sentence: str) -> list[Effect]:
-        return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, sentence)
+        return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, sentence)
 
-    def _finish(self, outcome: Outcome, sentence: str = "") -> list[Effect]:
+    def _finish(self, outcome: events.Outcome, sentence: str = "") -> list[Effect]:
         text = joined([self.text, sentence])
         last = replace(self._step, text=self._said_now)
         steps = (*self._progress.steps, last) if last.time else self._progress.steps

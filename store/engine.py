@@ -29,10 +29,10 @@ from agent.ports import (
     Summaries,
     WorkingSet,
 )
-from agent.records import Hit, Incoming, Known, RecallQuery
+from agent.records import Incoming, Known
 from agent.state import LastActions
 from store import history
-from store.databases.database import LOCK_SPACE, Database, LocalNotifier, is_postgresql, migrating
+from store.databases.database import LOCK_SPACE, Database, LocalNotifier, SqlStore, is_postgresql, migrating, reads
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -158,18 +158,6 @@ def _migrate(connection: Connection, where: str, migrations: Migrations) -> None
 # part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.
 
 
-class SqlKnowledge:
-    """The port Knowledge on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def known(
-        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
-    ) -> Known:
-        return await self._database.read(known, incoming, audiences, before_turn, messages, actions)
-
-
 def known(
     connection: Connection, incoming: Incoming, audiences: frozenset[str], before_turn: int, messages: int, actions: int
 ) -> Known:
@@ -191,18 +179,20 @@ def known(
     )
 
 
+class SqlKnowledge(SqlStore):
+    """The port Knowledge on a database."""
+
+    known = reads(known)
+
+
 # --------------------------------------------------------------------------------------------------
 # The search of people's past threads.
 
 
-class SqlMemories:
+class SqlMemories(SqlStore):
     """The port Memories on a database."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def search(self, query: RecallQuery) -> list[Hit]:
-        return await self._database.read(search, query)
+    search = reads(search)
 
 
 PATIENCE_S: Final = 1.0

@@ -10,7 +10,7 @@ from agent.memory.audience import AudienceKind, GroupAudience, audience_of
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from store import rows
-from store.databases.database import Database
+from store.databases.database import SqlStore, reads, writes
 from store.tables import action_record, conversation, fact, message, meta, participant, person, profile, turn
 
 # --------------------------------------------------------------------------------------------------
@@ -55,9 +55,9 @@ def set_watermark(connection: Connection, source: str, time: datetime) -> None:
 _GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
 
-def groups(connection: Connection, person_id: str, limit: int) -> list[str]:
+def groups(connection: Connection, person: str, limit: int) -> list[str]:
     """See the port Conversations."""
-    found = connection.execute(_latest(), {"person": person_id, "most": max(limit, 0)}).scalars()
+    found = connection.execute(_latest(), {"person": person, "most": max(limit, 0)}).scalars()
     audiences = map(audience_of, found)
     return [audience.place for audience in audiences if isinstance(audience, GroupAudience)]
 
@@ -89,50 +89,6 @@ def _latest() -> Select[Any]:
     )
 
 
-class SqlConversations:
-    """The port Conversations on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
-        return await self._database.read(history, conversation, before_turn, limit)
-
-    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
-        """Titled by the person's own first question there."""
-        return await self._database.read(threads, person, limit, audiences)
-
-    async def groups(self, person: str, limit: int) -> list[str]:
-        return await self._database.read(groups, person, limit)
-
-    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
-        return await self._database.read(latest_elsewhere, person, conversation)
-
-    async def participants(self, conversation: str) -> frozenset[str] | None:
-        return await self._database.read(participants, conversation)
-
-    async def questions(self, person: str, *, limit: int) -> list[str]:
-        return await self._database.read(questions, person, limit)
-
-    async def messages_of(
-        self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
-    ) -> list[StoredMessage]:
-        return await self._database.read(messages_of, person, audiences, before, limit)
-
-    async def last_said(self, conversation: str) -> datetime | None:
-        return await self._database.read(last_said, conversation)
-
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        """See the port. Only the latest turns are looked at (`seen.LATEST_TURNS`)."""
-        return await self._database.read(last_seen, source, since, limit)
-
-    async def watermark(self, source: str) -> datetime | None:
-        return await self._database.read(watermark, source)
-
-    async def set_watermark(self, source: str, time: datetime) -> None:
-        await self._database.write(set_watermark, source, time)
-
-
 def stored_messages() -> Select[tuple[object, ...]]:
     """Messages with the name of their person, for `rows.message`."""
     return select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
@@ -148,8 +104,8 @@ _HISTORY: Final = (
 _SUMMARY: Final = select(conversation.c.summary).where(conversation.c.id == bindparam("here"))
 
 
-def history(connection: Connection, conversation_id: str, before_turn: int, limit: int) -> list[StoredMessage]:
-    values = {"here": conversation_id, "before_turn": before_turn, "most": max(limit, 0)}
+def history(connection: Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
+    values = {"here": conversation, "before_turn": before_turn, "most": max(limit, 0)}
     return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
@@ -205,15 +161,13 @@ def _closed(connection: Connection, table: Table, ids: set[int], audiences: froz
     return set(connection.execute(closed).scalars())
 
 
-def threads(
-    connection: Connection, person_id: str, limit: int, audiences: frozenset[str] | None = None
-) -> list[Thread]:
+def threads(connection: Connection, person: str, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
     own = message.alias("own")
     told, asked = (true() if audiences is None else said.c.audience.in_(sorted(audiences)) for said in (message, own))
     question = (
         select(own.c.text)
         .where(own.c.conversation == participant.c.conversation)
-        .where(own.c.person == person_id, own.c.author == Author.PERSON, asked)
+        .where(own.c.person == person, own.c.author == Author.PERSON, asked)
         .order_by(own.c.turn)
         .limit(1)
         .scalar_subquery()
@@ -222,7 +176,7 @@ def threads(
     listed = (
         select(participant.c.conversation, question.label("question"), last, func.count(message.c.id).label("messages"))
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .where(participant.c.person == person_id, told)
+        .where(participant.c.person == person, told)
         .group_by(participant.c.conversation)
         .order_by(last.desc(), func.max(message.c.id).desc())
         .limit(max(limit, 0))
@@ -241,32 +195,48 @@ def wrote_elsewhere(connection: Connection, person_id: str, conversation_id: str
     return connection.execute(_ELSEWHERE, {"asker": person_id, "here": conversation_id}).first() is not None
 
 
-def latest_elsewhere(connection: Connection, person_id: str, conversation_id: str) -> str | None:
+def latest_elsewhere(connection: Connection, person: str, conversation: str) -> str | None:
     last = select(func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
     latest = _ELSEWHERE.order_by(last.scalar_subquery().desc())
-    return connection.execute(latest, {"asker": person_id, "here": conversation_id}).scalar_one_or_none()
+    return connection.execute(latest, {"asker": person, "here": conversation}).scalar_one_or_none()
 
 
-def participants(connection: Connection, conversation_id: str) -> frozenset[str] | None:
-    wrote = select(participant.c.person).where(participant.c.conversation == conversation_id)
+def participants(connection: Connection, conversation: str) -> frozenset[str] | None:
+    wrote = select(participant.c.person).where(participant.c.conversation == conversation)
     return frozenset(connection.execute(wrote).scalars()) or None
 
 
 def messages_of(
-    connection: Connection, person_id: str, audiences: frozenset[str], before: int | None, limit: int
+    connection: Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
 ) -> list[StoredMessage]:
-    told = stored_messages().where(message.c.person == person_id, message.c.audience.in_(sorted(audiences)))
+    told = stored_messages().where(message.c.person == person, message.c.audience.in_(sorted(audiences)))
     earlier = told if before is None else told.where(message.c.id < before)
     newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
     return [rows.message(row) for row in connection.execute(newest).mappings()]
 
 
-def last_said(connection: Connection, conversation_id: str) -> datetime | None:
-    latest = select(message.c.time).where(message.c.conversation == conversation_id)
+def last_said(connection: Connection, conversation: str) -> datetime | None:
+    latest = select(message.c.time).where(message.c.conversation == conversation)
     return connection.execute(latest.order_by(message.c.time.desc()).limit(1)).scalar_one_or_none()
 
 
-def questions(connection: Connection, person_id: str, limit: int) -> list[str]:
-    asked = select(message.c.text).where(message.c.person == person_id, message.c.author == Author.PERSON)
+def questions(connection: Connection, person: str, limit: int) -> list[str]:
+    asked = select(message.c.text).where(message.c.person == person, message.c.author == Author.PERSON)
     latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
     return list(connection.execute(latest).scalars())[::-1]
+
+
+class SqlConversations(SqlStore):
+    """The port Conversations on a database."""
+
+    history = reads(history)
+    threads = reads(threads)
+    groups = reads(groups)
+    latest_elsewhere = reads(latest_elsewhere)
+    participants = reads(participants)
+    questions = reads(questions)
+    messages_of = reads(messages_of)
+    last_said = reads(last_said)
+    last_seen = reads(last_seen)
+    watermark = reads(watermark)
+    set_watermark = writes(set_watermark)

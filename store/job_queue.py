@@ -14,36 +14,8 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, 
 
 from agent.errors import LeaseLost
 from agent.records import Job
-from store.databases.database import Database
+from store.databases.database import SqlStore, writes
 from store.tables import RUNNING, WAITING, job
-
-
-class SqlJobs:
-    """The port Jobs on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def schedule(
-        self, kind: str, key: str, payload: str, run_at: datetime, *, person: str = "", conversation: str = ""
-    ) -> None:
-        values = {"payload": payload, "run_at": run_at, "person": person, "conversation": conversation}
-        await self._database.write(schedule, kind, key, values)
-
-    async def cancel(self, kind: str, key: str) -> bool:
-        return await self._database.write(cancel, kind, key)
-
-    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
-        return await self._database.write(claim, kinds, owner, now, lease)
-
-    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
-        await self._database.write(renew, job, now + lease)
-
-    async def finish(self, job: Job) -> None:
-        await self._database.write(finish, job)
-
-    async def postpone(self, job: Job, run_at: datetime) -> None:
-        await self._database.write(postpone, job, run_at)
 
 
 def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, Any]) -> None:
@@ -89,6 +61,28 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
     taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
     connection.execute(update(job).where(job.c.id == claimed.id).values(state=RUNNING, **taken))
     return claimed
+
+
+class SqlJobs(SqlStore):
+    """The port Jobs on a database."""
+
+    cancel = writes(cancel)
+    claim = writes(claim)
+
+    async def schedule(
+        self, kind: str, key: str, payload: str, run_at: datetime, *, person: str = "", conversation: str = ""
+    ) -> None:
+        values = {"payload": payload, "run_at": run_at, "person": person, "conversation": conversation}
+        await self.database.write(schedule, kind, key, values)
+
+    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
+        await self.database.write(renew, job, now + lease)
+
+    async def finish(self, job: Job) -> None:
+        await self.database.write(finish, job)
+
+    async def postpone(self, job: Job, run_at: datetime) -> None:
+        await self.database.write(postpone, job, run_at)
 
 
 def renew(connection: Connection, held: Job, lease_until: datetime) -> None:

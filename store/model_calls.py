@@ -30,26 +30,13 @@ from agent.messages import ModelCall, Usage
 from agent.records import Claim
 from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
 from store import rows
-from store.databases.database import Database
+from store.databases.database import SqlStore, reads, writes
 from store.tables import model_call, person, turn
 
 TURN: Final = "turn"
 """The kind of a call that answers somebody."""
 _KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MODEL: "model"}
 _COUNTS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up")
-
-
-class SqlSpending:
-    """The port Spending on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
-        return await self._database.read(totals, period, by, person)
-
-    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
-        await self._database.write(charge, person, kind, calls, now)
 
 
 def record(
@@ -72,9 +59,9 @@ def record(
         connection.execute(insert(model_call), values)
 
 
-def charge(connection: Connection, person_id: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+def charge(connection: Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
     """Store what calls outside of turns took."""
-    record(connection, calls, turn=None, person=person_id, channel="", now=now, kind=kind)
+    record(connection, calls, turn=None, person=person, channel="", now=now, kind=kind)
 
 
 def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
@@ -98,11 +85,18 @@ def detach(connection: Connection, turns: SelectBase) -> None:
     connection.execute(update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, channel=""))
 
 
-def totals(connection: Connection, period: SpendingPeriod, by: By, person_id: str | None) -> list[Total]:
+def totals(connection: Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
     within = model_call.c.day.between(period.first, period.last)
-    theirs = true() if person_id is None else model_call.c.person == person_id
+    theirs = true() if person is None else model_call.c.person == person
     found = connection.execute(_sums(by, and_(within, theirs))).mappings()
     return sorted((_total(row) for row in found), key=lambda total: total.key)
+
+
+class SqlSpending(SqlStore):
+    """The port Spending on a database."""
+
+    totals = reads(totals)
+    charge = writes(charge)
 
 
 def _sums(by: By, where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:

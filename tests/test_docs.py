@@ -136,3 +136,37 @@ def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() 
 
 def test_what_the_glossary_says_of_each_term_stands_in_the_code_where_it_says() -> None:
     assert [(row.term, name) for row in glossary() for name in row.carriers if not exists(name)] == []
+
+
+PORTS: Final = sorted((ROOT / "agent" / "ports").glob("*.py"))
+
+
+@pytest.mark.parametrize("module", PORTS, ids=page_name)
+def test_every_port_and_each_of_its_methods_says_what_it_is_for(module: Path) -> None:
+    classes = [one for one in ast.parse(module.read_text(encoding="utf-8")).body if isinstance(one, ast.ClassDef)]
+    protocols = [one for one in classes if "Protocol" in map(ast.unparse, one.bases)]
+    methods = [
+        (one, each)
+        for one in protocols
+        for each in one.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [one.name for one in protocols if not ast.get_docstring(one)] == []
+    assert [f"{one.name}.{each.name}" for one, each in methods if not ast.get_docstring(each)] == []
+
+
+def test_the_form_of_every_id_stands_where_the_records_are() -> None:
+    tree = ast.parse((ROOT / "agent" / "records.py").read_text(encoding="utf-8"))
+    table = ast.get_docstring(tree) or ""
+    explained = {*re.findall(r"^ +(\w+)(?:, (\w+))?  ", table, re.MULTILINE)}
+    names = {name for pair in explained for name in pair if name}
+    incoming = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "Incoming")
+    required = {
+        field.target.id
+        for field in incoming.body
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and field.value is None
+        and ast.unparse(field.annotation) == "str"
+    }
+    assert required - {"text"} <= names

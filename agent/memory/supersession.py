@@ -18,26 +18,15 @@ Where a model has read both and names the older one, less is asked: that they ma
 import re
 from typing import Final
 
+from agent.memory import lexicon
 from agent.memory.facts import same_key
-from agent.memory.lexicon import (
-    ANY_STATE,
-    AT_LEAST,
-    AT_MOST,
-    DAYLIKE,
-    GENERIC_VERBS,
-    HAVE,
-    REASON,
-    STATES,
-    TIMES,
-    folded,
-)
 from agent.memory.statements import READ_CHARS, Statement, read_statement, sentences, stem
 
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
 _DIGITS: Final = re.compile(r"\d[\d,]{0,20}(?:\.\d{1,9})?")
 _NUMBER: Final = frozenset({"number"})
-_GENERIC: Final = frozenset(map(stem, GENERIC_VERBS)) | GENERIC_VERBS
+_GENERIC: Final = frozenset(map(stem, lexicon.GENERIC_VERBS)) | lexicon.GENERIC_VERBS
 
 
 def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
@@ -62,7 +51,7 @@ def replaces(older: Statement, newer: Statement) -> bool:
     if not same_subject(older, newer):
         return False
     if newer.cancelled and not older.cancelled:
-        return older.progress or bool(older.kinds() & TIMES)
+        return older.progress or bool(older.kinds() & lexicon.TIMES)
     return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
 
 
@@ -147,7 +136,7 @@ def different_identifiers(older: Statement, newer: Statement) -> bool:
 def gives_as_reason(text: str, ground: str) -> bool:
     """Does a sentence say that something holds because of this: a value of it, about the same?"""
     text = text[:READ_CHARS]
-    cue, before = REASON.search(folded(text)), _REASON_BEFORE.search(text)
+    cue, before = lexicon.REASON.search(lexicon.folded(text)), _REASON_BEFORE.search(text)
     if cue is None and before is None:
         return False
     reason, known = (
@@ -175,12 +164,12 @@ def _beyond(binding: Statement, other: Statement, kind: str) -> bool:
     if limits & given:
         return False
     numbers = [[number for one in some if (number := _number(one)) is not None] for some in (limits, given)]
-    if kind in TIMES - {"duration"} or not all(numbers):
+    if kind in lexicon.TIMES - {"duration"} or not all(numbers):
         return True
-    limit = folded(binding.text[:READ_CHARS])
-    if AT_MOST.search(limit):
+    limit = lexicon.folded(binding.text[:READ_CHARS])
+    if lexicon.AT_MOST.search(limit):
         return min(numbers[1]) > max(numbers[0])
-    return max(numbers[1]) < min(numbers[0]) if AT_LEAST.search(limit) else True
+    return max(numbers[1]) < min(numbers[0]) if lexicon.AT_LEAST.search(limit) else True
 
 
 def _number(value: str) -> float | None:
@@ -209,23 +198,23 @@ def same_subject(older: Statement, newer: Statement) -> bool:
 def _other_value(older: Statement, newer: Statement) -> bool:
     if older.past or older.habit or newer.habit or (newer.past and not newer.changes):
         return False
-    if not (older.subject or older.verb in HAVE):
+    if not (older.subject or older.verb in lexicon.HAVE):
         return False  # "I met them on Monday": what somebody does at one time contradicts nothing at another
-    if not older.subject and older.kinds() & TIMES:
+    if not older.subject and older.kinds() & lexicon.TIMES:
         return False
     said = newer.said <= older.said if newer.moves else newer.said == older.said
     if not said:
         return False
     if clash(older, newer):
         kinds = older.kinds() & newer.kinds()
-        single = len(kinds) == 1 or (kinds <= TIMES and (newer.changes or older.definite))
+        single = len(kinds) == 1 or (kinds <= lexicon.TIMES and (newer.changes or older.definite))
         return single and (newer.changes or older.kinds() == newer.kinds())
     return newer.changes and other_day(older, newer)
 
 
 def other_day(older: Statement, newer: Statement) -> bool:
     """A weekday and a date may be one day, unless one is said to have changed into the other."""
-    both = older.kinds() & DAYLIKE and newer.kinds() & DAYLIKE
+    both = older.kinds() & lexicon.DAYLIKE and newer.kinds() & lexicon.DAYLIKE
     return bool(both) and not older.values & newer.values
 
 
@@ -251,11 +240,11 @@ def _other_name(older: Statement, newer: Statement) -> bool:
             changed
             and bool(older.verb)
             and older.verb == newer.verb
-            and older.verb not in HAVE
+            and older.verb not in lexicon.HAVE
             and older.about == newer.about
             and _WORKS.match(older.verb) is not None
         )
-    return older.unique or newer.unique or (changed and older.verb not in HAVE and bool(newer.said))
+    return older.unique or newer.unique or (changed and older.verb not in lexicon.HAVE and bool(newer.said))
 
 
 _WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier)")
@@ -293,11 +282,11 @@ def _displaces(older: Statement, newer: Statement) -> bool:
 def _other_state(older: Statement, newer: Statement) -> bool:
     if older.past or not older.subject:
         return False
-    new = folded(newer.text[:READ_CHARS])
-    if ANY_STATE.search(new) is None:
+    new = lexicon.folded(newer.text[:READ_CHARS])
+    if lexicon.ANY_STATE.search(new) is None:
         return False
-    old = folded(older.text[:READ_CHARS])
-    for one, other in STATES:
+    old = lexicon.folded(older.text[:READ_CHARS])
+    for one, other in lexicon.STATES:
         pairs = ((one, other), (other, one))
         if any(now.search(new) and was.search(old) and not was.search(new) for was, now in pairs):
             return True

@@ -114,7 +114,9 @@ class Provider(Protocol):
         ...
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What it can do, as its adapter declares it."""
+        ...
 
     def stream(
         self,
@@ -184,6 +186,8 @@ class KeepingProvider(Protocol):
 
 
 class Clock(Protocol):
+    """Time, and waiting."""
+
     def now(self) -> datetime:
         """The time of day, aware, in UTC."""
         ...
@@ -192,7 +196,9 @@ class Clock(Protocol):
         """Seconds from an arbitrary start, never going back."""
         ...
 
-    async def sleep(self, seconds: float) -> None: ...
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long; not at all for 0 or less."""
+        ...
 
 
 # --------------------------------------------------------------------------------------------------
@@ -208,6 +214,8 @@ class Transcript:
 
 
 class Transcriber(Protocol):
+    """Speech to text."""
+
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
         """`name` and `media_type` are the file's. Raises ProviderError."""
         ...
@@ -218,6 +226,8 @@ class Transcriber(Protocol):
 
 
 class Embedder(Protocol):
+    """Texts to vectors."""
+
     @property
     def name(self) -> str:
         """The model, as "provider:name". Vectors of different models cannot be compared."""
@@ -229,6 +239,8 @@ class Embedder(Protocol):
 
 
 class Embeddings(Protocol):
+    """The vectors that are kept; `model` is an `Embedder.name`. Raises StoreError."""
+
     async def missing(self, model: str, limit: int) -> list[Unembedded]:
         """The oldest messages that have no vector of this model yet."""
         ...
@@ -281,7 +293,9 @@ class Tool(Protocol):
     """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """One word of ASCII, which the model calls: "recall"."""
+        ...
 
     @property
     def description(self) -> str:
@@ -299,7 +313,9 @@ class Tool(Protocol):
         ...
 
     @property
-    def timeout_s(self) -> float: ...
+    def timeout_s(self) -> float:
+        """A run that takes longer is cancelled, and the model told."""
+        ...
 
     async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
         """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""

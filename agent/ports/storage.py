@@ -1,4 +1,8 @@
-"""The ports of what is kept: conversations, memories, facts, profiles, choices, costs, and how it is forgotten."""
+"""The ports of what is kept: conversations, memories, facts, profiles, choices, costs, and how it is forgotten.
+
+Ids have the forms of `agent.records`; `audiences` are labels ("team:slack:T0123"). Every call may raise StoreError, and
+StoreUnavailable if the same may work later.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -17,6 +21,8 @@ from agent.summary import Uncovered
 
 
 class Conversations(Protocol):
+    """What was said, by conversation and by person, and up to when a platform was heard."""
+
     async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
         """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
         ...
@@ -30,7 +36,9 @@ class Conversations(Protocol):
         ...
 
     async def groups(self, person: str, limit: int) -> list[str]:
-        """The group places to which something of the person belongs: a thread, a fact, a profile; the latest first."""
+        """The group places ("slack:T0123:C0123") to which something of the person belongs: a thread, a fact, a profile;
+        the latest first.
+        """
         ...
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
@@ -67,6 +75,8 @@ class Conversations(Protocol):
 
 
 class Knowledge(Protocol):
+    """What a turn begins with, read at one moment."""
+
     async def known(
         self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
     ) -> Known:
@@ -144,6 +154,8 @@ class Facts(Protocol):
 
 
 class WorkingSet(Protocol):
+    """Scratch values of conversations, which expire."""
+
     async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
         """Keep a scratch value of a conversation until it expires, in place of an earlier one of its key.
 
@@ -153,6 +165,8 @@ class WorkingSet(Protocol):
 
 
 class Memories(Protocol):
+    """The search of past threads."""
+
     async def search(self, query: RecallQuery) -> list[Hit]:
         """The person's past threads, best hit first. Any text is a valid query; none raises."""
         ...
@@ -221,6 +235,8 @@ class Preferences(Protocol):
 
 
 class Spending(Protocol):
+    """What model calls took: tokens, and nano-dollars at list prices."""
+
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         """What model calls took in these days, of everybody or of one person: a total for each key, in their order."""
         ...
@@ -231,6 +247,8 @@ class Spending(Protocol):
 
 
 class Forgetting(Protocol):
+    """Erasing by plans, with proof (`Receipt`); every text and id that a plan reaches, and what came of it."""
+
     async def preview(self, plan: Wish) -> Preview:
         """What the plan would erase now."""
         ...

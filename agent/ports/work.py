@@ -1,4 +1,8 @@
-"""The ports of work: the durable lists of turns and of jobs, and what wakes those who do it."""
+"""The ports of work: the durable lists of turns and of jobs, and what wakes those who do it.
+
+Ids have the forms of `agent.records`; `owner` is a worker's own id, which nobody else has. Whatever asks the store may
+raise StoreError, and StoreUnavailable if the same may work later.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -40,7 +44,9 @@ class Ledger(Protocol):
         """
         ...
 
-    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        """Hold the turn until `now` + `lease`."""
+        ...
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
@@ -94,12 +100,12 @@ class Ledger(Protocol):
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         """Let `source` have the open turns that processes which are gone have left of this person; how many.
 
-        Only those whose source is `family`, or begins with it and ":".
+        Only those whose source is `family` ("terminal"), or begins with it and ":".
         """
         ...
 
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
-        """How those of these turns ended that are over; None for one that was forgotten."""
+        """How those of these turns (row ids) ended that are over; None for one that was forgotten."""
         ...
 
     async def pages(self, turn: int) -> tuple[str, ...] | None:
@@ -169,7 +175,9 @@ class Jobs(Protocol):
         """Take the due job of these kinds whose time came first, or one whose worker's lease ran out."""
         ...
 
-    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None: ...
+    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
+        """Hold the job until `now` + `lease`."""
+        ...
 
     async def finish(self, job: Job) -> None:
         """It is done: nothing of it stays."""
@@ -195,7 +203,7 @@ class Notifier(Protocol):
         ...
 
     async def wait(self, timeout_s: float) -> None:
-        """Until there is a notification, or was one since the last wait, or the time is over."""
+        """Wait until there is a notification, or was one since the last wait, or the time is over."""
         ...
 
 
@@ -207,7 +215,7 @@ class Membership(Protocol):
     """One platform's answer. It is asked anew each time: whoever asks remembers what was said, and for how long."""
 
     async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
-        """For each of these group places (see `agent.memory.audience.GroupAudience`): can this person read it now?
+        """For each of these group places ("slack:T0123:C0123", as in GroupAudience): can this person read it now?
 
         A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
         time.

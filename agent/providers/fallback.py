@@ -12,19 +12,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from agent import ports
 from agent.errors import FailureReason, ProviderError, ProviderUnavailable, StreamBroken
 from agent.loop import one_round, open_session
 from agent.messages import Message
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    Clock,
-    HandleKept,
-    ModelChanged,
-    ModelSession,
-    Provider,
-    ProviderEvent,
-)
 
 REST_S = 60.0
 """How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best."""
@@ -33,7 +24,7 @@ REST_S = 60.0
 class FallbackProvider:
     """Answers with the first of `providers` that can. At least one."""
 
-    def __init__(self, providers: Sequence[Provider], clock: Clock, rest_s: float = REST_S) -> None:
+    def __init__(self, providers: Sequence[ports.Provider], clock: ports.Clock, rest_s: float = REST_S) -> None:
         self._providers = tuple(providers)
         self._clock = clock
         self._rest_s = rest_s
@@ -44,25 +35,25 @@ class FallbackProvider:
         return self._providers[0].name
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> ports.Capabilities:
         """Those of the first; each turn has a session of its own, which keeps to the model that answered."""
         return replace(self._providers[0].capabilities, resume=True)
 
-    def connect(self, options: CallOptions) -> "FallbackSession":
+    def connect(self, options: ports.CallOptions) -> "FallbackSession":
         return FallbackSession(self, options)
 
     def stream(
         self,
         messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         return one_round(self.connect(options), messages)
 
-    def candidates(self) -> list[tuple[int, Provider, FailureReason | None]]:
+    def candidates(self) -> list[tuple[int, ports.Provider, FailureReason | None]]:
         """Those that may answer now, each with the reason why the one before it did not; None for the first."""
         now = self._clock.monotonic()
         why: FailureReason | None = None
-        found: list[tuple[int, Provider, FailureReason | None]] = []
+        found: list[tuple[int, ports.Provider, FailureReason | None]] = []
         for place, provider in enumerate(self._providers):
             failed_at, reason = self._failed.get(place, (float("-inf"), None))
             if now - failed_at < self._rest_s and place < len(self._providers) - 1:
@@ -78,16 +69,16 @@ class FallbackProvider:
 class FallbackSession:
     """One turn's exchange with whichever model answers."""
 
-    def __init__(self, row: FallbackProvider, options: CallOptions) -> None:
+    def __init__(self, row: FallbackProvider, options: ports.CallOptions) -> None:
         self._row = row
         self._options = options
         self._messages: Sequence[Message] = ()
-        self._current: ModelSession | None = None
+        self._current: ports.ModelSession | None = None
 
     async def send(self, messages: Sequence[Message]) -> None:
         self._messages = messages
 
-    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+    async def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
         if self._current is not None:
             async with aclosing(_asked(self._current, self._messages)) as events:
                 async for event in events:
@@ -102,10 +93,10 @@ class FallbackSession:
             try:
                 async with aclosing(_asked(session, self._messages)) as events:
                     async for event in events:
-                        if not (begun or isinstance(event, HandleKept)):
+                        if not (begun or isinstance(event, ports.HandleKept)):
                             begun, self._current = True, session
                             if why:
-                                yield ModelChanged(provider.name, why)
+                                yield ports.ModelChanged(provider.name, why)
                         yield event
             except ProviderError as error:
                 if begun or last or isinstance(error, StreamBroken):
@@ -123,7 +114,7 @@ class FallbackSession:
         return () if self._current is None else await self._current.close()
 
 
-async def _asked(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+async def _asked(session: ports.ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
     """Send and receive as one, so that a failure of either is met in one place."""
     await session.send(messages)
     async with aclosing(session.receive()) as events:

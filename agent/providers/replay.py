@@ -15,29 +15,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from agent import ports
 from agent.errors import ProviderError
 from agent.messages import Message, Usage, estimate_tokens
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    Clock,
-    HandleKept,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    TokensArrived,
-)
+from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect, ModelRequest
-from agent.providers.faults import (
-    Fault,
-    FaultKind,
-    RetryPolicy,
-    provider_error,
-    read_fault,
-    retry_after_s,
-    should_retry,
-)
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
 from agent.providers.wire import described
 
@@ -112,7 +95,7 @@ class ModelTimeouts:
 class AttemptFailed(Exception):
     """One attempt ended in this fault. Never leaves the providers."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: faults.Fault) -> None:
         super().__init__(fault.kind)
         self.fault = fault
 
@@ -130,10 +113,10 @@ class ReplayProvider:
         dialect: Dialect,
         key: str | None,
         *,
-        clock: Clock,
+        clock: ports.Clock,
         chance: Callable[[], float],
         patience: ModelTimeouts = ModelTimeouts(),
-        retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
+        retry: faults.RetryPolicy = faults.RetryPolicy(),  # noqa: B008 -- frozen
         estimate: Callable[[str], int] = estimate_tokens,
         http: Http | None = None,
     ) -> None:
@@ -156,7 +139,7 @@ class ReplayProvider:
         return f"{self._endpoint.name}:{self._model}"
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> ports.Capabilities:
         return self._dialect.capabilities
 
     async def aclose(self) -> None:
@@ -166,8 +149,8 @@ class ReplayProvider:
     async def stream(
         self,
         messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Answer `messages`. Errors as the port says, each with a sentence for the person."""
         retries, waited_s, bytes_up = 0, 0.0, 0
         while True:
@@ -177,7 +160,7 @@ class ReplayProvider:
             try:
                 async with aclosing(in_time(self._attempt(messages, request, bytes_up), self._patience)) as events:
                     async for event in events:
-                        begun = begun or not isinstance(event, HandleKept)
+                        begun = begun or not isinstance(event, ports.HandleKept)
                         yield event
             except AttemptFailed as failed:
                 fault = failed.fault
@@ -199,7 +182,7 @@ class ReplayProvider:
 
     async def _attempt(
         self, messages: Sequence[Message], request: ModelRequest, bytes_up: int
-    ) -> AsyncGenerator[ProviderEvent, None]:
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         reader = self._dialect.reader()
         counted = Counted(self._estimate)
         url = f"{self._endpoint.base_url}{request.path}"
@@ -210,14 +193,14 @@ class ReplayProvider:
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
                         for event in reader.receive(piece):
-                            if isinstance(event, Fault):
+                            if isinstance(event, faults.Fault):
                                 raise AttemptFailed(event)
                             counted.see(event)
                             yield event
                 if not reader.begun:
-                    raise AttemptFailed(Fault(FaultKind.UNREADABLE))
+                    raise AttemptFailed(faults.Fault(faults.FaultKind.UNREADABLE))
                 if not reader.finished and (reader.ends_openly or not reply.framed):
-                    raise AttemptFailed(Fault(FaultKind.CUT))
+                    raise AttemptFailed(faults.Fault(faults.FaultKind.CUT))
         except TransportError as error:
             if not reader.finished:
                 raise AttemptFailed(self._lost(error)) from error
@@ -245,16 +228,16 @@ class ReplayProvider:
         headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
         return {**headers, **self._dialect.authorisation(self._key)} if self._key else headers
 
-    def _lost(self, error: TransportError) -> Fault:
+    def _lost(self, error: TransportError) -> faults.Fault:
         if isinstance(error, Unreachable):
-            return Fault(FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
-        return Fault(FaultKind.CUT)
+            return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
+        return faults.Fault(faults.FaultKind.CUT)
 
-    def _error(self, fault: Fault, *, begun: bool) -> ProviderError:
-        return provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
+    def _error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
+        return faults.provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
 
 
-def plainer(messages: Sequence[Message], fault: Fault) -> list[Message] | None:
+def plainer(messages: Sequence[Message], fault: faults.Fault) -> list[Message] | None:
     """The same without what the service refused of them: pictures that it cannot read, or what it wrote itself earlier,
     in its own form. None if there is nothing of that kind. Not remembered: the next picture may be a better one.
     """
@@ -273,13 +256,13 @@ class Counted:
         self._text: list[str] = []
         self._reasoning: list[str] = []
 
-    def see(self, event: ProviderEvent) -> None:
-        if isinstance(event, TokensArrived):
+    def see(self, event: ports.ProviderEvent) -> None:
+        if isinstance(event, ports.TokensArrived):
             self._text.append(event.text)
-        elif isinstance(event, ReasoningArrived):
+        elif isinstance(event, ports.ReasoningArrived):
             self._reasoning.append(event.text)
 
-    def ended(self, ended: ResponseEnded, messages: Sequence[Message], bytes_up: int) -> ResponseEnded:
+    def ended(self, ended: ports.ResponseEnded, messages: Sequence[Message], bytes_up: int) -> ports.ResponseEnded:
         """The same end, with usage and the `bytes_up` that asking took. A report of zeros counts as none."""
         if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=bytes_up))
@@ -294,8 +277,8 @@ class Counted:
 
 
 async def in_time(
-    events: AsyncGenerator[ProviderEvent, None], patience: ModelTimeouts
-) -> AsyncGenerator[ProviderEvent, None]:
+    events: AsyncGenerator[ports.ProviderEvent, None], patience: ModelTimeouts
+) -> AsyncGenerator[ports.ProviderEvent, None]:
     """The same events; AttemptFailed when one of them does not come in time.
 
     An empty piece of reasoning says that the model thinks again, silently: that may take as long as its first word.
@@ -307,20 +290,20 @@ async def in_time(
                 try:
                     event = await watch.wait(anext(events, None), limit_s)
                 except TimeoutError:
-                    raise AttemptFailed(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+                    raise AttemptFailed(faults.Fault(faults.FaultKind.SLOW, waited_s=limit_s)) from None
                 if event is None:
                     return
                 yield event
-                if not isinstance(event, HandleKept):
-                    silent = isinstance(event, ReasoningArrived) and not event.text
+                if not isinstance(event, ports.HandleKept):
+                    silent = isinstance(event, ports.ReasoningArrived) and not event.text
                     limit_s = patience.first_token_s if silent else patience.between_tokens_s
 
 
-def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:
-    fault = read_fault(reply.status, body)
-    wait_s = retry_after_s(reply.headers, now)
+def _refusal(reply: Reply, body: bytes, now: datetime) -> faults.Fault:
+    fault = faults.read_fault(reply.status, body)
+    wait_s = faults.retry_after_s(reply.headers, now)
     return replace(
         fault,
         retry_after_s=fault.retry_after_s if wait_s is None else wait_s,
-        should_retry=should_retry(reply.headers),
+        should_retry=faults.should_retry(reply.headers),
     )

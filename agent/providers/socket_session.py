@@ -21,17 +21,9 @@ from agent.errors import ProviderError
 from agent.loop import one_round
 from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, ResponseEnded
+from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import ReaderEvent
-from agent.providers.faults import (
-    Fault,
-    FaultKind,
-    RetryPolicy,
-    provider_error,
-    read_fault,
-    retry_after_s,
-    should_retry,
-)
 from agent.providers.http_client import TransportError, Unreachable
 from agent.providers.replay import AttemptFailed, Counted, ModelTimeouts, in_time, plainer
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
@@ -211,7 +203,7 @@ class SocketExchange(Protocol):
         """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
         ...
 
-    def lost(self, code: int, reason: str) -> Fault | None:
+    def lost(self, code: int, reason: str) -> faults.Fault | None:
         """The connection was closed before the answer was complete: what that means.
 
         None: nobody has begun to work on the question, so it may be asked again on another connection.
@@ -266,7 +258,7 @@ class SocketProvider:
         clock: Clock,
         chance: Callable[[], float],
         patience: ModelTimeouts = ModelTimeouts(),  # noqa: B008 -- frozen
-        retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
+        retry: faults.RetryPolicy = faults.RetryPolicy(),  # noqa: B008 -- frozen
         resumes: bool = True,
     ) -> None:
         self.patience = patience
@@ -317,18 +309,18 @@ class SocketProvider:
         try:
             return await Socket.open(url, headers, proxies=not self._endpoint.is_local)
         except HandshakeRefused as refused:
-            fault = read_fault(refused.status, refused.body)
-            wait_s = retry_after_s(refused.headers, self._clock.now())
-            fault = replace(fault, retry_after_s=wait_s, should_retry=should_retry(refused.headers))
+            fault = faults.read_fault(refused.status, refused.body)
+            wait_s = faults.retry_after_s(refused.headers, self._clock.now())
+            fault = replace(fault, retry_after_s=wait_s, should_retry=faults.should_retry(refused.headers))
             raise AttemptFailed(fault) from None
         except Unreachable:
             raise AttemptFailed(self.not_reached()) from None
 
-    def not_reached(self) -> Fault:
+    def not_reached(self) -> faults.Fault:
         """The connection was never made, or closed before it carried a question."""
-        return Fault(FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
+        return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
 
-    async def wait(self, fault: Fault, retries: int, waited_s: float) -> float:
+    async def wait(self, fault: faults.Fault, retries: int, waited_s: float) -> float:
         """Wait until the question may be asked again; seconds. Raises the fault's error if it may not."""
         delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
         if delay_s is None:
@@ -336,8 +328,8 @@ class SocketProvider:
         await self._clock.sleep(delay_s)
         return delay_s
 
-    def error(self, fault: Fault, *, begun: bool) -> ProviderError:
-        return provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
+    def error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
+        return faults.provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
 
 
 class SocketSession:
@@ -387,7 +379,7 @@ class SocketSession:
         return ()
 
     async def _attempt(self) -> AsyncGenerator[ProviderEvent, None]:
-        fault: Fault | None = None
+        fault: faults.Fault | None = None
         for _ in range(CONNECTIONS):
             try:
                 await self._ask()
@@ -401,8 +393,10 @@ class SocketSession:
                 return
             if fault is not None:
                 break
-        fault = fault or Fault(FaultKind.CUT)
-        raise AttemptFailed(self._provider.not_reached() if fault.kind is FaultKind.CUT and not self._asked else fault)
+        fault = fault or faults.Fault(faults.FaultKind.CUT)
+        raise AttemptFailed(
+            self._provider.not_reached() if fault.kind is faults.FaultKind.CUT and not self._asked else fault
+        )
 
     async def _ask(self) -> None:
         """Send the question: its end over the connection that has its beginning, else the whole over a new one."""
@@ -467,7 +461,7 @@ class SocketSession:
         """The events of the next frame. Raises SocketClosed, and AttemptFailed for a fault."""
         events: list[ProviderEvent] = []
         for event in self._dialogue.receive(await socket.receive()):
-            if isinstance(event, Fault):
+            if isinstance(event, faults.Fault):
                 raise AttemptFailed(event)
             events.append(event)
         return events

@@ -13,16 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from agent import ports
 from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    Halt,
-    ReasoningArrived,
-    ResponseEnded,
-    StopReason,
-    TokensArrived,
-)
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import reasons
 from agent.providers.dialect import ModelRequest, ReaderEvent
@@ -43,7 +35,7 @@ _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking"
 _NO_TOOLS = ("support tools", "--jinja", "tool-call-parser", "tool choice", "tool_choice", "function tools")
 """How Ollama, llama.cpp, vLLM and OpenAI say that this model is offered no tools here, under more than one status."""
 
-_REASONS = {"length": StopReason.LENGTH, "content_filter": StopReason.FILTERED}
+_REASONS = {"length": ports.StopReason.LENGTH, "content_filter": ports.StopReason.FILTERED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +58,16 @@ class ChatDialect:
         return f"chat:{self.model}"
 
     @property
-    def capabilities(self) -> Capabilities:
-        halt = Halt.STOP_SEQUENCE if self.stop and not self.native else Halt.NONE
-        return Capabilities(
+    def capabilities(self) -> ports.Capabilities:
+        halt = ports.Halt.STOP_SEQUENCE if self.stop and not self.native else ports.Halt.NONE
+        return ports.Capabilities(
             halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
         )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
+    def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
         """The body is UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
         whole = merged(messages)
         taught = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls(whole, options) else None
@@ -105,7 +97,7 @@ class ChatDialect:
             return replace(self, effort=False)
         return None
 
-    def _calls(self, whole: Sequence[Message], options: CallOptions) -> bool:
+    def _calls(self, whole: Sequence[Message], options: ports.CallOptions) -> bool:
         return self.native and bool(options.tools and whole) and whole[0].role is Role.SYSTEM
 
     def _said(self, message: Message) -> Json:
@@ -184,7 +176,7 @@ class ChatReader:
         self._calls = NativeCalls()
         self._said: list[str] = []
         self.ignored = 0
-        self._reason = StopReason.END
+        self._reason = ports.StopReason.END
         self._usage: dict[str, object] = {}
 
     def receive(self, data: str) -> list[ReaderEvent]:
@@ -203,10 +195,10 @@ class ChatReader:
         choices = [as_object(choice) for choice in as_list(chunk.get("choices"))]
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
-    def close(self) -> ResponseEnded:
+    def close(self) -> ports.ResponseEnded:
         items = self._calls.items("".join(self._said))
         native = NativeContent(self._dialect, items) if items else None
-        return ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None, native)
+        return ports.ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None, native)
 
     def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:
         events: list[ReaderEvent] = []
@@ -217,23 +209,23 @@ class ChatReader:
         reasoning = as_text(delta.get("reasoning")) or as_text(delta.get("reasoning_content")) or reasoning
         text = text or as_text(delta.get("refusal"))
         if reasoning:
-            events.append(ReasoningArrived(reasoning))
+            events.append(ports.ReasoningArrived(reasoning))
         if text:
             self._said.append(text)
-            events.append(TokensArrived(text))
+            events.append(ports.TokensArrived(text))
         before = "".join(self._said[-1:])
         called = [self._calls.receive(as_object(piece), before) for piece in as_list(delta.get("tool_calls"))]
-        events += [TokensArrived(written) for written in called if written]
+        events += [ports.TokensArrived(written) for written in called if written]
         if reason := as_text(choice.get("finish_reason")):
             self.finished = True
             halted = bool(as_text(choice.get("stop_reason")))
-            self._reason = _REASONS.get(reason, StopReason.HALTED if halted else StopReason.END)
-            events += self._close_calls() if self._reason is not StopReason.LENGTH else []
+            self._reason = _REASONS.get(reason, ports.StopReason.HALTED if halted else ports.StopReason.END)
+            events += self._close_calls() if self._reason is not ports.StopReason.LENGTH else []
         return events
 
     def _close_calls(self) -> list[ReaderEvent]:
         written = self._calls.close()
-        return [TokensArrived(written)] if written else []
+        return [ports.TokensArrived(written)] if written else []
 
 
 def _content(content: object) -> tuple[str, str]:

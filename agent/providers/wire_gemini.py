@@ -19,21 +19,10 @@ from urllib.parse import quote
 from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers import wire
 from agent.providers.catalog import reasons
 from agent.providers.dialect import ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
-from agent.providers.wire import (
-    alternating,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    base64_of,
-    described,
-    encoded,
-    parse_json,
-    system_text,
-)
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 
@@ -83,14 +72,14 @@ class GeminiDialect:
         if self.effort and options.depth in LEVEL:
             config["thinkingConfig"] = {"thinkingLevel": LEVEL[options.depth].upper()}
         body: dict[str, Json] = {"generationConfig": config}
-        if (system := system_text(messages)).strip():
+        if (system := wire.system_text(messages)).strip():
             body["systemInstruction"] = {"parts": [{"text": system}]}
         body["contents"] = [
             {"role": _ROLES[message.role], "parts": self._parts(message)}
-            for message in alternating(messages, self.name)
+            for message in wire.alternating(messages, self.name)
         ]
         model = quote(self.model.removeprefix("models/"), safe="")
-        return ModelRequest(f"/models/{model}:streamGenerateContent?alt=sse", encoded(body))
+        return ModelRequest(f"/models/{model}:streamGenerateContent?alt=sse", wire.encoded(body))
 
     def reader(self) -> "GeminiReader":
         return GeminiReader(self.name)
@@ -102,9 +91,9 @@ class GeminiDialect:
         if message.role is Role.ASSISTANT and message.native:
             return [dict(item) for item in message.native.items]
         seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
         pictures: list[Json] = [
-            {"inlineData": {"mimeType": image.media_type, "data": base64_of(image)}} for image in seen
+            {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
         ]
         words: list[Json] = [{"text": text}] if text.strip() else []
         return [*words, *pictures]
@@ -131,8 +120,8 @@ class GeminiReader:
 
     def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
-        value = parse_json(data)
-        return [event for piece in as_list(value) or [value] for event in self._piece(as_object(piece))]
+        value = wire.parse_json(data)
+        return [event for piece in wire.as_list(value) or [value] for event in self._piece(wire.as_object(piece))]
 
     def close(self) -> ResponseEnded:
         text = "".join(self._said)
@@ -147,23 +136,23 @@ class GeminiReader:
             self.ignored += 1
             return []
         self.begun = True
-        self._usage = as_object(piece.get("usageMetadata")) or self._usage
-        if as_object(piece.get("promptFeedback")).get("blockReason"):
+        self._usage = wire.as_object(piece.get("usageMetadata")) or self._usage
+        if wire.as_object(piece.get("promptFeedback")).get("blockReason"):
             self.finished = True
             self._reason = StopReason.FILTERED
-        candidates = [as_object(candidate) for candidate in as_list(piece.get("candidates"))]
+        candidates = [wire.as_object(candidate) for candidate in wire.as_list(piece.get("candidates"))]
         return [event for one in candidates if not one.get("index") for event in self._candidate(one)]
 
     def _candidate(self, candidate: Mapping[str, object]) -> list[ReaderEvent]:
-        parts = as_list(as_object(candidate.get("content")).get("parts"))
-        events = [event for part in parts for event in self._part(as_object(part))]
-        if reason := as_text(candidate.get("finishReason")):
+        parts = wire.as_list(wire.as_object(candidate.get("content")).get("parts"))
+        events = [event for part in parts for event in self._part(wire.as_object(part))]
+        if reason := wire.as_text(candidate.get("finishReason")):
             self.finished = True
             self._reason = _REASONS.get(reason, StopReason.END)
         return events
 
     def _part(self, part: dict[str, object]) -> list[ReaderEvent]:
-        text, thought = as_text(part.get("text")), bool(part.get("thought"))
+        text, thought = wire.as_text(part.get("text")), bool(part.get("thought"))
         if part.get("thoughtSignature") or (text and not thought):
             self._parts.append(part)
         if not text:
@@ -181,7 +170,7 @@ class GeminiReader:
         items: list[dict[str, object]] = []
         for plain, run in groupby([*self._parts, *ends], key=lambda part: part.keys() == {"text"}):
             parts = list(run)
-            whole: dict[str, object] = {"text": "".join(as_text(part.get("text")) for part in parts)}
+            whole: dict[str, object] = {"text": "".join(wire.as_text(part.get("text")) for part in parts)}
             items += [whole] if plain else parts
         return NativeContent(self._dialect, tuple(cast("JsonObject", item) for item in items))
 
@@ -193,10 +182,10 @@ def stopped_inside(text: str) -> bool:
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """Token counts as parts that do not overlap."""
-    prompt, cached = as_count(usage.get("promptTokenCount")), as_count(usage.get("cachedContentTokenCount"))
+    prompt, cached = wire.as_count(usage.get("promptTokenCount")), wire.as_count(usage.get("cachedContentTokenCount"))
     return Usage(
-        input_uncached=max(0, prompt - cached) + as_count(usage.get("toolUsePromptTokenCount")),
+        input_uncached=max(0, prompt - cached) + wire.as_count(usage.get("toolUsePromptTokenCount")),
         input_cached=cached,
-        output=as_count(usage.get("candidatesTokenCount")),
-        reasoning=as_count(usage.get("thoughtsTokenCount")),
+        output=wire.as_count(usage.get("candidatesTokenCount")),
+        reasoning=wire.as_count(usage.get("thoughtsTokenCount")),
     )

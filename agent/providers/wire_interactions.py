@@ -17,37 +17,15 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from agent import ports
 from agent.messages import Json, Message, NativeContent, Role, Usage
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    Clock,
-    Halt,
-    HandleKept,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    StopReason,
-    TokensArrived,
-)
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers import wire
 from agent.providers.catalog import Endpoint, reasons
 from agent.providers.dialect import ModelRequest, ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, RetryPolicy, read_error
 from agent.providers.http_client import Http, TransportError
 from agent.providers.replay import ModelTimeouts, ReplayProvider
-from agent.providers.wire import (
-    alternating,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    base64_of,
-    described,
-    encoded,
-    parse_json,
-    system_text,
-)
 from agent.providers.wire_gemini import IMAGE_TYPES, LEVEL, refuses_thinking, stopped_inside
 
 DONE = "[DONE]"
@@ -57,9 +35,9 @@ LOST = frozenset({403, 404})
 
 _STEPS = {Role.USER: "user_input", Role.ASSISTANT: "model_output"}
 _REASONS = {
-    "incomplete": StopReason.LENGTH,
-    "requires_continuation": StopReason.LENGTH,
-    "budget_exceeded": StopReason.LENGTH,
+    "incomplete": ports.StopReason.LENGTH,
+    "requires_continuation": ports.StopReason.LENGTH,
+    "budget_exceeded": ports.StopReason.LENGTH,
 }
 
 
@@ -77,15 +55,19 @@ class InteractionsDialect:
         return f"gemini-interactions:{self.model}"
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(
-            halt=Halt.STOP_SEQUENCE, resume=True, images=self.images, effort=self.effort, reasons=reasons(self.model)
+    def capabilities(self) -> ports.Capabilities:
+        return ports.Capabilities(
+            halt=ports.Halt.STOP_SEQUENCE,
+            resume=True,
+            images=self.images,
+            effort=self.effort,
+            reasons=reasons(self.model),
         )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}
 
-    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
+    def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stop_sequences": [STOP_SEQUENCE]}
         if self.effort and options.depth in LEVEL:
             config["thinking_level"] = LEVEL[options.depth]
@@ -96,7 +78,7 @@ class InteractionsDialect:
             "generation_config": config,
             **(self._whole(messages) if self.chain is None else self._linked(self.chain, messages)),
         }
-        return ModelRequest("/interactions", encoded(body))
+        return ModelRequest("/interactions", wire.encoded(body))
 
     def reader(self) -> "InteractionsReader":
         return InteractionsReader(self.name, stored=self.chain is not None)
@@ -109,7 +91,7 @@ class InteractionsDialect:
         return None
 
     def _whole(self, messages: Sequence[Message]) -> dict[str, Json]:
-        system = system_text(messages)
+        system = wire.system_text(messages)
         instruction: dict[str, Json] = {"system_instruction": system} if system.strip() else {}
         return {**instruction, "input": self._steps(messages)}
 
@@ -117,17 +99,17 @@ class InteractionsDialect:
         link = chain.link(messages)
         if link.parent:
             return {"previous_interaction_id": link.parent, "input": self._steps(link.new)}
-        prefix = [self._step(Message(Role.USER, system))] if (system := system_text(messages)).strip() else []
+        prefix = [self._step(Message(Role.USER, system))] if (system := wire.system_text(messages)).strip() else []
         return {"input": [*prefix, *self._steps(messages)]}
 
     def _steps(self, messages: Sequence[Message]) -> list[Json]:
-        return [self._step(message) for message in alternating(messages, "")]
+        return [self._step(message) for message in wire.alternating(messages, "")]
 
     def _step(self, message: Message) -> Json:
         seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
         pictures: list[Json] = [
-            {"type": "image", "data": base64_of(image), "mime_type": image.media_type} for image in seen
+            {"type": "image", "data": wire.base64_of(image), "mime_type": image.media_type} for image in seen
         ]
         words: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
         return {"type": _STEPS[message.role], "content": [*words, *pictures]}
@@ -154,18 +136,18 @@ class InteractionsReader:
         if data.strip() == DONE:
             self.begun = self.finished = True
             return []
-        event = as_object(parse_json(data))
-        self._count(as_object(event.get("metadata")).get("total_usage"))
+        event = wire.as_object(wire.parse_json(data))
+        self._count(wire.as_object(event.get("metadata")).get("total_usage"))
         match event.get("event_type"):
             case "step.delta":
-                return self._delta(as_object(event.get("delta")))
+                return self._delta(wire.as_object(event.get("delta")))
             case "step.start":
-                return self._start(as_object(event.get("step")))
+                return self._start(wire.as_object(event.get("step")))
             case "interaction.created":
-                return self._state(as_object(event.get("interaction")))
+                return self._state(wire.as_object(event.get("interaction")))
             case "interaction.completed":
                 self.finished = True
-                return self._state(as_object(event.get("interaction")))
+                return self._state(wire.as_object(event.get("interaction")))
             case "interaction.status_update":
                 return self._state({**event, "id": event.get("interaction_id")})
             case "step.stop":
@@ -178,22 +160,22 @@ class InteractionsReader:
                 self.ignored += not error
                 return [read_error(error)] if error else []
 
-    def close(self) -> ResponseEnded:
-        reason = _REASONS.get(self._status, StopReason.END)
-        if reason is StopReason.END and stopped_inside("".join(self._said)):
-            reason = StopReason.HALTED
+    def close(self) -> ports.ResponseEnded:
+        reason = _REASONS.get(self._status, ports.StopReason.END)
+        if reason is ports.StopReason.END and stopped_inside("".join(self._said)):
+            reason = ports.StopReason.HALTED
         usable = self._stored and self._handle and self._status == "completed"
         native = NativeContent(self._dialect, ({"id": self._handle},)) if usable else None
-        return ResponseEnded(reason, read_usage(self._usage) if self._usage else None, native)
+        return ports.ResponseEnded(reason, read_usage(self._usage) if self._usage else None, native)
 
     def _state(self, interaction: Mapping[str, object]) -> list[ReaderEvent]:
         self.begun = True
         self._count(interaction.get("usage"))
-        self._status = as_text(interaction.get("status")) or self._status
+        self._status = wire.as_text(interaction.get("status")) or self._status
         events: list[ReaderEvent] = []
-        if not self._handle and (handle := as_text(interaction.get("id"))):
+        if not self._handle and (handle := wire.as_text(interaction.get("id"))):
             self._handle = handle
-            events += [HandleKept(handle)] if self._stored else []
+            events += [ports.HandleKept(handle)] if self._stored else []
         if self._status == "failed":
             events.append(Fault(FaultKind.ANSWERED, 500, "failed"))
         return events
@@ -201,19 +183,19 @@ class InteractionsReader:
     def _start(self, step: Mapping[str, object]) -> list[ReaderEvent]:
         self.begun = True
         if step.get("type") == "thought":
-            return [event for part in as_list(step.get("summary")) for event in _thought(part)]
+            return [event for part in wire.as_list(step.get("summary")) for event in _thought(part)]
         if step.get("type") != "model_output":
             return []
         if self._said:
             self._gap = "\n" if self._said[-1].endswith("\n") else "\n\n"
-        parts = [as_object(part) for part in as_list(step.get("content"))]
-        return [event for part in parts for event in self._tell(as_text(part.get("text")))]
+        parts = [wire.as_object(part) for part in wire.as_list(step.get("content"))]
+        return [event for part in parts for event in self._tell(wire.as_text(part.get("text")))]
 
     def _delta(self, delta: Mapping[str, object]) -> list[ReaderEvent]:
         self.begun = True
         match delta.get("type"):
             case "text":
-                return self._tell(as_text(delta.get("text")))
+                return self._tell(wire.as_text(delta.get("text")))
             case "thought_summary":
                 return _thought(delta.get("content"))
             case "thought_signature":
@@ -227,25 +209,25 @@ class InteractionsReader:
             return []
         told, self._gap = self._gap + text, ""
         self._said.append(told)
-        return [TokensArrived(told)]
+        return [ports.TokensArrived(told)]
 
     def _count(self, usage: object) -> None:
-        self._usage = as_object(usage) or self._usage
+        self._usage = wire.as_object(usage) or self._usage
 
 
 def _thought(content: object) -> list[ReaderEvent]:
-    text = as_text(as_object(content).get("text"))
-    return [ReasoningArrived(text)] if text else []
+    text = wire.as_text(wire.as_object(content).get("text"))
+    return [ports.ReasoningArrived(text)] if text else []
 
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """Token counts as parts that do not overlap."""
-    whole, cached = as_count(usage.get("total_input_tokens")), as_count(usage.get("total_cached_tokens"))
+    whole, cached = wire.as_count(usage.get("total_input_tokens")), wire.as_count(usage.get("total_cached_tokens"))
     return Usage(
-        input_uncached=max(0, whole - cached) + as_count(usage.get("total_tool_use_tokens")),
+        input_uncached=max(0, whole - cached) + wire.as_count(usage.get("total_tool_use_tokens")),
         input_cached=cached,
-        output=as_count(usage.get("total_output_tokens")),
-        reasoning=as_count(usage.get("total_thought_tokens")),
+        output=wire.as_count(usage.get("total_output_tokens")),
+        reasoning=wire.as_count(usage.get("total_thought_tokens")),
     )
 
 
@@ -281,7 +263,7 @@ class InteractionsProvider:
         model: str,
         key: str | None,
         *,
-        clock: Clock,
+        clock: ports.Clock,
         chance: Callable[[], float],
         patience: ModelTimeouts,
         retry: RetryPolicy,
@@ -304,25 +286,25 @@ class InteractionsProvider:
         return f"{self._endpoint.name}:{self._model}"
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> ports.Capabilities:
         return self._dialect.capabilities
 
-    def connect(self, options: CallOptions) -> "InteractionsSession":
+    def connect(self, options: ports.CallOptions) -> "InteractionsSession":
         return InteractionsSession(self, options)
 
     async def stream(
         self,
         messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Answer `messages`, and let the vendor store nothing. Errors as the port says."""
         async with aclosing(self.ask(None, messages, options)) as events:
             async for event in events:
                 yield event
 
     async def ask(
-        self, chain: ResumeChain | None, messages: Sequence[Message], options: CallOptions
-    ) -> AsyncGenerator[ProviderEvent, None]:
+        self, chain: ResumeChain | None, messages: Sequence[Message], options: ports.CallOptions
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Answer `messages`, of which the vendor has what `chain` says. Errors as `stream`."""
         asked = ReplayProvider(
             self._endpoint,
@@ -338,7 +320,7 @@ class InteractionsProvider:
         try:
             async with aclosing(asked.stream(messages, options)) as events:
                 async for event in events:
-                    yield HandleKept(PREFIX + event.handle) if isinstance(event, HandleKept) else event
+                    yield ports.HandleKept(PREFIX + event.handle) if isinstance(event, ports.HandleKept) else event
         finally:
             self._dialect = replace(self._dialect, effort=asked.capabilities.effort)
 
@@ -369,7 +351,7 @@ class InteractionsProvider:
 class InteractionsSession:
     """One turn. `kept` are the handles under which the vendor has something of it; after `close`, still has."""
 
-    def __init__(self, provider: InteractionsProvider, options: CallOptions) -> None:
+    def __init__(self, provider: InteractionsProvider, options: ports.CallOptions) -> None:
         self._provider = provider
         self._options = options
         self._messages: tuple[Message, ...] = ()
@@ -379,13 +361,13 @@ class InteractionsSession:
     async def send(self, messages: Sequence[Message]) -> None:
         self._messages = tuple(messages)
 
-    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+    async def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
         """The answer to what was sent last. An answer that is abandoned leaves the chain as it was."""
         async with aclosing(self._provider.ask(self._chain, self._messages, self._options)) as events:
             async for event in events:
-                if isinstance(event, HandleKept):
+                if isinstance(event, ports.HandleKept):
                     self.kept = (*self.kept, event.handle)
-                if isinstance(event, ResponseEnded) and event.native:
+                if isinstance(event, ports.ResponseEnded) and event.native:
                     self._chain = answered(self._messages, self.kept[-1].removeprefix(PREFIX), event.native)
                 yield event
 

@@ -19,20 +19,9 @@ from dataclasses import dataclass, field, replace
 from agent.messages import Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import WORKSPACE_FIELDS
+from agent.providers import wire
 from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.wire import (
-    alternating,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    base64_of,
-    described,
-    encoded,
-    parse_json,
-    system_text,
-)
 from agent.providers.wire_gemini import IMAGE_TYPES
 
 # --------------------------------------------------------------------------------------------------
@@ -109,19 +98,19 @@ class LiveFrame:
 
 def read_frame(data: str, *, spoken: bool) -> LiveFrame:
     """What the frame says. `spoken`: the model speaks, and its words are the transcript's."""
-    frame = as_object(parse_json(data))
-    content = as_object(frame.get("serverContent"))
+    frame = wire.as_object(wire.parse_json(data))
+    content = wire.as_object(frame.get("serverContent"))
     update = frame.get("sessionResumptionUpdate")
     error = frame.get("error")
     return LiveFrame(
         said=_words(content, spoken=spoken),
-        calls=tuple(map(_call, as_list(as_object(frame.get("toolCall")).get("functionCalls")))),
-        cancelled=tuple(map(as_text, as_list(as_object(frame.get("toolCallCancellation")).get("ids")))),
+        calls=tuple(map(_call, wire.as_list(wire.as_object(frame.get("toolCall")).get("functionCalls")))),
+        cancelled=tuple(map(wire.as_text, wire.as_list(wire.as_object(frame.get("toolCallCancellation")).get("ids")))),
         complete=_complete(content),
-        usage=as_object(frame.get("usageMetadata")),
+        usage=wire.as_object(frame.get("usageMetadata")),
         ready="setupComplete" in frame,
         leaving="goAway" in frame,
-        handle=None if update is None else _handle(as_object(update)),
+        handle=None if update is None else _handle(wire.as_object(update)),
         fault=read_error(error) if error else None,
         known=not _KEYS.isdisjoint(frame),
     )
@@ -137,19 +126,19 @@ def call_text(calls: Sequence[LiveCall]) -> str:
             continue
         workspace = workspace or call.args.get("workspace")
         listed = call.args.get("calls", dict(call.args))
-        asked += as_list(listed) or [listed]
-    known = f"\n<workspace>{_json(workspace)}</workspace>" if as_object(workspace) else ""
+        asked += wire.as_list(listed) or [listed]
+    known = f"\n<workspace>{_json(workspace)}</workspace>" if wire.as_object(workspace) else ""
     return f"{known}\n<execute>{_json(asked)}\n</execute>"
 
 
 def read_live_usage(usage: Mapping[str, object]) -> Usage:
     """Token counts as parts that do not overlap."""
-    prompt, cached = as_count(usage.get("promptTokenCount")), as_count(usage.get("cachedContentTokenCount"))
+    prompt, cached = wire.as_count(usage.get("promptTokenCount")), wire.as_count(usage.get("cachedContentTokenCount"))
     return Usage(
-        input_uncached=max(0, prompt - cached) + as_count(usage.get("toolUsePromptTokenCount")),
+        input_uncached=max(0, prompt - cached) + wire.as_count(usage.get("toolUsePromptTokenCount")),
         input_cached=cached,
-        output=as_count(usage.get("responseTokenCount")),
-        reasoning=as_count(usage.get("thoughtsTokenCount")),
+        output=wire.as_count(usage.get("responseTokenCount")),
+        reasoning=wire.as_count(usage.get("thoughtsTokenCount")),
     )
 
 
@@ -165,14 +154,14 @@ def closed_fault(code: int, reason: str) -> Fault:
 
 def _words(content: Mapping[str, object], *, spoken: bool) -> tuple[TokensArrived | ReasoningArrived, ...]:
     said: list[TokensArrived | ReasoningArrived] = []
-    parts = [as_object(part) for part in as_list(as_object(content.get("modelTurn")).get("parts"))]
+    parts = [wire.as_object(part) for part in wire.as_list(wire.as_object(content.get("modelTurn")).get("parts"))]
     for part in parts:
-        if text := as_text(part.get("text")):
+        if text := wire.as_text(part.get("text")):
             if part.get("thought"):
                 said.append(ReasoningArrived(text))
             elif not spoken:
                 said.append(TokensArrived(text))
-    if spoken and (text := as_text(as_object(content.get("outputTranscription")).get("text"))):
+    if spoken and (text := wire.as_text(wire.as_object(content.get("outputTranscription")).get("text"))):
         said.append(TokensArrived(text))
     if not said and any("inlineData" in part for part in parts):
         said.append(TokensArrived(""))
@@ -182,17 +171,17 @@ def _words(content: Mapping[str, object], *, spoken: bool) -> tuple[TokensArrive
 def _complete(content: Mapping[str, object]) -> StopReason | None:
     if not content.get("turnComplete") or content.get("interactionStatus") == "IN_PROGRESS":
         return None
-    reason = as_text(content.get("turnCompleteReason"))
+    reason = wire.as_text(content.get("turnCompleteReason"))
     return StopReason.FILTERED if any(word in reason for word in _FILTERED) else StopReason.END
 
 
 def _call(value: object) -> LiveCall:
-    call = as_object(value)
-    return LiveCall(as_text(call.get("id")), as_text(call.get("name")), as_object(call.get("args")))
+    call = wire.as_object(value)
+    return LiveCall(wire.as_text(call.get("id")), wire.as_text(call.get("name")), wire.as_object(call.get("args")))
 
 
 def _handle(update: Mapping[str, object]) -> str:
-    return as_text(update.get("newHandle")) if update.get("resumable") else ""
+    return wire.as_text(update.get("newHandle")) if update.get("resumable") else ""
 
 
 def _json(value: object) -> str:
@@ -300,7 +289,7 @@ class LiveDialect:
 
     def setup(self, messages: Sequence[Message], handle: str) -> str:
         """The first frame of a connection: what holds for all of it. With a handle it goes on where that was left."""
-        system = system_text(messages)
+        system = wire.system_text(messages)
         setup: dict[str, Json] = {
             "model": self.model if self.model.startswith("models/") else f"models/{self.model}",
             "generationConfig": {"responseModalities": ["AUDIO" if self.spoken else "TEXT"]},
@@ -318,11 +307,11 @@ class LiveDialect:
     def question(self, link: ChainLink) -> str:
         """What asks for the next answer: the output of the calls that the last one ended with, or more content."""
         items = link.answering.items if link.answering else ()
-        calls = [as_object(item["functionCall"]) for item in items if "functionCall" in item]
+        calls = [wire.as_object(item["functionCall"]) for item in items if "functionCall" in item]
         if calls:
             return _frame({"toolResponse": {"functionResponses": _responses(calls, link.new)}})
         turns: list[Json] = [
-            {"role": _ROLES[message.role], "parts": _parts(message)} for message in alternating(link.new, "")
+            {"role": _ROLES[message.role], "parts": _parts(message)} for message in wire.alternating(link.new, "")
         ]
         return _frame({"clientContent": {"turns": turns, "turnComplete": True}})
 
@@ -448,19 +437,21 @@ class _LiveAnswer:
 
 def _responses(calls: Sequence[dict[str, object]], messages: Sequence[Message]) -> list[Json]:
     """The messages as the output of the first call; a reference to it as that of the others."""
-    outputs = ["\n\n".join(described(message) for message in messages), *[SEE_FIRST] * (len(calls) - 1)]
+    outputs = ["\n\n".join(wire.described(message) for message in messages), *[SEE_FIRST] * (len(calls) - 1)]
     return [
-        {"id": as_text(call.get("id")), "name": as_text(call.get("name")), "response": {"output": output}}
+        {"id": wire.as_text(call.get("id")), "name": wire.as_text(call.get("name")), "response": {"output": output}}
         for call, output in zip(calls, outputs, strict=True)
     ]
 
 
 def _parts(message: Message) -> list[Json]:
     seen = [image for image in message.images if image.media_type in IMAGE_TYPES]
-    text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
-    pictures: list[Json] = [{"inlineData": {"mimeType": image.media_type, "data": base64_of(image)}} for image in seen]
+    text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+    pictures: list[Json] = [
+        {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
+    ]
     return [{"text": text}, *pictures] if text.strip() else pictures
 
 
 def _frame(frame: dict[str, Json]) -> str:
-    return encoded(frame).decode()
+    return wire.encoded(frame).decode()

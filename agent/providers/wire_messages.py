@@ -19,21 +19,10 @@ from typing import cast
 from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers import wire
 from agent.providers.catalog import reasons
 from agent.providers.dialect import ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
-from agent.providers.wire import (
-    alternating,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    base64_of,
-    described,
-    encoded,
-    parse_json,
-    system_text,
-)
 
 VERSION = "2026-10-21"
 """The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
@@ -90,14 +79,14 @@ class MessagesDialect:
         if self.effort and options.depth in EFFORT:
             body["output_config"] = {"effort": EFFORT[options.depth]}
         body["stop_sequences"] = [STOP_SEQUENCE]
-        if (system := system_text(messages)).strip():
+        if (system := wire.system_text(messages)).strip():
             mark: dict[str, Json] = {"cache_control": _CACHED} if self.caching else {}
             body["system"] = [{"type": "text", "text": system, **mark}]
         body["messages"] = [
             {"role": str(message.role), "content": self._content(message)}
-            for message in alternating(messages, self.name)
+            for message in wire.alternating(messages, self.name)
         ]
-        return ModelRequest("/messages", encoded(body), {"anthropic-version": VERSION})
+        return ModelRequest("/messages", wire.encoded(body), {"anthropic-version": VERSION})
 
     def reader(self) -> "MessagesReader":
         return MessagesReader(self.name)
@@ -113,11 +102,11 @@ class MessagesDialect:
         if message.role is Role.ASSISTANT and message.native:
             return [dict(item) for item in message.native.items]
         seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
         pictures: list[Json] = [
             {
                 "type": "image",
-                "source": {"type": "base64", "media_type": image.media_type, "data": base64_of(image)},
+                "source": {"type": "base64", "media_type": image.media_type, "data": wire.base64_of(image)},
             }
             for image in seen
         ]
@@ -133,7 +122,7 @@ class _Block:
 
     def __init__(self, fields: Mapping[str, object], gap: str = "") -> None:
         self.fields = dict(fields)
-        self.kind = as_text(fields.get("type"))
+        self.kind = wire.as_text(fields.get("type"))
         self.pieces: list[str] = []
         self._gap = gap
 
@@ -148,7 +137,7 @@ class _Block:
             case "text":
                 return bool(self.text.strip())
             case "thinking":
-                return bool(as_text(self.fields.get("signature")))
+                return bool(wire.as_text(self.fields.get("signature")))
             case _:
                 return self.kind == "redacted_thinking"
 
@@ -179,16 +168,16 @@ class MessagesReader:
 
     def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
-        event = as_object(parse_json(data))
+        event = wire.as_object(wire.parse_json(data))
         match event.get("type"):
             case "content_block_delta":
-                return self._delta(as_object(event.get("delta")))
+                return self._delta(wire.as_object(event.get("delta")))
             case "content_block_start":
-                return self._start(as_object(event.get("content_block")))
+                return self._start(wire.as_object(event.get("content_block")))
             case "message_start":
-                self._begin(as_object(event.get("message")))
+                self._begin(wire.as_object(event.get("message")))
             case "message_delta":
-                self._end(as_object(event.get("delta")).get("stop_reason"), event.get("usage"))
+                self._end(wire.as_object(event.get("delta")).get("stop_reason"), event.get("usage"))
             case "message_stop":
                 self.begun = self.finished = True
             case "message":
@@ -214,7 +203,7 @@ class MessagesReader:
         block = _Block(fields, self._gap())
         thinks = block.kind == "thinking" and any(earlier.kind == "text" for earlier in self._blocks)
         self._blocks.append(block)
-        return [ReasoningArrived("")] * thinks + block.grow(as_text(fields.get(block.kind)))
+        return [ReasoningArrived("")] * thinks + block.grow(wire.as_text(fields.get(block.kind)))
 
     def _gap(self) -> str:
         """What parts a text that begins now from the one before it."""
@@ -228,12 +217,12 @@ class MessagesReader:
     def _delta(self, delta: dict[str, object]) -> list[ReaderEvent]:
         match delta.get("type"):
             case "text_delta":
-                return self._grow("text", as_text(delta.get("text")))
+                return self._grow("text", wire.as_text(delta.get("text")))
             case "thinking_delta":
-                return self._grow("thinking", as_text(delta.get("thinking")))
+                return self._grow("thinking", wire.as_text(delta.get("thinking")))
             case "signature_delta":
                 if self._blocks:
-                    self._blocks[-1].fields["signature"] = as_text(delta.get("signature"))
+                    self._blocks[-1].fields["signature"] = wire.as_text(delta.get("signature"))
             case _:
                 self.ignored += 1
         return []
@@ -246,19 +235,21 @@ class MessagesReader:
     def _end(self, reason: object, usage: object) -> None:
         self.begun = True
         self._count(usage)
-        if as_text(reason):
+        if wire.as_text(reason):
             self.finished = True
-            self._reason = _REASONS.get(as_text(reason), StopReason.END)
+            self._reason = _REASONS.get(wire.as_text(reason), StopReason.END)
 
     def _whole(self, message: Mapping[str, object]) -> list[ReaderEvent]:
         """An answer in one piece, from a server that does not stream."""
         self._begin(message)
-        events = [event for block in as_list(message.get("content")) for event in self._start(as_object(block))]
+        events = [
+            event for block in wire.as_list(message.get("content")) for event in self._start(wire.as_object(block))
+        ]
         self._end(message.get("stop_reason") or "end_turn", None)
         return events
 
     def _count(self, usage: object) -> None:
-        self._usage |= {name: value for name, value in as_object(usage).items() if value is not None}
+        self._usage |= {name: value for name, value in wire.as_object(usage).items() if value is not None}
 
     def _native(self) -> NativeContent | None:
         """What goes back, if there is more than text. The tag that the stop swallowed stands at its end."""
@@ -273,12 +264,12 @@ class MessagesReader:
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """Token counts as parts that do not overlap; the vendor counts thinking among the output."""
-    output = as_count(usage.get("output_tokens"))
-    thinking = as_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens"))
+    output = wire.as_count(usage.get("output_tokens"))
+    thinking = wire.as_count(wire.as_object(usage.get("output_tokens_details")).get("thinking_tokens"))
     return Usage(
-        input_uncached=as_count(usage.get("input_tokens")),
-        input_cached=as_count(usage.get("cache_read_input_tokens")),
-        input_written=as_count(usage.get("cache_creation_input_tokens")),
+        input_uncached=wire.as_count(usage.get("input_tokens")),
+        input_cached=wire.as_count(usage.get("cache_read_input_tokens")),
+        input_written=wire.as_count(usage.get("cache_creation_input_tokens")),
         output=max(0, output - thinking),
         reasoning=min(thinking, output),
     )

@@ -8,19 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
-from agent.events import (
-    AgentEvent,
-    CallFinished,
-    CallStarted,
-    HandleClosed,
-    HandleOpened,
-    IterationStarted,
-    ModelSwitched,
-    NoticeArrived,
-    ReplyEnded,
-    TextArrived,
-    TurnEnded,
-)
+from agent import events
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
 from bot.reply_surface import ReplyAction, ShownStep, StepState
@@ -94,28 +82,28 @@ class Draft:
         self.offers = GROWING
         self.final = False
 
-    def see(self, event: AgentEvent) -> None:
+    def see(self, event: events.AgentEvent) -> None:
         match event:
-            case IterationStarted():
+            case events.IterationStarted():
                 self._begin_part()
                 self.status = THINKING
-            case TextArrived(text):
+            case events.TextArrived(text):
                 self._add(text)
-            case NoticeArrived(text):
+            case events.NoticeArrived(text):
                 self._begin_part()
                 self._add(text)
-            case ReplyEnded():
+            case events.ReplyEnded():
                 self._ended = True
-            case CallStarted(name, call):
+            case events.CallStarted(name, call):
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
-            case CallFinished(name, result):
+            case events.CallFinished(name, result):
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], OUTPUTS[result.status], told)
-            case ModelSwitched() | HandleOpened() | HandleClosed():
+            case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
-            case TurnEnded(_, text):
+            case events.TurnEnded(_, text):
                 self._whole = text
             case _:
                 assert_never(event)

@@ -27,24 +27,10 @@ from agent.events import AgentEvent, Outcome
 from agent.ports import Clock
 from agent.protocol.render import joined
 from agent.records import Closing
-from bot import wording
+from bot import reply_surface, wording
 from bot.backoff import Backoff, OncePerMinute
 from bot.reply.draft import Draft
 from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
-from bot.reply_surface import (
-    Limits,
-    PageFound,
-    PageFull,
-    PageGone,
-    PageLimited,
-    PageLocked,
-    PageQueued,
-    PageRef,
-    PageUnsent,
-    ReplyAction,
-    Surface,
-    SurfaceError,
-)
 
 # --------------------------------------------------------------------------------------------------
 # When the next write may start. Pure: it answers "not before t" and never sleeps.
@@ -68,7 +54,7 @@ MAX_STRETCH = 8.0
 class Pace:
     """The pace of one reply's writes. Each of them makes the next `Pace`."""
 
-    limits: Limits
+    limits: reply_surface.Limits
     not_before: float = AT_ONCE
     stretch: float = 1.0
 
@@ -113,10 +99,10 @@ class LiveReply:
 
     def __init__(
         self,
-        surface: Surface,
+        surface: reply_surface.Surface,
         clock: Clock,
         turn: int,
-        pages: Sequence[PageRef] = (),
+        pages: Sequence[reply_surface.PageRef] = (),
         on_pages: Callable[[tuple[str, ...]], Awaitable[None]] | None = None,
         *,
         resumed: bool = False,
@@ -135,18 +121,18 @@ class LiveReply:
         self._turn = turn
         self._backoff = Backoff()
         self._logged = OncePerMinute() if logged is None else logged
-        self._failure: SurfaceError | None = None
+        self._failure: reply_surface.SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
         self._finishing = False
         self._stopping = False
         self._writing = False
-        self._just_posted: PageRef | None = None
+        self._just_posted: reply_surface.PageRef | None = None
         self._ornament_tries = 0
         self._ornament_until = float("inf")
 
     @property
-    def stray(self) -> PageRef | None:
+    def stray(self) -> reply_surface.PageRef | None:
         """After the end: a page that was posted and could not be stored."""
         return self._just_posted
 
@@ -169,7 +155,9 @@ class LiveReply:
         self._draft.see(event)
         self._wake()
 
-    async def finish(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> tuple[str, ...]:
+    async def finish(
+        self, text: str | None = None, offers: frozenset[reply_surface.ReplyAction] = frozenset()
+    ) -> tuple[str, ...]:
         """Show the whole reply, `text` if given, with `offers` below it, and return when it is shown: the ids of its
         pages, in order.
 
@@ -229,7 +217,7 @@ class LiveReply:
     async def _show_status(self) -> None:
         self._status = self._draft.status
         self._writing = True
-        with suppress(SurfaceError):  # an ornament: the next write meets what is really wrong
+        with suppress(reply_surface.SurfaceError):  # an ornament: the next write meets what is really wrong
             await self._surface.status(self._status)
         self._writing = False
 
@@ -239,14 +227,14 @@ class LiveReply:
             if self._sure is not None:
                 await self._sure()
             await self._write(write)
-        except PageQueued as queued:
+        except reply_surface.PageQueued as queued:
             self._failure = queued
             self._pace = self._pace.after_queue(self._clock.monotonic(), queued.wait_s)
-        except PageLimited as limited:
+        except reply_surface.PageLimited as limited:
             self._failure = limited
             self._log(write, limited, "")
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
-        except PageUnsent as unsent:
+        except reply_surface.PageUnsent as unsent:
             self._failure = unsent
             self._log(write, unsent, str(unsent))
             self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff.failed(type(write).__name__))
@@ -259,7 +247,7 @@ class LiveReply:
         finally:
             self._writing = False
 
-    def _log(self, write: Write, error: SurfaceError, cause: str) -> None:
+    def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
         kind = type(write).__name__.casefold()
         if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
             log.warning(
@@ -276,9 +264,9 @@ class LiveReply:
             case PostPage(key, frame):
                 try:
                     page = await self._surface.post(key, frame.look)
-                except PageFound as found:
+                except reply_surface.PageFound as found:
                     self._wall.found(found.page)
-                except PageUnsent:
+                except reply_surface.PageUnsent:
                     self._wall.unsent()
                     raise
                 else:
@@ -289,7 +277,9 @@ class LiveReply:
             case EditPage():
                 await self._edit(write)
             case DeletePage(page):
-                with suppress(PageGone, PageLocked):  # somebody else deleted it, or nobody can
+                with suppress(
+                    reply_surface.PageGone, reply_surface.PageLocked
+                ):  # somebody else deleted it, or nobody can
                     await self._surface.delete(page)
                 self._wall.deleted(write)
                 await self._store_pages()
@@ -299,13 +289,13 @@ class LiveReply:
     async def _edit(self, write: EditPage) -> None:
         try:
             await self._surface.edit(write.page, write.frame.look)
-        except SurfaceError as error:
+        except reply_surface.SurfaceError as error:
             if write.ornament and not self._worth_another_try(error):
                 self._ornament_until = float("inf")
                 self._wall.edited(write)
-            elif isinstance(error, PageFull):
+            elif isinstance(error, reply_surface.PageFull):
                 self._wall.full(write)
-            elif isinstance(error, PageLocked):
+            elif isinstance(error, reply_surface.PageLocked):
                 self._wall.locked(write)
             else:
                 raise
@@ -313,9 +303,9 @@ class LiveReply:
             self._ornament_until = float("inf")
             self._wall.edited(write)
 
-    def _worth_another_try(self, error: SurfaceError) -> bool:
+    def _worth_another_try(self, error: reply_surface.SurfaceError) -> bool:
         """Whether buttons that could not be set are waited for: the answer is complete without them."""
-        if isinstance(error, PageQueued):  # it was not even tried
+        if isinstance(error, reply_surface.PageQueued):  # it was not even tried
             now = self._clock.monotonic()
             self._ornament_until = min(self._ornament_until, now + ORNAMENT_WAIT_S)
             return now + error.wait_s <= self._ornament_until
@@ -323,10 +313,10 @@ class LiveReply:
         if self._ornament_tries == ORNAMENT_TRIES:
             return False
         match error:
-            case PageLimited(retry_after_s=wait_s):
+            case reply_surface.PageLimited(retry_after_s=wait_s):
                 return wait_s <= ORNAMENT_WAIT_S
             case _:
-                return isinstance(error, PageUnsent)
+                return isinstance(error, reply_surface.PageUnsent)
 
     async def _store_pages(self) -> None:
         if self._on_pages is not None:
@@ -340,8 +330,8 @@ class LiveReply:
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
 """Ends after which the model can go on."""
 
-AGAIN: Final = frozenset({ReplyAction.REGENERATE, ReplyAction.DELETE})
-JUDGED: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
+AGAIN: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
+JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
 """What stands below an answer; an end without one is nobody's opinion."""
 
 
@@ -351,9 +341,9 @@ def shown_ending(closing: Closing) -> str:
     return joined([closing.reply, stopped, closing.kept, closing.footer])
 
 
-def offered_actions(closing: Closing) -> frozenset[ReplyAction]:
+def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
     """What a reader may do about the reply that has ended so."""
-    undo = frozenset({ReplyAction.UNDO}) if closing.kept else frozenset[ReplyAction]()
+    undo = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
     if closing.outcome in UNFINISHED:
-        return undo | {ReplyAction.CONTINUE}
+        return undo | {reply_surface.ReplyAction.CONTINUE}
     return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)

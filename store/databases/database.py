@@ -16,7 +16,8 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from types import CoroutineType
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, CursorResult, text
@@ -245,3 +246,50 @@ class LocalNotifier:
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+# --------------------------------------------------------------------------------------------------
+# A port of the store: its methods are functions of a Connection, each in one transaction.
+
+
+class SqlStore:
+    """What works on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+
+_Method: TypeAlias = "Callable[Concatenate[SqlStore, P], CoroutineType[Any, Any, T]]"
+
+
+def reads(
+    work: Callable[Concatenate[Connection, P], T],
+) -> "_Method[P, T]":
+    """A method that runs `work` on one consistent state."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.read(work, *args, **options)
+
+    return run
+
+
+def writes(
+    work: Callable[Concatenate[Connection, P], T],
+) -> "_Method[P, T]":
+    """A method that runs `work` in one transaction."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.write(work, *args, **options)
+
+    return run
+
+
+def writes_alone(
+    work: Callable[Concatenate[Connection, P], T],
+) -> "_Method[P, T]":
+    """A method that runs `work` in one transaction, while nobody else writes."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.write_alone(work, *args, **options)
+
+    return run

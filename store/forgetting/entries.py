@@ -217,7 +217,7 @@ def delete_for_a_while(
     return counts, count_left(connection, plan)
 
 
-def restore(connection: Connection, person: str, key: str | None) -> str | None:
+def restore(connection: Connection, person: str, key: str | None = None) -> str | None:
     """Put back what the person deleted under this key (None: last), as far as it still has its ground; its key.
 
     None if there is nothing that could be brought back.

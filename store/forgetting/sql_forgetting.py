@@ -19,8 +19,8 @@ from sqlalchemy import ColumnElement, Connection, select
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Deleted, EntriesPlan, ForgettingPlan, Preview, Sample, Wish
 from agent.memory.profile import Partition
-from agent.records import Author, Receipt, ShownPage
-from store.databases.database import Database, DatabaseFiles
+from agent.records import Author, Receipt
+from store.databases.database import Database, DatabaseFiles, SqlStore, reads, writes_alone
 from store.forgetting import entries, erase, erasure_set, proof
 from store.forgetting.erase import Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
@@ -152,15 +152,16 @@ def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[b
     return frozenset(connection.execute(select(turn.c.id).where(turn.c.id.in_(ids), where)).scalars())
 
 
-class SqlForgetting:
+class SqlForgetting(SqlStore):
     """The port Forgetting on a database."""
 
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
-        self._database = database
-        self._erased_ids = erased_ids
+    preview = reads(preview)
+    undo = writes_alone(entries.restore)
+    titles = reads(thread_titles)
 
-    async def preview(self, plan: Wish) -> Preview:
-        return await self._database.read(preview, plan)
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        super().__init__(database)
+        self._erased_ids = erased_ids
 
     async def forget(
         self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
@@ -168,44 +169,36 @@ class SqlForgetting:
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
         wipes them; or that a server keeps the files (`kept_by_server`).
         """
-        wishes, owes = Wishes(replies=replies, related=related), self._database.files is not None
-        gone = await self._database.write_alone(
+        wishes, owes = Wishes(replies=replies, related=related), self.database.files is not None
+        gone = await self.database.write_alone(
             erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
         )
-        receipt = Receipt(gone.counts, await self._database.read(proof.found_again, plan, gone), bytes_gone=False)
+        receipt = Receipt(gone.counts, await self.database.read(proof.found_again, plan, gone), bytes_gone=False)
         wiped = await self._wiped(receipt, gone.texts, gone.summaries)
         return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         """See the port; `bytes_gone` as above."""
-        gone, counts = await self._database.write_alone(
-            _erase_entries, plan, owes_sweep=self._database.files is not None
-        )
-        receipt = Receipt(counts, await self._database.read(entries.count_left, plan), bytes_gone=False)
+        gone, counts = await self.database.write_alone(_erase_entries, plan, owes_sweep=self.database.files is not None)
+        receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
         return await self._wiped(receipt, [], list(gone.texts))
 
     async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
-        on_server = self._database.files is None
-        counts, left = await self._database.write_alone(
+        on_server = self.database.files is None
+        counts, left = await self.database.write_alone(
             entries.delete_for_a_while, plan, key, until, owes_sweep=not on_server
         )
         return Receipt(counts, left, bytes_gone=False, kept_by_server=on_server)
 
-    async def undo(self, person: str, key: str | None = None) -> str | None:
-        return await self._database.write_alone(entries.restore, person, key)
-
     async def wipe(self, key: str) -> bool:
-        await self._database.write(entries.wipe_deletion, key, owes_sweep=self._database.files is not None)
+        await self.database.write(entries.wipe_deletion, key, owes_sweep=self.database.files is not None)
         return await self.sweep()
 
-    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
-        return await self._database.read(thread_titles, plan)
-
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
-        if not await self._database.read(reaches_anything, plan):
+        if not await self.database.read(reaches_anything, plan):
             return {}
-        wishes, owes = Wishes(limit=limit), self._database.files is not None
-        gone = await self._database.write_alone(
+        wishes, owes = Wishes(limit=limit), self.database.files is not None
+        gone = await self.database.write_alone(
             erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
         )
         return gone.counts
@@ -213,34 +206,34 @@ class SqlForgetting:
     async def update_text(
         self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
     ) -> bool:
-        if not await self._database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
+        if not await self.database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
             return False
-        owes = self._database.files is not None
-        return await self._database.write_alone(update_text, channel, message_id, text, now, learn_at, owes_sweep=owes)
+        owes = self.database.files is not None
+        return await self.database.write_alone(update_text, channel, message_id, text, now, learn_at, owes_sweep=owes)
 
     async def sweep(self) -> bool:
-        files = self._database.files
-        if files is None or not await self._database.read(owed):
+        files = self.database.files
+        if files is None or not await self.database.read(owed):
             return True
         wiped = await self._wipe(files)
         if wiped:
-            await self._database.write(settle)
+            await self.database.write(settle)
         return wiped
 
     async def _wiped(self, receipt: Receipt, said: list[str], made: list[str]) -> Receipt:
         """The receipt once the bytes are wiped, and the files were searched for them."""
-        files = self._database.files
+        files = self.database.files
         if files is None:
             return replace(receipt, kept_by_server=True)
         wiped, pieces = await self._wipe(files), proof.pieces(said)
         seen = await files.find(pieces | proof.pieces(made))
-        bytes_gone = wiped and not await self._database.read(proof.traces, seen, pieces)
+        bytes_gone = wiped and not await self.database.read(proof.traces, seen, pieces)
         if bytes_gone:
-            await self._database.write(settle)
+            await self.database.write(settle)
         return replace(receipt, bytes_gone=bytes_gone)
 
     async def _wipe(self, files: DatabaseFiles) -> bool:
-        await self._database.write(index.optimize)
+        await self.database.write(index.optimize)
         return await files.checkpoint()
 
 

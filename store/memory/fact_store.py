@@ -36,7 +36,7 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Constrai
 from agent.memory.statements import read_statement
 from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
 from agent.records import Author
-from store.databases.database import Database, in_order, row_id
+from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.memory import fact_index
 from store.rows import ids_in_parameter, texts_in_parameter
 from store.search.text import index_words, keywords
@@ -118,36 +118,8 @@ NEW: Final = "new"
 """The id of a fact until its row has one."""
 
 
-class SqlFacts:
-    """The port Facts on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def write(self, new: NewFact) -> Written | WriteRefused:
-        return await self._database.write(write, new)
-
-    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
-        return await self._database.write(retract, fact, new)
-
-    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
-        return await self._database.read(readable, person, audiences)
-
-    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
-        return await self._database.read(latest, person, audience, limit)
-
-    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
-        return await self._database.read(in_own_words, person, facts)
-
-    async def kept_in(self, turn: int) -> list[Written]:
-        return await self._database.read(kept_in, turn)
-
-    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
-        return await self._database.write(open_, person, fact, everywhere=everywhere)
-
-
-def latest(connection: Connection, person_id: str, audience: str, limit: int) -> list[Fact]:
-    here = select(fact.c.id).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
+def latest(connection: Connection, person: str, audience: str, limit: int) -> list[Fact]:
+    here = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
     ids = connection.execute(here.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
     return sorted(_by_id(connection, ids), key=lambda one: int(one.id), reverse=True)
 
@@ -188,10 +160,10 @@ def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
     return _change(connection, new, writing.write, [*new.supersedes, *new.depends_on])
 
 
-def retract(connection: Connection, id_: str, new: NewFact) -> Written | WriteRefused | None:
+def retract(connection: Connection, fact: str, new: NewFact) -> Written | WriteRefused | None:
     """See the port."""
     try:
-        return _change(connection, new, lambda facts, new: writing.retract(facts, id_, new), [id_])
+        return _change(connection, new, lambda facts, new: writing.retract(facts, fact, new), [fact])
     except LookupError:
         return None
 
@@ -280,6 +252,22 @@ def readable(connection: Connection, person: str, audiences: frozenset[str]) -> 
     """See the port."""
     found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
     return _with_grounds(connection, found.all())
+
+
+class SqlFacts(SqlStore):
+    """The port Facts on a database."""
+
+    write = writes(write)
+    retract = writes(retract)
+    readable = reads(readable)
+    latest = reads(latest)
+    kept_in = reads(kept_in)
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
+        return await self.database.read(in_own_words, person, facts)
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        return await self.database.write(open_, person, fact, everywhere=everywhere)
 
 
 def relevant(

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, literal, select, update
 
 from agent.records import Author, Incoming, Person
-from store.databases.database import Database, in_order, row_id
+from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.search import index
 from store.tables import conversation, erased, message, participant, person, preference, turn
 
@@ -126,22 +126,6 @@ def number_of(connection: Connection, person_id: str) -> int | None:
 # What people chose, by name.
 
 
-class SqlPreferences:
-    """The port Preferences on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def of(self, owner: str) -> dict[str, str]:
-        return await self._database.read(chosen, owner)
-
-    async def set(self, owner: str, name: str, value: str | None) -> None:
-        await self._database.write(choose, owner, name, value)
-
-    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
-        return await self._database.write(swap, owner, name, before, after)
-
-
 def chosen(connection: Connection, owner: str) -> dict[str, str]:
     kept = select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
     return {row.name: row.value for row in connection.execute(kept.order_by(preference.c.name))}
@@ -161,3 +145,11 @@ def swap(connection: Connection, owner: str, name: str, before: str | None, afte
     if as_before:
         choose(connection, owner, name, after)
     return as_before
+
+
+class SqlPreferences(SqlStore):
+    """The port Preferences on a database."""
+
+    of = reads(chosen)
+    set = writes(choose)
+    swap = writes(swap)

@@ -33,40 +33,9 @@ from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField
 from agent.memory.writing import NewFact
 from agent.records import Author, Claim
 from store import job_queue
-from store.databases.database import Database, in_order, row_id
+from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.memory import fact_store
 from store.tables import message, person, profile, profile_entry, profile_source
-
-
-class SqlProfiles:
-    """The port Profiles on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def of(self, partition: Partition) -> UserProfile:
-        return await self._database.read(of, partition)
-
-    async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
-        return await self._database.read(readable, person, audiences)
-
-    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
-        return await self._database.read(known, person, audiences)
-
-    async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
-        return await self._database.read(unlearned, partition, limit)
-
-    async def save(
-        self,
-        partition: Partition,
-        profile: UserProfile,
-        learned: Sequence[Utterance] = (),
-        stated: Sequence[NewFact] = (),
-    ) -> bool:
-        return await self._database.write(save, partition, profile, learned, stated)
-
-    async def skip_learning(self, *, person: str | None = None, channel: str | None = None) -> int:
-        return await self._database.write(skip_learning, person, channel)
 
 
 def of(connection: Connection, partition: Partition) -> UserProfile:
@@ -86,12 +55,12 @@ def of(connection: Connection, partition: Partition) -> UserProfile:
     )
 
 
-def readable(connection: Connection, person_id: str, audiences: frozenset[str]) -> UserProfile:
-    return for_place(UserProfile(person_id, tuple(known(connection, person_id, audiences))), audiences)
+def readable(connection: Connection, person: str, audiences: frozenset[str]) -> UserProfile:
+    return for_place(UserProfile(person, tuple(known(connection, person, audiences))), audiences)
 
 
-def known(connection: Connection, person_id: str, audiences: frozenset[str]) -> list[ProfileEntry]:
-    found = _entries(connection, person_id, audiences, everywhere=True)
+def known(connection: Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+    found = _entries(connection, person, audiences, everywhere=True)
     newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
     linked = select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
     links = {row.id: row.permalink for row in connection.execute(linked)} if newest else {}
@@ -108,16 +77,16 @@ def unlearned(connection: Connection, partition: Partition, limit: int) -> list[
 def save(
     connection: Connection,
     partition: Partition,
-    became: UserProfile,
-    learned: Sequence[Utterance],
-    stated: Sequence[NewFact],
+    profile: UserProfile,
+    learned: Sequence[Utterance] = (),
+    stated: Sequence[NewFact] = (),
 ) -> bool:
     in_order(connection, partition.person)
-    if not (_all_wait(connection, partition, learned) and _next_revision(connection, partition, became)):
+    if not (_all_wait(connection, partition, learned) and _next_revision(connection, partition, profile)):
         return False
     before = {entry.id: entry for entry in _entries(connection, partition.person, frozenset({partition.audience}))}
-    remove(connection, frozenset(before) - {entry.id for entry in became.entries})
-    for entry in became.entries:
+    remove(connection, frozenset(before) - {entry.id for entry in profile.entries})
+    for entry in profile.entries:
         if entry.id not in before:
             _add(connection, partition, entry)
         elif entry != before[entry.id]:
@@ -129,11 +98,22 @@ def save(
     return True
 
 
-def skip_learning(connection: Connection, person_id: str | None, channel: str | None) -> int:
-    theirs = true() if person_id is None else message.c.person == person_id
+def skip_learning(connection: Connection, person: str | None = None, channel: str | None = None) -> int:
+    theirs = true() if person is None else message.c.person == person
     there = true() if channel is None else message.c.channel == channel
     waiting = update(message).where(message.c.to_learn, theirs, there)
     return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
+
+
+class SqlProfiles(SqlStore):
+    """The port Profiles on a database."""
+
+    of = reads(of)
+    readable = reads(readable)
+    known = reads(known)
+    unlearned = reads(unlearned)
+    save = writes(save)
+    skip_learning = writes(skip_learning)
 
 
 def remove(connection: Connection, entries: frozenset[int]) -> int:

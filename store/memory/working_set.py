@@ -10,21 +10,11 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
-from store.databases.database import Database, in_order
+from store.databases.database import SqlStore, in_order, writes
 from store.tables import message, storable, working_item
 
 MOST: Final = 20
 """Of one conversation: scratch values of a task, not its history. The oldest make room."""
-
-
-class SqlWorkingSet:
-    """The port WorkingSet on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
-        await self._database.write(keep, conversation, audience, item)
 
 
 def keep(connection: Connection, conversation: str, audience: str, item: WorkingItem) -> None:
@@ -49,6 +39,12 @@ def keep(connection: Connection, conversation: str, audience: str, item: Working
             message=item.message,
         )
     )
+
+
+class SqlWorkingSet(SqlStore):
+    """The port WorkingSet on a database."""
+
+    keep = writes(keep)
 
 
 def discard_kept_by(connection: Connection, question: int) -> None:

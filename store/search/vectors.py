@@ -16,7 +16,7 @@ from typing import Final
 from sqlalchemy import Connection, Select, delete, exists, func, insert, select
 
 from agent.records import Author, Meaning, Unembedded
-from store.databases.database import Database
+from store.databases.database import SqlStore, reads, writes
 from store.rows import ids_in_parameter
 from store.search.text import SearchQuery, index_words
 from store.tables import embedding, message, participant, person
@@ -60,22 +60,6 @@ LOOK_BACK: Final = 1_000
 """Ids before the last vector: more than are given away while the slowest transaction runs."""
 
 
-class SqlEmbeddings:
-    """The port Embeddings on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def missing(self, model: str, limit: int) -> list[Unembedded]:
-        return await self._database.read(missing, model, limit)
-
-    async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
-        await self._database.write(keep, model, messages, vectors)
-
-    async def without_names(self, person: str, text: str) -> str:
-        return await self._database.read(without_names, person, text)
-
-
 def missing(connection: Connection, model: str, limit: int) -> list[Unembedded]:
     last = select(func.max(embedding.c.message)).where(embedding.c.model == model)
     since = (connection.execute(last).scalar_one() or 0) - LOOK_BACK
@@ -98,6 +82,16 @@ def keep(
     if rows:
         connection.execute(delete(embedding).where(embedding.c.message.in_([row["message"] for row in rows])))
         connection.execute(insert(embedding), rows)
+
+
+class SqlEmbeddings(SqlStore):
+    """The port Embeddings on a database."""
+
+    missing = reads(missing)
+    keep = writes(keep)
+
+    async def without_names(self, person: str, text: str) -> str:
+        return await self.database.read(without_names, person, text)
 
 
 def without_names(connection: Connection, person_id: str, text: str) -> str:

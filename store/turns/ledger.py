@@ -34,13 +34,12 @@ from sqlalchemy import (
 
 from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
-from agent.events import Outcome
-from agent.memory.audience import Place, label, may_flow_from
+from agent.memory.audience import label, may_flow_from
 from agent.progress import decode
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting, is_repeat, repeats_with
+from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
 from store import model_calls, rows, summaries
-from store.databases.database import Database, in_order, row_id
+from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles, working_set
 from store.search import index
@@ -206,91 +205,6 @@ _SOME_WAIT: Final = select(turn.c.id).where(turn.c.state == WAITING).limit(1)
 _HELD_IN_VAIN: Final = _HELD.values(attempts=case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
-class SqlLedger:
-    """The port Ledger on a database."""
-
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
-        self._database = database
-        self._erased_ids = erased_ids
-        self._kinds = Kinds()
-
-    async def accept(
-        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None, *, state: str = WAITING
-    ) -> Accepted:
-        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
-
-        Raises StoreError for a place without a name.
-        """
-        narrowing = self._kinds.may_have_changed(incoming)
-        taking = accept, incoming, self._erased_ids, state, terms, claiming, narrowing
-        accepted = await self._database.write(*taking)
-        if not accepted.duplicate:
-            self._kinds.keep(incoming)
-        return accepted
-
-    async def record_context_message(self, incoming: Incoming) -> Accepted:
-        """See the port. For a message that was forgotten, as `accept`."""
-        return await self.accept(incoming, state=DONE)
-
-    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
-        return await self._database.write(restrict_place, channel, place, now)
-
-    async def claim(self, claiming: Claiming) -> Claim | None:
-        return await self._database.write(claim_turn, claiming)
-
-    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
-        await self._database.write(renew, claim, now, lease)
-
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
-        if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
-            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
-
-    async def set_text(self, claim: Claim, text: str) -> None:
-        await self._database.write(set_text_of_claimed, claim, text)
-
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
-        return await self._database.write(finish, claim, closing, now)
-
-    async def release(self, claim: Claim) -> None:
-        await self._database.write(release, claim)
-
-    async def stop(self, conversation: str) -> list[int]:
-        return await self._database.write(amendments.stop, conversation)
-
-    async def stopping(self, owner: str) -> frozenset[int]:
-        return await self._database.read(amendments.stopping, owner)
-
-    async def withdrawn(self, owner: str) -> frozenset[int]:
-        return await self._database.read(amendments.withdrawn, owner)
-
-    async def waiting(self, claim: Claim) -> list[Waiting]:
-        return await self._database.read(amendments.waiting_to_join, claim)
-
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        return await self._database.write(amendments.amend, channel, message_id, text)
-
-    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
-        return await self._database.write(amendments.withdraw, channel, message_id, now)
-
-    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
-        alone = not self._database.is_shared
-        return await self._database.write(claims.take_over_turns, person, family, source, now, lease, alone=alone)
-
-    async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
-        return await self._database.read(claims.ended_turns, turns)
-
-    async def pages(self, turn: int) -> tuple[str, ...] | None:
-        return await self._database.read(claims.pages_of_ended, turn)
-
-    async def load(self) -> Load:
-        return await self._database.read(claims.current_load)
-
-    async def release_all(self) -> int:
-        """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
-        return 0 if self._database.is_shared else await self._database.write(release_all)
-
-
 def accept(
     connection: Connection,
     incoming: Incoming,
@@ -418,6 +332,64 @@ def _summarise(connection: Connection, conversation_id: str, audience: str, upda
 
 def release(connection: Connection, claim: Claim) -> None:
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
+
+
+class SqlLedger(SqlStore):
+    """The port Ledger on a database."""
+
+    restrict_place = writes(restrict_place)
+    claim = writes(claim_turn)
+    renew = writes(renew)
+    set_text = writes(set_text_of_claimed)
+    finish = writes(finish)
+    release = writes(release)
+    stop = writes(amendments.stop)
+    stopping = reads(amendments.stopping)
+    withdrawn = reads(amendments.withdrawn)
+    waiting = reads(amendments.waiting_to_join)
+    amend = writes(amendments.amend)
+    withdraw = writes(amendments.withdraw)
+    ended = reads(claims.ended_turns)
+    load = reads(claims.current_load)
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        super().__init__(database)
+        self._erased_ids = erased_ids
+        self._kinds = Kinds()
+
+    async def accept(
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None, *, state: str = WAITING
+    ) -> Accepted:
+        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
+
+        Raises StoreError for a place without a name.
+        """
+        narrowing = self._kinds.may_have_changed(incoming)
+        taking = accept, incoming, self._erased_ids, state, terms, claiming, narrowing
+        accepted = await self.database.write(*taking)
+        if not accepted.duplicate:
+            self._kinds.keep(incoming)
+        return accepted
+
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
+        """See the port. For a message that was forgotten, as `accept`."""
+        return await self.accept(incoming, state=DONE)
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
+        if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
+            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
+
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        alone = not self.database.is_shared
+        return await self.database.write(claims.take_over_turns, person, family, source, now, lease, alone=alone)
+
+    async def pages(self, turn: int) -> tuple[str, ...] | None:
+        return await self.database.read(claims.pages_of_ended, turn)
+
+    async def release_all(self) -> int:
+        """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
+        return 0 if self.database.is_shared else await self.database.write(release_all)
 
 
 def release_all(connection: Connection) -> int:

@@ -4,14 +4,13 @@ Rule: a reply is known as long as its question is and its own words are; its pag
 """
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from agent.records import Answered, Author, Claim, ReplyVerdict
-from store.databases.database import Database, in_order
+from store.databases.database import SqlStore, in_order, reads
 from store.tables import RUNNING, WAITING, message, page, turn, verdict
 
 _SHOW: Final = insert(page)
@@ -33,28 +32,6 @@ _QUESTION: Final = (
 )
 
 
-class SqlReplies:
-    """The port Replies on a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
-        return await self._database.read(by_page, source, page_id, channel)
-
-    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
-        return await self._database.read(running_by_page, source, page_id, channel)
-
-    async def by_turn(self, turn: int) -> Answered | None:
-        return await self._database.read(by_turn, turn)
-
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
-        return await self._database.write(judge, turn, person, verdict, now)
-
-    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
-        return await self._database.read(verdicts, since)
-
-
 def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
     """The reply of this turn has these pages."""
     if pages:
@@ -62,7 +39,7 @@ def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
         connection.execute(_SHOW, [{"turn": claim.turn, "source": source, "page": each} for each in pages])
 
 
-def by_page(connection: Connection, source: str, page_id: str, channel: str) -> Answered | None:
+def by_page(connection: Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
     here = select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
     if channel:
         here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
@@ -70,7 +47,7 @@ def by_page(connection: Connection, source: str, page_id: str, channel: str) -> 
     return None if found is None else by_turn(connection, found)
 
 
-def running_by_page(connection: Connection, source: str, page_id: str, channel: str) -> Answered | None:
+def running_by_page(connection: Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
     open_ = select(turn.c.id, turn.c.reply_ref).where(
         turn.c.state.in_((RUNNING, WAITING)), turn.c.source == source, turn.c.reply_ref != ""
     )
@@ -103,6 +80,20 @@ def judge(connection: Connection, number: int, person: str, thought: ReplyVerdic
 def verdicts(connection: Connection, since: datetime) -> dict[ReplyVerdict, int]:
     counted = select(verdict.c.verdict, func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
     return {ReplyVerdict(row[0]): row[1] for row in connection.execute(counted)}
+
+
+class SqlReplies(SqlStore):
+    """The port Replies on a database."""
+
+    by_page = reads(by_page)
+    running_by_page = reads(running_by_page)
+    verdicts = reads(verdicts)
+
+    async def by_turn(self, turn: int) -> Answered | None:
+        return await self.database.read(by_turn, turn)
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
+        return await self.database.write(judge, turn, person, verdict, now)
 
 
 def _pages() -> Select[str]:

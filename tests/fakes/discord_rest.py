@@ -188,8 +188,10 @@ class FakeRest(Requests):
 
     async def _history(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
         said = self.world.said_in(request.match_info["channel"], newest_first=True)
-        before = int(request.query.get("before", 1 << 63))
-        return [message for message in said if int(message["id"]) < before][: int(request.query.get("limit", 50))]
+        before, after = int(request.query.get("before", 1 << 63)), int(request.query.get("after", 0))
+        seen = [message for message in said if after < int(message["id"]) < before and not message["flags"] & EPHEMERAL]
+        limit = int(request.query.get("limit", 50))
+        return seen[-limit:] if after else seen[:limit]
 
     async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._message(request)
@@ -329,9 +331,10 @@ class FakeRest(Requests):
         message["attachments"] = [text_file(name, "", len(content)) for name, content in files.items()]
 
     def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
-        return self.world.message(
-            interaction.channel, BOT, content, flags=flags, webhook_id=BOT, token=interaction.token
-        )
+        made = {"id": interaction.id, "type": 2}
+        made |= {"original_response_message_id": interaction.original} if interaction.original else {}
+        about = {"webhook_id": BOT, "token": interaction.token, "interaction_metadata": made}
+        return self.world.message(interaction.channel, BOT, content, flags=flags, **about)
 
     def _interaction(self, request: web.Request) -> Interaction:
         interaction = self.interactions.get(request.match_info["token"])

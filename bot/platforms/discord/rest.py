@@ -185,6 +185,16 @@ class Rest:
         form = _form(_body("", EPHEMERAL if private else 0), files)
         return _id(await self._ask("POST", "/webhooks/{webhook_id}/{webhook_token}", {"form": form}, **_of(token)))
 
+    async def following(self, channel: str, interaction: str) -> list[str]:
+        """The ids of our texts that followed the answer of an interaction where all see it, oldest first."""
+        path, look = "/channels/{channel_id}/messages", {"after": interaction, "limit": LOOK_BACK}
+        said = await self._ask("GET", path, {"params": look}, channel_id=channel)
+        messages = cast("list[Payload]", said if isinstance(said, list) else [])
+        return sorted(
+            (str(message["id"]) for message in messages if message["content"] and _follows(message, interaction)),
+            key=int,
+        )
+
     async def with_files(self, channel: str, files: Collection[OutFile]) -> list[str]:
         """The ids of our latest messages that hold exactly files of these names and sizes."""
         path = "/channels/{channel_id}/messages"
@@ -253,6 +263,12 @@ def explained(error: Exception) -> str:
             return f"Discord answered {error.status} (error {code}). {REMEDIES.get(code, '')}".rstrip()
         case _:
             return f"Discord could not be reached ({type(error).__name__})"
+
+
+def _follows(message: Payload, interaction: str) -> bool:
+    """Whether a message followed the answer of this interaction: only such a one names the answer beside it."""
+    made: Payload = message.get("interaction_metadata") or {}
+    return str(made.get("id")) == interaction and bool(made.get("original_response_message_id"))
 
 
 def _body(text: str, flags: int = 0, components: Components | None = None) -> Payload:

@@ -29,6 +29,7 @@ from bot.reply_surface import (
     PageFound,
     PageGone,
     PageKey,
+    PageLocked,
     PageQueued,
     PageRef,
     PageRefused,
@@ -84,8 +85,19 @@ class DiscordSurface:
     def limits(self) -> Limits:
         return self._limits
 
-    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- its nonce is known when it is posted again
-        return None
+    async def find(self, key: PageKey) -> PageRef | None:
+        """Only among what followed an interaction's answer, which takes no nonce: any other page is found as it is
+        posted again, and the answer itself is there already. What one person alone sees is listed to nobody.
+        """
+        address, behind = self._address, key.number - (0 if self._address.follows else 1)
+        if not address.interaction or address.private or address.by_person or behind < 0:
+            return None
+        rest = await self._connection.rest()
+        try:
+            following = await rest.following(address.channel, address.interaction)
+        except (PageGone, PageLocked, PageRefused):  # we may not look
+            return None
+        return PageRef(page_of_answer(address, following[behind])) if behind < len(following) else None
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
         rest = await self._connection.rest()

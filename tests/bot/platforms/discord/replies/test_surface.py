@@ -81,15 +81,16 @@ class Room:
         )
         return DiscordSurface(self.connection, incoming)
 
-    def asked(self, *, private: bool = False) -> DiscordSurface:
-        """The surface of an acknowledged `/ask`."""
-        world = self.fake.world
-        interaction = Interaction("8", "token-8", ANN, GENERAL, world.clock.monotonic(), acknowledged=True)
-        flags = EPHEMERAL if private else 0
-        interaction.original = world.message(GENERAL, BOT, "", flags=flags, token="token-8")["id"]
-        self.fake.rest.interactions["token-8"] = interaction
+    def asked(self, *, private: bool = False, follows: bool = False, number: str = "8") -> DiscordSurface:
+        """The surface of an acknowledged `/ask`, or of a press (`follows`)."""
+        world, token = self.fake.world, f"token-{number}"
+        if token not in self.fake.rest.interactions:
+            interaction = Interaction(number, token, ANN, GENERAL, world.clock.monotonic(), acknowledged=True)
+            flags = EPHEMERAL if private else 0
+            interaction.original = world.message(GENERAL, BOT, "", flags=flags, token=token)["id"]
+            self.fake.rest.interactions[token] = interaction
         until = token_until(self.clock.now())
-        return self.surface(Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private))
+        return self.surface(Address(GENERAL, ANN, "", "", number, BOT, token, until, private, follows))
 
 
 async def in_turn(there: Room, write: Callable[[], Awaitable[T]]) -> T:
@@ -365,3 +366,25 @@ async def test_what_follows_a_press_is_a_message_of_its_own(there: Room) -> None
     first, second = by_the_bot(there.fake)
     assert (first["content"], second["content"]) == ("Half", "the rest")
     assert second["flags"] & EPHEMERAL
+
+
+@pytest.mark.parametrize("follows", [False, True])
+async def test_what_a_dead_process_had_posted_behind_an_interactions_answer_is_found(
+    there: Room, *, follows: bool
+) -> None:
+    before, after = (there.asked(follows=follows) for _ in range(2))
+    other = there.asked(number="9")
+    await other.post(PageKey(2, 0), PageContent("Another answer."))
+    await in_turn(there, lambda: other.post(PageKey(2, 1), PageContent("Its second page.")))
+    pages = [await in_turn(there, partial(before.post, PageKey(1, at), PageContent(f"Page {at}."))) for at in range(3)]
+    await before.send_ephemeral("For you alone.")
+    missing = PageKey(1, 3)
+    assert await after.find(missing) is None
+    found = [await after.find(PageKey(1, at)) for at in range(3)]
+    assert found == ([*pages] if follows else [None, *pages[1:]]), "the answer itself is written anew in its place"
+
+
+async def test_where_the_bot_may_not_look_back_the_page_is_posted(there: Room) -> None:
+    surface = there.asked()
+    there.fake.rest.fail("GET", "/messages$", 403, 50001)
+    assert await surface.find(SECOND) is None
