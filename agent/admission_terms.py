@@ -22,10 +22,10 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `most` messages in any `within`; of one person, in one channel, or in all."""
+    """At most `limit` messages in any `within`; of one person, in one channel, or in all."""
 
     whose: Whose
-    most: int
+    limit: int
     within: timedelta
 
 

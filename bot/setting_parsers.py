@@ -311,10 +311,15 @@ def slack_groups(value: str) -> frozenset[str]:
 key = secret()
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
+def whole(minimum: int, maximum: int) -> Callable[[str], int]:
     def read(value: str) -> int:
-        if not (value.isascii() and value.isdecimal() and len(value) <= len(str(most)) and least <= int(value) <= most):
-            raise ValueError(f"must be a whole number from {least} to {most}")
+        if not (
+            value.isascii()
+            and value.isdecimal()
+            and len(value) <= len(str(maximum))
+            and minimum <= int(value) <= maximum
+        ):
+            raise ValueError(f"must be a whole number from {minimum} to {maximum}")
         return int(value)
 
     return read
@@ -330,9 +335,9 @@ def shards(value: str) -> int | None:
         raise ValueError("must be auto, or a whole number from 1 to 1000") from None
 
 
-def limit(most: int) -> Callable[[str], int | None]:
+def limit(maximum: int) -> Callable[[str], int | None]:
     """A whole number; 0 is no limit: None."""
-    read = whole(0, most)
+    read = whole(0, maximum)
 
     def limited(value: str) -> int | None:
         return read(value) or None
@@ -360,16 +365,16 @@ def dollars(value: str) -> Money | None:
     return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None
 
 
-def seconds(most: float) -> Callable[[str], float]:
-    """More than zero, at most `most`; fractions are allowed."""
+def seconds(maximum: float) -> Callable[[str], float]:
+    """More than zero, at most `maximum`; fractions are allowed."""
 
     def read(value: str) -> float:
         try:
             number = float(value)
         except ValueError:
             number = -1.0
-        if not 0 < number <= most:
-            raise ValueError(f"must be a number of seconds, more than 0 and at most {most:g}")
+        if not 0 < number <= maximum:
+            raise ValueError(f"must be a number of seconds, more than 0 and at most {maximum:g}")
         return number
 
     return read

@@ -183,5 +183,5 @@ def _end(stemmed: str) -> str:
     return r"(?![^\W_])" if len(stemmed) == 1 else ""
 
 
-def _newest(texts: Iterable[str], most: int) -> str:
-    return "\n".join(texts)[-most:]
+def _newest(texts: Iterable[str], limit: int) -> str:
+    return "\n".join(texts)[-limit:]

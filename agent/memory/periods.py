@@ -142,8 +142,8 @@ def _calendar(said: Mapping[str, str | None], today: date) -> tuple[date, date] 
     return _day(first) if day else _month(first, 0)
 
 
-def _number(said: str) -> int:
-    return int(said) if said.isdigit() else _NUMBERS.get(said, 3)
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else _NUMBERS.get(text, 3)
 
 
 def _ago(unit: str, count: int, today: date) -> tuple[date, date]:

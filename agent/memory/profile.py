@@ -244,10 +244,10 @@ def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
     return replace(profile, entries=bounded(kept))
 
 
-def tidy(text: str, most: int = TEXT_CHARS) -> str:
+def tidy(text: str, limit: int = TEXT_CHARS) -> str:
     """A model's words as an entry holds them: on one line, and not too long."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
 def _entry(insight: Insight, audience: str) -> ProfileEntry:

@@ -74,10 +74,10 @@ def text_in(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def numbers_in(value: object, most: int) -> list[int]:
-    """Those of a list that count something from 1 to `most`, each once."""
+def numbers_in(value: object, limit: int) -> list[int]:
+    """Those of a list that count something from 1 to `limit`, each once."""
     given = cast("list[object]", value) if isinstance(value, list) else []
-    whole = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= most]
+    whole = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= limit]
     return list(dict.fromkeys(whole))
 
 
@@ -126,24 +126,24 @@ class StatedFact:
 
 
 def stated_facts(
-    found: Sequence[object], said: Sequence[Utterance], known: Sequence[Fact] = ()
+    found: Sequence[object], messages: Sequence[Utterance], known: Sequence[Fact] = ()
 ) -> tuple[StatedFact, ...]:
     """What of a model's list can be kept; the oldest message first, so that a later one supersedes it. `known`: the
     facts that it was shown, and names by number.
     """
-    scopes = _scopes(said)
-    read = [fact for item in found if (fact := _fact(object_in(item), said, scopes, known)) is not None]
+    scopes = _scopes(messages)
+    read = [fact for item in found if (fact := _fact(object_in(item), messages, scopes, known)) is not None]
     return tuple(sorted(read, key=lambda fact: (fact.said.time, fact.said.id)))
 
 
 def _fact(
-    item: Mapping[str, object], said: Sequence[Utterance], scopes: Mapping[int, Scope], known: Sequence[Fact]
+    item: Mapping[str, object], messages: Sequence[Utterance], scopes: Mapping[int, Scope], known: Sequence[Fact]
 ) -> StatedFact | None:
-    numbers = [1] if len(said) == 1 else numbers_in(item.get("from"), len(said))
+    numbers = [1] if len(messages) == 1 else numbers_in(item.get("from"), len(messages))
     key, value = tidy(text_in(item.get("key")), KEY_CHARS), tidy(text_in(item.get("value")))
     if len(numbers) != 1 or not key or not value:
         return None
-    source = said[numbers[0] - 1]
+    source = messages[numbers[0] - 1]
     words = f"{key}: {value}"
     secret = has_secret(words) or (is_sensitive(words) and not asks_to_remember(source.text))
     if secret or not _says(source.text, value):
@@ -156,11 +156,11 @@ def _fact(
     return StatedFact(key, value, source, scope, gone)
 
 
-def _scopes(said: Sequence[Utterance]) -> dict[int, Scope]:
+def _scopes(messages: Sequence[Utterance]) -> dict[int, Scope]:
     """In which scope each message was said; a task that interrupts another is no game."""
     found: dict[int, Scope] = {}
-    for conversation in dict.fromkeys(one.conversation for one in said):
-        there = [one for one in said if one.conversation == conversation]
+    for conversation in dict.fromkeys(one.conversation for one in messages):
+        there = [one for one in messages if one.conversation == conversation]
         scopes = scopes_of([one.text for one in there])
         found |= {
             one.id: scope if scope in _ASSUMED else Scope.GLOBAL for one, scope in zip(there, scopes, strict=True)
@@ -236,29 +236,31 @@ class ImpressionSynthesizer:
         fresh = profile.interaction_count - profile.synthesised_count
         return fresh >= self.threshold and len(profile.entries) > 1
 
-    def insight_prompt(self, said: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[Message, ...]:
+    def insight_prompt(self, messages: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[Message, ...]:
         """Asks for what these messages of one partition tell about the person who wrote them, and which facts they
         state. `known`: facts of this partition, which the answer may say to be superseded.
         """
         numbered = [
             {"number": number, "date": one.time.date().isoformat(), "text": self._shown(one.text)}
-            for number, one in enumerate(_in_own_words(said), 1)
+            for number, one in enumerate(_in_own_words(messages), 1)
         ]
         listed = {str(number): fact.said[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
         return _prompt(INSIGHTS + (KNOWN_FACTS + json.dumps(listed, ensure_ascii=False) if known else ""), numbered)
 
-    def read_insights(self, answer: str, said: Sequence[Utterance]) -> tuple[Insight, ...] | None:
+    def read_insights(self, answer: str, messages: Sequence[Utterance]) -> tuple[Insight, ...] | None:
         """What the model found in these messages; None if the answer cannot be read."""
         found = list_in(answer, "insights")
         if found is None:
             return None
-        said = _in_own_words(said)
-        insights = (_insight(one, said) for one in found[: self.insights])
-        return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, said))
+        messages = _in_own_words(messages)
+        insights = (_insight(one, messages) for one in found[: self.insights])
+        return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, messages))
 
-    def read_facts(self, answer: str, said: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[StatedFact, ...]:
+    def read_facts(
+        self, answer: str, messages: Sequence[Utterance], known: Sequence[Fact] = ()
+    ) -> tuple[StatedFact, ...]:
         """The facts that the model found in these messages, shown what was `known`; none if that cannot be read."""
-        return stated_facts(list_in(answer, "facts") or (), _in_own_words(said), known)[: self.insights]
+        return stated_facts(list_in(answer, "facts") or (), _in_own_words(messages), known)[: self.insights]
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         """Asks for the refinement of the profile of one partition."""
@@ -281,9 +283,9 @@ class ImpressionSynthesizer:
         return without_secrets(text)[: self.utterance_chars]
 
 
-def _in_own_words(said: Sequence[Utterance]) -> tuple[Utterance, ...]:
+def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:
     """The messages without what they quote: that says nothing of the person, and nothing in their name."""
-    return tuple(replace(one, text=without_quotes(one.text)) for one in said)
+    return tuple(replace(one, text=without_quotes(one.text)) for one in messages)
 
 
 def synthesised(profile: UserProfile) -> UserProfile:
@@ -309,14 +311,14 @@ def _prompt(task: str, data: Sequence[Mapping[str, object]]) -> tuple[Message, .
     return (Message(Role.SYSTEM, task), Message(Role.USER, f"[{listed}]"))
 
 
-def _insight(found: object, said: Sequence[Utterance]) -> Insight | None:
+def _insight(found: object, messages: Sequence[Utterance]) -> Insight | None:
     """One item of the answer; None if it is no insight, or names no message that was shown."""
     item = object_in(found)
     field, text, key = _field(item.get("field")), text_in(item.get("text")), text_in(item.get("key"))
     if field is None or not text or (field in KEYED and not key):
         return None
-    numbers = [1] if len(said) == 1 else numbers_in(item.get("from"), len(said))
-    sources = [said[number - 1] for number in numbers]
+    numbers = [1] if len(messages) == 1 else numbers_in(item.get("from"), len(messages))
+    sources = [messages[number - 1] for number in numbers]
     if not sources:
         return None
     return Insight(
@@ -329,9 +331,9 @@ def _insight(found: object, said: Sequence[Utterance]) -> Insight | None:
     )
 
 
-def _may_be_learned(insight: Insight, said: Sequence[Utterance]) -> bool:
+def _may_be_learned(insight: Insight, messages: Sequence[Utterance]) -> bool:
     words = f"{insight.key}: {insight.text}"
-    asked = any(asks_to_remember(one.text) for one in said if one.id in insight.sources)
+    asked = any(asks_to_remember(one.text) for one in messages if one.id in insight.sources)
     return not has_secret(words) and (asked or not is_sensitive(words))
 
 

@@ -237,14 +237,14 @@ def _without(text: str, small: str, part: str) -> str:
     return " ".join(left)
 
 
-def _implied(fact: Fact, new: NewFact, said: str) -> bool:
+def _implied(fact: Fact, new: NewFact, text: str) -> bool:
     if _says_the_same(fact, new):
         return True
     if same_key(fact.key, new.key):
         return _quotes(new, fact) or not different_subjects(fact.value, new.value)
     if fact.is_constraint != new.is_constraint:
         return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
-    return contradicts(fact.value, said, about=(fact.key, new.key))
+    return contradicts(fact.value, text, about=(fact.key, new.key))
 
 
 def _about_the_same(fact: Fact, new: NewFact) -> bool:

@@ -176,9 +176,9 @@ def _telling(text: str) -> frozenset[str]:
     )
 
 
-def _is_question_or_small_talk(said: str) -> bool:
-    words = _WORD.findall(said[:READ_CHARS].casefold())
-    return isinstance(_intent(said), Recall) or (bool(words) and set(words) <= _SMALL_TALK)
+def _is_question_or_small_talk(text: str) -> bool:
+    words = _WORD.findall(text[:READ_CHARS].casefold())
+    return isinstance(_intent(text), Recall) or (bool(words) and set(words) <= _SMALL_TALK)
 
 
 def _is_results(messages: Sequence[Message], i: int) -> bool:

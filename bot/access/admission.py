@@ -99,7 +99,7 @@ class RateCounter:
         """The rate that stands in the way of one more; None if there is none."""
         for rate in self.rates:
             times = self._times(rate, person, channel)
-            if len(times) == rate.most and times[0] > now - rate.within:
+            if len(times) == rate.limit and times[0] > now - rate.within:
                 return RateReached(rate, times[0] + rate.within)
         return None
 
@@ -110,7 +110,7 @@ class RateCounter:
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
         """When what counts was done, as many as the rate allows."""
         key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
-        return self._counted.setdefault(key, deque(maxlen=rate.most))
+        return self._counted.setdefault(key, deque(maxlen=rate.limit))
 
 
 def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
@@ -130,7 +130,7 @@ def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
 
 
 def _too_many(rate: Rate, free_at: datetime, zone: str) -> str:
-    count = counted(rate.most, "message", "messages")
+    count = counted(rate.limit, "message", "messages")
     within = "a minute" if rate.within == MINUTE else "an hour"
     match rate.whose:
         case Whose.PERSON:

@@ -191,9 +191,9 @@ NOT_UNDERSTOOD: Final = "it could not be turned into text just now"
 SILENT: Final = "no words can be heard in it"
 
 
-def too_large(what: str, most: int) -> str:
-    """`most`: in bytes."""
-    return f"{what} may have {most // 1_000_000} MB at most"
+def too_large(what: str, limit: int) -> str:
+    """`limit`: in bytes."""
+    return f"{what} may have {limit // 1_000_000} MB at most"
 
 
 def not_read(media_type: str, size: int, reason: str) -> str:
@@ -210,16 +210,16 @@ def shown_note(name: str) -> str:
     return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"
 
 
-def with_names(asked: Incoming) -> Incoming:
+def with_names(question: Incoming) -> Incoming:
     """A message whose words name its own files, so that what is said later can still refer to them. Those of a question
     that is asked again do so already.
     """
-    names = [shown_note(file.name) for file in asked.files if file.source == ATTACHED and not file.spoken]
+    names = [shown_note(file.name) for file in question.files if file.source == ATTACHED and not file.spoken]
     if not names:
-        return asked
+        return question
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     note = f"\n(attached: {', '.join(names[:MAX_NAMES])}{more})"
-    return asked if asked.text.endswith(note) else replace(asked, text=f"{asked.text}{note}")
+    return question if question.text.endswith(note) else replace(question, text=f"{question.text}{note}")
 
 
 def note_of_kind(kind: FileKind) -> str:

@@ -235,8 +235,8 @@ def _day(plain: str, asker: ForgetAsker) -> TimeSpan | None:
     return None
 
 
-def _shown(said: str) -> str:
-    short = said if len(said) <= 40 else f"{said[:39]}…"
+def _shown(text: str) -> str:
+    short = text if len(text) <= 40 else f"{text[:39]}…"
     return short.replace("`", "")
 
 

@@ -104,7 +104,7 @@ class Learner:
             await self._again(job, self._limits.quiet)
 
     async def _extract(
-        self, partition: Partition, said: Sequence[Utterance], authority: Authority, *, last_try: bool
+        self, partition: Partition, messages: Sequence[Utterance], authority: Authority, *, last_try: bool
     ) -> bool:
         """Keep what these messages tell; False if that has to begin again later.
 
@@ -112,16 +112,16 @@ class Learner:
         """
         # Shown by number, so that the model names what has changed, under the same key.
         known = await self._facts.latest(partition.person, partition.audience, self._limits.known)
-        answer = await self._ask(partition, self._synthesizer.insight_prompt(said, known))
+        answer = await self._ask(partition, self._synthesizer.insight_prompt(messages, known))
         if answer is None:
             return False
-        insights = self._synthesizer.read_insights(answer, said)
+        insights = self._synthesizer.read_insights(answer, messages)
         if insights is None:
             _complain(last_try=last_try)
         before = await self._profiles.of(partition)
-        profile = learned(before, partition.audience, insights or (), len(said), self._clock.now())
-        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, said, known)]
-        return await self._profiles.save(partition, profile, said, stated)
+        profile = learned(before, partition.audience, insights or (), len(messages), self._clock.now())
+        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, messages, known)]
+        return await self._profiles.save(partition, profile, messages, stated)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; False if it has to begin again later.

@@ -142,31 +142,33 @@ class WithheldNotice:
     readers: Readers
     clock: Clock
 
-    async def aside(self, asked: Incoming, actions: Sequence[ActionRecord]) -> str:
+    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
         """The sentence for the person alone, "" where nothing was left out."""
         try:
-            count = await self.count(asked, actions)
+            count = await self.count(question, actions)
         except StoreError as error:
             log.info("nobody is told what a search left out: %s", error)
             return ""
         return withheld_text(count) if count else ""
 
-    async def count(self, asked: Incoming, actions: Sequence[ActionRecord]) -> int:
+    async def count(self, question: Incoming, actions: Sequence[ActionRecord]) -> int:
         """How many messages the searches of this turn would have found in direct messages besides. Raises StoreError.
 
         0 where only the person reads.
         """
-        alone = Place(PersonAudience(asked.person.id))
+        alone = Place(PersonAudience(question.person.id))
         searches = [call.args for action in actions for call in action.calls if call.name == RECALL][:MAX_SEARCHES]
-        if asked.place.audience == alone.audience or not searches:
+        if question.place.audience == alone.audience or not searches:
             return 0
         groups = await self.readers.groups_of(alone)
-        found = await asyncio.gather(*(self._hidden(args, asked, alone, groups) for args in searches))
+        found = await asyncio.gather(*(self._hidden(args, question, alone, groups) for args in searches))
         return len(frozenset[int]().union(*found))
 
-    async def _hidden(self, args: JsonObject, asked: Incoming, alone: Place, groups: frozenset[str]) -> frozenset[int]:
+    async def _hidden(
+        self, args: JsonObject, question: Incoming, alone: Place, groups: frozenset[str]
+    ) -> frozenset[int]:
         """The ids of what this search finds for the person alone, as it would in direct messages."""
-        here = ToolContext(asked.person, asked.place, asked.conversation, 0, self.clock.now())
+        here = ToolContext(question.person, question.place, question.conversation, 0, self.clock.now())
         try:
             shown = query_of(args, here)
             wider = query_of(args, replace(here, place=alone, readable_groups=groups))

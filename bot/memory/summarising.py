@@ -66,17 +66,17 @@ class Summariser:
         elif len(said) < len(before.messages):
             await self._again(job, timedelta())
 
-    async def _summary(self, job: Job, before: Uncovered, said: Sequence[StoredMessage]) -> SituationSummary | None:
+    async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
         """None if somebody who waits for an answer needs the model."""
         model = self.model()
-        names = speakers([(one.person, one.name) for one in said])
+        names = speakers([(one.person, one.name) for one in messages])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
-            return extracted(before.summary, said, names)
+            return extracted(before.summary, messages, names)
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        asking = complete(model.provider, as_data(summary_prompt(before.summary, said, names)), count, OPTIONS)
+        asking = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
         answer = await self.floor.while_free(asking) if model.is_local else await asking
         if answer is None:
             return None

@@ -399,9 +399,9 @@ def as_list(answer: MemoryAnswer) -> str:
     return "\n".join([answer.text, "", *lines]) if lines else answer.text
 
 
-def entry_line(entry: ShownEntry, most: int | None = None) -> str:
+def entry_line(entry: ShownEntry, limit: int | None = None) -> str:
     """One entry on one line; of its text at most so many characters."""
-    text = entry.text if most is None else shortened(entry.text, most).rstrip(BACKSLASH)
+    text = entry.text if limit is None else shortened(entry.text, limit).rstrip(BACKSLASH)
     return f"**{entry.number}** {text} ({entry.source})"
 
 

@@ -137,14 +137,14 @@ class Cutter:
         half = max(self._most // 2, least)
         words = [*self._words()]
 
-        def last(places: Iterable[int], above: int = least, most: int = self._most, tie: _Tie = _Tie.NONE) -> int:
+        def last(places: Iterable[int], above: int = least, limit: int = self._most, tie: _Tie = _Tie.NONE) -> int:
             return max(
-                (at for at in places if above < at <= most and ties[at] <= tie and self._fits(at)),
+                (at for at in places if above < at <= limit and ties[at] <= tie and self._fits(at)),
                 default=0,
             )
 
-        def good(most: int) -> int:
-            return last(self._paragraphs(), half, most) or last(self._starts, half, most) or last(words, half, most)
+        def good(limit: int) -> int:
+            return last(self._paragraphs(), half, limit) or last(self._starts, half, limit) or last(words, half, limit)
 
         place = (
             good(self._most)

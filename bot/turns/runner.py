@@ -323,29 +323,29 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
 
-    async def _files(self, asked: Incoming, live: LiveReply) -> Attached:
+    async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
-        if self._mind.attached is None or not asked.files:
+        if self._mind.attached is None or not question.files:
             return NOTHING
         await live.see(IterationStarted(1))
-        return await self._mind.attached(asked)
+        return await self._mind.attached(question)
 
     async def kept(self, claim: Claim, closing: Closing) -> str:
         """What the asker reads below the reply of what was kept of them; "" for nothing."""
         used = any(record.calls for record in closing.actions)
         return await self._mind.kept(claim.turn) if self._mind.kept is not None and used else ""
 
-    async def aside(self, asked: Incoming, closing: Closing) -> str:
+    async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
         if self._mind.aside is None or closing.outcome not in ANSWERED:
             return ""
-        return await self._mind.aside(asked, closing.actions)
+        return await self._mind.aside(question, closing.actions)
 
-    async def _to_be_learned(self, asked: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
+    async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
-        if self._mind.may_learn is not None and not await self._mind.may_learn(asked):
+        if self._mind.may_learn is not None and not await self._mind.may_learn(question):
             return replace(closing, passed_over=True)
-        teaches = may_teach([asked.text, *(one.text for one in joined)])
+        teaches = may_teach([question.text, *(one.text for one in joined)])
         due = None if self._mind.learn_at is None or not teaches else self._mind.learn_at(self._clock.now())
         return replace(closing, learn_at=due)
 
@@ -458,9 +458,9 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
     )
 
 
-def _explained(asked: Incoming, reason: FailureReason) -> str:
+def _explained(question: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
-    return reason.to_operator if platform_of(asked.source) == TERMINAL else reason.to_person
+    return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
 
 
 def _footer(turn: Turn, heard: _ObservedEvents, style: FooterStyle) -> str:

@@ -130,13 +130,13 @@ def _begin(connection: Connection) -> None:
 class SqliteThreads:
     """As many threads as may work at the same time on one database; in memory `most` is 1."""
 
-    def __init__(self, path: Path | None, patience_s: float, *, most: int) -> None:
+    def __init__(self, path: Path | None, patience_s: float, *, limit: int) -> None:
         self._free = asyncio.LifoQueue[SqliteThread | None]()  # the last one used is the next: the others may stay None
-        self._most = most
+        self._most = limit
         self._path = path
         self._patience_s = patience_s
         self._closed = False
-        for _ in range(most):
+        for _ in range(limit):
             self._free.put_nowait(None)
 
     @asynccontextmanager
@@ -308,8 +308,8 @@ class SqliteDatabase:
         self.outages = OutageLog()
         self._lock = lock
         self._file = file
-        self._writer = SqliteThreads(path, patience_s, most=1)
-        self._readers = self._writer if path is None else SqliteThreads(path, patience_s, most=READERS)
+        self._writer = SqliteThreads(path, patience_s, limit=1)
+        self._readers = self._writer if path is None else SqliteThreads(path, patience_s, limit=READERS)
 
     @property
     def where(self) -> str:

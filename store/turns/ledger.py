@@ -78,7 +78,7 @@ def check_terms(connection: Connection, incoming: Incoming, terms: Terms) -> Non
 def _oldest_that_counts(rate: Rate, incoming: Incoming, now: datetime) -> ScalarSelect[datetime]:
     """When the message was taken in that stands in the way of one more; NULL if there is none."""
     latest = select(turn.c.taken).where(_of(rate, incoming), turn.c.taken > now - rate.within)
-    nth = latest.order_by(turn.c.taken.desc()).offset(rate.most - 1).limit(1)
+    nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
     return nth.scalar_subquery()
 
 
@@ -94,9 +94,9 @@ def _of(rate: Rate, incoming: Incoming) -> ColumnElement[bool]:
             assert_never(rate.whose)
 
 
-def _waiting(most: int) -> ScalarSelect[int]:
-    """How many turns wait, counted no further than `most`."""
-    some = select(turn.c.id).where(turn.c.state == WAITING).limit(most).subquery()
+def _waiting(limit: int) -> ScalarSelect[int]:
+    """How many turns wait, counted no further than `limit`."""
+    some = select(turn.c.id).where(turn.c.state == WAITING).limit(limit).subquery()
     return select(func.count()).select_from(some).scalar_subquery()
 
 

@@ -66,8 +66,8 @@ def check(turns: Sequence[AnyTurn], incoming: Incoming, terms: Terms) -> None:
         raise TermsNotMet(Closed())
     for rate in terms.rates:
         taken = sorted(_counting(turns, rate, incoming, terms.now), reverse=True)
-        if len(taken) >= rate.most:
-            raise TermsNotMet(RateReached(rate, taken[rate.most - 1] + rate.within))
+        if len(taken) >= rate.limit:
+            raise TermsNotMet(RateReached(rate, taken[rate.limit - 1] + rate.within))
     waiting = sum(turn.state == "waiting" for turn in turns)
     if terms.backlog is not None and waiting >= terms.backlog:
         raise TermsNotMet(BacklogFull(terms.backlog))

@@ -235,7 +235,7 @@ class Workspace:
         message = self.write(
             BOT_USER,
             channel,
-            _shown(args, most=12_000),
+            _shown(args, limit=12_000),
             args.get("thread_ts") or "",
             bot_id=BOT_ID,
             metadata=args.get("metadata") or {},
@@ -249,7 +249,7 @@ class Workspace:
         message = self._own(args, "cant_update_message")
         if self.streams.streams(message):
             raise Refusal("streaming_state_conflict")
-        shown = _shown(args, most=self.markdown_in_update if args.get("markdown_text") else 4_000)
+        shown = _shown(args, limit=self.markdown_in_update if args.get("markdown_text") else 4_000)
         message.versions.append((self.clock.monotonic(), shown))
         message.blocks = args.get("blocks") or []
         message.metadata = args.get("metadata") or message.metadata
@@ -286,7 +286,7 @@ class Workspace:
         channel = self._member_of(args["channel"])
         if args.get("user") not in channel.members:
             raise Refusal("user_not_in_channel")
-        text = _shown(args, most=12_000)
+        text = _shown(args, limit=12_000)
         blocks: list[Object] = args.get("blocks") or []
         self.whispers.append(FakeWhisper(channel.id, args["user"], text, blocks, args.get("thread_ts") or ""))
         return {"message_ts": self.new_ts()}
@@ -444,7 +444,7 @@ def _cut(name: str, told: list[Any], args: Object) -> Object:
     return {name: told[start : start + most], "response_metadata": {"next_cursor": more}}
 
 
-def _shown(args: Object, *, most: int) -> str:
+def _shown(args: Object, *, limit: int) -> str:
     """What a message shows; 4,000 characters of `text` are the most that an update takes."""
     text: str = args.get("text") or ""
     markdown: str = args.get("markdown_text") or ""
@@ -453,7 +453,7 @@ def _shown(args: Object, *, most: int) -> str:
         raise Refusal("markdown_text_conflict")
     if not (text or markdown or blocks):
         raise Refusal("no_text")
-    if len(markdown or text) > most:
+    if len(markdown or text) > limit:
         raise Refusal("msg_too_long")
     if message_problems(blocks):
         raise Refusal("invalid_blocks")

@@ -49,8 +49,8 @@ class Downloads:
         self._http = http
         self._kept = kept_at(api_base_url)
 
-    async def fetch(self, address: str, most: int) -> bytes | None:
-        """The first `most` bytes of a file, at the address that Discord gave; None if it cannot be had."""
+    async def fetch(self, address: str, limit: int) -> bytes | None:
+        """The first `limit` bytes of a file, at the address that Discord gave; None if it cannot be had."""
         if self._kept.fullmatch(address) is None:
             log.warning("a file is not fetched: its address is not one of Discord's")
             return None
@@ -61,11 +61,11 @@ class Downloads:
                     return None
                 async for piece in reply.body():
                     read += piece
-                    if len(read) >= most:
+                    if len(read) >= limit:
                         break
         except TransportError:
             return None
-        return bytes(read[:most])
+        return bytes(read[:limit])
 
 
 def kept_at(api_base_url: str) -> re.Pattern[str]:

@@ -52,9 +52,9 @@ def panel(*parts: Part) -> Panel:
     return shown
 
 
-def panel_text(markdown: str, most: int = MAX_CHARS) -> Part:
-    """`markdown`, as much of it as `most` characters hold."""
-    first = pages(markdown, most)
+def panel_text(markdown: str, limit: int = MAX_CHARS) -> Part:
+    """`markdown`, as much of it as `limit` characters hold."""
+    first = pages(markdown, limit)
     return discord.ui.TextDisplay(first[0].text if first else "…")
 
 

@@ -244,8 +244,8 @@ class SlackApi:
         answer = _body(await self._send(Method.EXPORT_MANIFEST, headers=headers, json={"app_id": app}))
         return fields(answer, "manifest")
 
-    async def download(self, url: str, token: Secret, most: int) -> bytes:
-        """The first `most` bytes of a file of Slack; nothing is asked of any other address. The token does not follow
+    async def download(self, url: str, token: Secret, limit: int) -> bytes:
+        """The first `limit` bytes of a file of Slack; nothing is asked of any other address. The token does not follow
         a redirect. Raises SlackError.
         """
         address = file_url(url, self._base_url)
@@ -261,11 +261,11 @@ class SlackApi:
                     raise SlackRefused("a file", f"status {response.status}")
                 async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                     content += chunk
-                    if len(content) >= most:
+                    if len(content) >= limit:
                         break
         except (ClientError, TimeoutError) as error:
             raise SlackDown(f"Slack cannot be reached (a file: {_in_words(error)}).") from error
-        return bytes(content[:most])
+        return bytes(content[:limit])
 
     async def upload(self, url: str, content: bytes) -> None:
         """Put a file where Slack said. Raises SlackError."""

@@ -22,15 +22,15 @@ class SlackFiles:
         self._api = api
         self._token = token
 
-    async def fetch(self, address: str, most: int) -> bytes | None:
-        """The first `most` bytes of the file at an address as `inbound` makes it: its id, and its URL if that was told.
+    async def fetch(self, address: str, limit: int) -> bytes | None:
+        """The first `limit` bytes of the file at an address as `inbound` makes it: its id, and its URL if known.
 
         None if Slack does not give them, or somebody else would have to.
         """
         file, _, url = address.partition(" ")
         try:
             url = url or await self._ask(file)
-            return await self._api.download(url, self._token, most) if url else None
+            return await self._api.download(url, self._token, limit) if url else None
         except SlackError:
             return None
 

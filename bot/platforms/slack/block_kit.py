@@ -80,15 +80,15 @@ def field(name: str, label: str, element: dict[str, Json], *, hint: str = "", op
     return block
 
 
-def line(*, initial: str = "", multiline: bool = False, most: int | None = None) -> dict[str, Json]:
+def line(*, initial: str = "", multiline: bool = False, limit: int | None = None) -> dict[str, Json]:
     """A field for text, of at most so many characters."""
     element: dict[str, Json] = {"type": "plain_text_input"}
     if multiline:
         element["multiline"] = True
     if initial:
         element["initial_value"] = initial
-    if most is not None:
-        element["max_length"] = most
+    if limit is not None:
+        element["max_length"] = limit
     return element
 
 

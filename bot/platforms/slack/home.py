@@ -195,7 +195,7 @@ def _memory(shown: HomeContent) -> list[Json]:
         block
         for entry in listed.entries
         for block in (
-            _texts(entry_line(entry, memory_blocks.ENTRY_CHARS), most=1)
+            _texts(entry_line(entry, memory_blocks.ENTRY_CHARS), limit=1)
             + row(memory_blocks.entry_buttons(entry, shown.user))
         )
     ]
@@ -243,7 +243,7 @@ def _model(shown: HomeContent) -> list[Json]:
     return [
         _header("The model that answers you"),
         *_news(shown, Part.MODEL),
-        *_texts(wording.model_in_use(menu.current, menu.why) if options else _only_model(menu), most=1),
+        *_texts(wording.model_in_use(menu.current, menu.why) if options else _only_model(menu), limit=1),
         *row([select] if options else []),
     ]
 
@@ -293,10 +293,10 @@ def _header(words: str) -> Json:
     return {"type": "header", "text": plain(words)}
 
 
-def _texts(markdown: str, most: int = SECTIONS) -> list[Json]:
+def _texts(markdown: str, limit: int = SECTIONS) -> list[Json]:
     """Markdown as sections, at most so many; the end of a longer text is cut."""
     found = pieces(mrkdwn(markdown), SECTION_CHARS - len(_MORE))
-    shown = found if len(found) <= most else [*found[: most - 1], found[most - 1] + _MORE]
+    shown = found if len(found) <= limit else [*found[: limit - 1], found[limit - 1] + _MORE]
     return [_section(piece) for piece in shown]
 
 

@@ -146,12 +146,12 @@ def mrkdwn(markdown: str) -> str:
     return _blocks(Node(_parser().parse(markdown)).children).strip("\n")
 
 
-def pieces(shown: str, most: int = SECTION_CHARS) -> list[str]:
-    """A text in mrkdwn in pieces of at most `most` characters (16 or more), cut between lines or words where there are
+def pieces(shown: str, limit: int = SECTION_CHARS) -> list[str]:
+    """A text in mrkdwn in pieces of at most `limit` characters (16 or more), cut between lines or words where there are
     any; a code block that is cut goes on in the next one. None of them is empty.
     """
     found, current, code, size = list[str](), list[str](), False, 0
-    room = most - 2 * (len(_FENCE) + 1)
+    room = limit - 2 * (len(_FENCE) + 1)
     for line in (part for whole in shown.split("\n") for part in _cut(whole, room)):
         if current not in ([], [_FENCE]) and size + len(line) > room + (len(_FENCE) + 1) * code:
             found.append("\n".join([*current, _FENCE] if code else current))
@@ -277,13 +277,13 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _cut(line: str, most: int) -> Iterator[str]:
+def _cut(line: str, limit: int) -> Iterator[str]:
     """A line in parts of at most so many characters: between words, else before a link or an escaped sign, else
     anywhere.
     """
-    while len(line) > most:
-        space = line.rfind(" ", 1, most)
-        at = space if space > 0 else most
+    while len(line) > limit:
+        space = line.rfind(" ", 1, limit)
+        at = space if space > 0 else limit
         opened = max(line.rfind("<", 1, at), line.rfind("&", max(1, at - 5), at))
         if opened > 0 and not any(line.find(end, opened, at) > 0 for end in (">", ";")):
             at = opened

@@ -87,7 +87,7 @@ def _field(one: FormField) -> Json:
 def _element(one: FormField) -> dict[str, Json]:
     match one.kind:
         case FieldKind.LINE | FieldKind.LINES:
-            return line(multiline=one.kind is FieldKind.LINES, most=one.max_chars)
+            return line(multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
         case FieldKind.CHOICE:
             options = [option(label, value) for value, label in one.choices.items()]
             return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
