@@ -212,6 +212,19 @@ class FakeDiscord:
             return await self._interact(person, channel, 5, data)
         return await self._interact(person, message["channel_id"], 5, data, message=message)
 
+    async def fill_in(self, person: str, window: Payload, message: Payload, /, **filled: str) -> Interaction:
+        """A person fills in a form's window, which was opened from a message, and sends it; the rest stays as it is."""
+        labels: list[Payload] = []
+        for label in window["components"]:
+            field = label["component"]
+            usual = [option["value"] for option in field.get("options", ()) if option.get("default")]
+            given = [filled[field["custom_id"]]] if field["custom_id"] in filled else usual
+            value = {"value": "".join(given)} if field["type"] == 4 else {"values": given}
+            sent = {"type": field["type"], "custom_id": field["custom_id"], **value}
+            labels.append({"type": 18, "component": sent})
+        data = {"custom_id": window["custom_id"], "components": labels}
+        return await self._interact(person, message["channel_id"], 5, data, message=message)
+
     async def react(self, person: str, emoji: str, message: Payload, *, take_back: bool = False) -> None:
         """A person adds an emoji to a message, or takes it back."""
         event: Payload = {

@@ -1,9 +1,10 @@
 """The commands of the bot, its buttons and its windows, put together: who takes what is used, pressed or sent."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import discord
 from cachetools import LRUCache
@@ -11,15 +12,18 @@ from discord import app_commands
 
 from agent.errors import CogencyError
 from agent.records import Person
+from bot import wording
 from bot.access.acl import Requester
-from bot.commands.declaration import Command, CommandCall, Stoppable, Suggest
+from bot.commands.declaration import Command, CommandCall, Panel, Stoppable, Suggest
+from bot.commands.registry import form_named
 from bot.host import Host, PolicyAsker
-from bot.platforms.discord import asking, buttons, forgetting, interactions, memory, objects, preferences
+from bot.platforms.discord import asking, buttons, forgetting, forms, interactions, memory, objects, preferences
 from bot.platforms.discord.asking import Commands, Menus, wish_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.forms import FormPress
 from bot.platforms.discord.inbound import budget_ids, private_conversation
-from bot.platforms.discord.interactions import Choice, Interaction, Tree, answer_alone, offered
+from bot.platforms.discord.interactions import Choice, Interaction, Tree, offered
 from bot.platforms.discord.members import Members, refusal
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.preferences import SettingsCommand
@@ -130,18 +134,46 @@ class CommandDesk:
             case "settings":
                 await self._preferences.show(interaction)
             case _:
-                await answer_alone(interaction, lambda: self._answer(command, interaction, words, given))
+                await interaction.response.defer(ephemeral=True)
+                options = {name: str(value) for name, value in given.items() if value is not None}
+                await self._answer(command, interaction, words, options)
 
-    async def _answer(self, command: Command, interaction: Interaction, words: str, given: Given) -> str:
+    async def _answer(
+        self, command: Command, interaction: Interaction, words: str, options: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Show what it says, or why there is nothing, in answer to what was acknowledged."""
+        try:
+            panel = await self._panel(command, interaction, words, options)
+        except CogencyError as error:
+            panel = Panel(wording.failure(error))
+        below = forms.form_buttons(panel.forms, interaction.user.id)
+        await interactions.show_text(interaction, panel.text, *below)
+
+    async def _panel(self, command: Command, interaction: Interaction, words: str, options: Mapping[str, str]) -> Panel:
         """Raises CogencyError."""
         if command.run is None:
             raise CogencyError(CHANGED)
         if not command.open_to_all:
             await self._admit(interaction)
         caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last)
-        options = {name: str(value) for name, value in given.items() if value is not None}
-        panel = await command.run(CommandCall(words=words, caller=caller, host=self._host, options=options))
-        return panel.text
+        return await command.run(CommandCall(words=words, caller=caller, host=self._host, options=options))
+
+    async def _form(self, interaction: Interaction, pressed: FormPress) -> None:
+        """A form is opened, or was sent: the command is told its words, and answers in the place of what it said."""
+        found = form_named(pressed.name)
+        if found is None or interaction.user.id != pressed.person:
+            await interactions.respond_alone(interaction, CHANGED if found is None else wording.NOT_YOURS)
+            return
+        command, form = found
+        if interaction.type is not discord.InteractionType.modal_submit:
+            await interaction.response.send_modal(forms.form_window(form, pressed.person))
+            return
+        filled = forms.filled_in(interaction, form)
+        if mistakes := form.mistakes(filled):
+            await interactions.respond_alone(interaction, " ".join(mistakes.values()))
+            return
+        await interaction.response.defer()
+        await self._answer(command, interaction, form.words(filled))
 
     async def _admit(self, interaction: Interaction) -> None:
         """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
@@ -207,6 +239,8 @@ class CommandDesk:
             await memory.press(interaction, decided, self._host, self._members)
         elif (changed := preferences.settings_press(said)) is not None:
             await self._preferences.press(interaction, changed)
+        elif (form := forms.form_press(said)) is not None:
+            await self._form(interaction, form)
         elif (about := asking.sent(said)) is not None:
             await self._menus.ask(interaction, about)
         elif (below := buttons.reply_press(said)) is not None:

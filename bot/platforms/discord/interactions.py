@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -83,10 +83,13 @@ async def show_panel(interaction: Interaction, shown: Panel) -> None:
     await interaction.edit_original_response(content=None, view=shown)
 
 
-async def show_text(interaction: Interaction, markdown: str) -> None:
-    """The same with text alone; what one panel cannot hold follows in others. Raises discord.HTTPException."""
+async def show_text(interaction: Interaction, markdown: str, *below: Part) -> None:
+    """The same with text, and perhaps something below it; what one panel cannot hold follows in others.
+
+    Raises discord.HTTPException.
+    """
     first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(MORE))] or ["…"]
-    await show_panel(interaction, panel(panel_text(first)))
+    await show_panel(interaction, panel(panel_text(first), *below))
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
         cut = number == MAX_FOLLOWING < len(more)
         parts = [panel_text(following), panel_text(MORE)] if cut else [panel_text(following)]
@@ -138,16 +141,6 @@ def typed_text(interaction: Interaction) -> str:
     rows = cast("list[Mapping[str, Any]]", data.get("components", []))
     fields = (field for row in rows for field in row.get("components", [row.get("component", {})]))
     return next((str(field["value"]) for field in fields if "value" in field), "")
-
-
-async def answer_alone(interaction: Interaction, answering: Callable[[], Awaitable[str]]) -> None:
-    """Show what is to be said, or why there is nothing, where only the caller sees it."""
-    await interaction.response.defer(ephemeral=True)
-    try:
-        text = await answering()
-    except CogencyError as error:
-        text = wording.failure(error)
-    await show_text(interaction, text)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""The forms of commands in Discord: who is offered which, what is typed into them, and where they are answered."""
+
+from collections.abc import Callable
+
+from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
+from bot.commands.policy import REMOVE, SET
+from bot.memory.policy import NOTHING
+from bot.wording import NOT_YOURS
+from tests.fakes.discord_bot import by_the_bot
+from tests.fakes.discord_gateway import FakeDiscord
+from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
+from tests.flows.test_discord_refusals import MANAGE_GUILD, recording
+
+
+def labels(message: Payload) -> list[str]:
+    return [part["label"] for part in parts(message) if part["type"] == 2]
+
+
+async def said(fake: FakeDiscord, person: str, command: str) -> Payload:
+    before = len(by_the_bot(fake))
+    await fake.command(person, command)
+    await fake.until(lambda: len(by_the_bot(fake)) > before and seen(by_the_bot(fake)[-1]))
+    return by_the_bot(fake)[-1]
+
+
+async def opened(fake: FakeDiscord, person: str, shown: Payload, label: str) -> Payload:
+    pressed = await fake.press(person, shown, label)
+    await fake.until(lambda: pressed.window)
+    return pressed.window
+
+
+def told(fake: FakeDiscord, sentence: str) -> Callable[[], bool]:
+    return lambda: any(seen(message) == sentence for message in by_the_bot(fake))
+
+
+async def test_an_operator_fills_in_a_budget_and_nobody_else_is_offered_that() -> None:
+    async with recording() as (fake, host):
+        host.operators = {f"discord:{ANN}"}
+        assert labels(await said(fake, BO, "budget")) == []
+        shown = await said(fake, ANN, "budget")
+        assert labels(shown) == [CHANGE.label]
+        window = await opened(fake, ANN, shown, CHANGE.label)
+        host.asked_for_budget.clear()
+        await fake.fill_in(ANN, window, shown, whose="person", person=BO, amount="$20")
+        await fake.until(lambda: host.asked_for_budget)
+        assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} $20")]
+        await fake.until(lambda: labels(shown) == [])
+
+
+async def test_what_cannot_be_read_is_said_and_changes_nothing() -> None:
+    async with recording() as (fake, host):
+        host.operators = {f"discord:{ANN}"}
+        shown = await said(fake, ANN, "budget")
+        window = await opened(fake, ANN, shown, CHANGE.label)
+        host.asked_for_budget.clear()
+        await fake.fill_in(ANN, window, shown, amount="$20")
+        await fake.until(told(fake, CHOOSE))
+        await fake.fill_in(ANN, window, shown, whose="everyone", amount="much")
+        await fake.until(told(fake, AMOUNT))
+        assert host.asked_for_budget == []
+
+
+async def test_managers_fill_in_a_policy_and_only_they_can_use_their_buttons() -> None:
+    async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
+        assert labels(await said(fake, ANN, "policy")) == [SET.label, REMOVE.label]
+        host.policies = NOTHING
+        shown = await said(fake, ANN, "policy")
+        assert labels(shown) == [SET.label]
+        await fake.press(BO, shown, SET.label)
+        await fake.until(told(fake, NOT_YOURS))
+        window = await opened(fake, ANN, shown, SET.label)
+        await fake.fill_in(ANN, window, shown, name="budget", text="at most 50 EUR")
+        await fake.until(lambda: host.asked_for_policy[-1][1] == "set budget: at most 50 EUR")
