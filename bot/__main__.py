@@ -19,7 +19,7 @@ from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Command, parser
-from bot.exits import Exit, OutputError, exit_code, write_out
+from bot.exits import Exit, OutputError, complain, exit_code, write_out
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
 from bot.platforms.discord import invite
@@ -52,15 +52,15 @@ def run(arguments: Sequence[str]) -> Exit:
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
         if command in STARTS:
             for sentence in moved_addresses(settings):
-                sys.stderr.write(f"cogency: {sentence}\n")
+                complain(f"cogency: {sentence}")
             for name, meant in settings.misspelt:
-                sys.stderr.write(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?\n")
+                complain(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?")
         return asyncio.run(DO[command](settings, **options))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
         said = error.reason.to_operator if isinstance(error, ProviderError) else error
-        sys.stderr.write(f"cogency: {said}\n")
+        complain(f"cogency: {said}")
         return _exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
@@ -108,7 +108,7 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
     try:
         question, user = question_of(words, sys.stdin.read), user_name()
     except ValueError as error:
-        sys.stderr.write(f"cogency ask: {error}\n")
+        complain(f"cogency ask: {error}")
         return Exit.ARGUMENTS
     person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
     async with open_terminal(settings, person) as bot:
@@ -185,7 +185,7 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
 
     answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
     if answer.is_refused:
-        sys.stderr.write(f"cogency budget: {answer.text}\n")
+        complain(f"cogency budget: {answer.text}")
         return Exit.ARGUMENTS
     write_out(sys.stdout, f"{answer.text}\n")
     return Exit.OK

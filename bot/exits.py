@@ -1,10 +1,14 @@
 """How the process ends: the exit codes of every command, after sysexits.h and the shell's habits."""
 
+import json
 import os
+import re
+import sys
 from enum import IntEnum
-from typing import TextIO
+from typing import Final, TextIO
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.messages import Json
 
 
 class Exit(IntEnum):
@@ -41,17 +45,44 @@ def exit_code(error: CogencyError) -> Exit:
 
 
 # --------------------------------------------------------------------------------------------------
-# Writing to a stream whose reader may leave, or whose disk may be full.
+# Writing to a stream whose reader may leave, or whose disk may be full, and which may be a terminal.
+#
+# Rule: names, answers and what servers say come from others, so nothing is written that steers a terminal.
 
 
 class OutputError(Exception):
     """What was to be said could not be written. No CogencyError: a chat would try to say it."""
 
 
+_STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+"""What moves the cursor, ends a line where none is seen, or turns the order of letters round."""
+_UNSAFE: Final = re.compile(f"[{_STEERING}]")
+
+
+def printable(text: str) -> str:
+    """`text` with only "\\n" ending lines, and a sign in the place of each character that would steer the terminal."""
+    return _UNSAFE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def printable_line(text: str) -> str:
+    """The same on one line, with a blank for all that is not seen either: for names beside which others stand."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def printable_json(value: Json, indent: int | None = None) -> str:
+    """`value` as JSON that reads as itself and steers no terminal."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def complain(text: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(f"{printable(text)}\n")
+
+
 def write_out(stream: TextIO, text: str) -> None:
     """Write and flush. Raises BrokenPipeError when the reader has gone, OutputError for anything else."""
     try:
-        stream.write(text)
+        stream.write(printable(text))
         stream.flush()
     except OSError as error:
         # Python flushes once more at its end, and would complain then.

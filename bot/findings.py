@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.exits import printable_line
+
 # --------------------------------------------------------------------------------------------------
 # What an examination finds: one line each, with what to change. Pure.
 #
@@ -57,7 +59,7 @@ def finding_lines(findings: Sequence[Finding]) -> str:
 def _line(finding: Finding) -> str:
     remedy = f" {finding.remedy}" if finding.remedy else ""
     line = f"{finding.level:7}  {finding.where}: {finding.what}.{remedy}"
-    return "".join(sign if sign.isprintable() else " " for sign in line)
+    return printable_line(line)
 
 
 __all__ = ["Finding", "Level", "finding_lines", "healthy"]

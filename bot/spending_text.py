@@ -3,12 +3,12 @@
 Rules: counts that a model did not report are marked as estimated; a sum that leaves calls without a price out says so.
 """
 
-import json
 from collections.abc import Sequence
 
 from agent.messages import Json
 from agent.spending import NANO, PRICES_AS_OF, By, SpendingAccount, SpendingPeriod, Spent, Total
 from bot import wording
+from bot.exits import printable_json, printable_line
 from bot.wording import counted, money
 
 LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
@@ -56,7 +56,7 @@ def report_json(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
         "prices_as_of": PRICES_AS_OF.isoformat(),
         "totals": listed,
     }
-    return json.dumps(report, ensure_ascii=False)
+    return printable_json(report)
 
 
 def _block(when: str, spent: Spent) -> list[str]:
@@ -82,9 +82,8 @@ def _ordered(totals: Sequence[Total], by: By) -> list[Total]:
 def _who(total: Total, by: By) -> str:
     if by is By.CHANNEL and not total.key:
         return "(forgotten)"
-    key = wording.shortened(total.key, wording.TITLE_CHARS)
-    name = "".join(sign if sign.isprintable() else " " for sign in total.name)  # it is shown on a terminal
-    return f"{wording.shortened(name, wording.TITLE_CHARS)} ({key})" if name.strip() else key
+    key, name = (wording.shortened(printable_line(words), wording.TITLE_CHARS) for words in (total.key, total.name))
+    return f"{name} ({key})" if name else key
 
 
 def _cells(spent: Spent) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Rules
   A call is priced when it is stored, by the table of that day.
-  Rows hold no words. When their turn is forgotten they lose turn and channel and keep the person, so that forgetting
-  neither hides where somebody talked half-way nor gives them a new budget.
+  Rows hold no words. When their turn is forgotten they lose it at once, and their channel once their day is over, with
+  the next call that is stored; the person stays. So forgetting gives nobody a new budget, and no channel either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,6 +57,7 @@ def record(
     ]
     if values:
         connection.execute(insert(model_call), values)
+        _forget_channels(connection, now)
 
 
 def charge(connection: Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
@@ -80,9 +81,16 @@ def settle(connection: Connection, lost: ColumnElement[bool], now: datetime) -> 
         record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
-def detach(connection: Connection, turns: SelectBase) -> None:
+def detach(connection: Connection, turns: SelectBase, now: datetime) -> None:
     """Before these turns (a selection of ids) are erased: keep what their calls took, and no more."""
-    connection.execute(update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, channel=""))
+    connection.execute(update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None))
+    _forget_channels(connection, now)
+
+
+def _forget_channels(connection: Connection, now: datetime) -> None:
+    """Where the calls of forgotten turns were made counts for the budgets of its day, and no longer."""
+    detached = and_(model_call.c.turn.is_(None), model_call.c.channel != "")
+    connection.execute(update(model_call).where(detached, model_call.c.day < now.date()).values(channel=""))
 
 
 def totals(connection: Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:

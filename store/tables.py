@@ -465,7 +465,8 @@ class PreferenceRow(Row, table=True):
 
 
 class ModelCallRow(Row, table=True):
-    """What one model call took. It holds nobody's words, and outlives what was asked: then without turn and channel.
+    """What one model call took. It holds nobody's words, and outlives what was asked: then without turn, and after
+    its day without channel.
 
     `number` counts the calls of one turn, `kind` says what it was for, `day` is of UTC, `cost` is in nano-dollars, None
     for a model without a price. The person is no foreign key: what they spent still counts after they are forgotten.
@@ -473,6 +474,12 @@ class ModelCallRow(Row, table=True):
 
     __table_args__: ClassVar[Any] = (
         Index("ix_model_call_person", "person", "day"),
+        Index(
+            "ix_model_call_detached",
+            "day",
+            sqlite_where=text("turn IS NULL AND channel != ''"),
+            postgresql_where=text("turn IS NULL AND channel != ''"),
+        ),
         NEVER_REUSED,
     )
 

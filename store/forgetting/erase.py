@@ -268,7 +268,7 @@ def erase_by_plan(
     set_back(connection, doomed, texts, now)
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
     _unindex(connection, plan, doomed)
-    _drop_turns(connection, doomed, counts)
+    _drop_turns(connection, doomed, counts, now)
     counts["facts"] = sum(fact_store.remove_rows(connection, some) for some in batches(doomed.facts))
     counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
@@ -364,7 +364,7 @@ def _unindex(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -
         index.remove_all(connection, number)
 
 
-def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, int]) -> None:
+def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, int], now: datetime) -> None:
     """What belongs to the turns that fall, or to a reply that falls; the turns themselves go after their messages."""
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
@@ -372,7 +372,7 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     for column in (page.c.turn, verdict.c.turn):
         drop(connection, column, silent)
     for where in in_batches(turn.c.id, doomed.turns):
-        model_calls.detach(connection, select(turn.c.id).where(where))
+        model_calls.detach(connection, select(turn.c.id).where(where), now)
     for id_ in doomed.worn:
         nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
         connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))

@@ -128,7 +128,7 @@ async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> N
 
 
 @pytest.mark.parametrize("plan", [Everything("ann"), one_thread("ann", "thread")])
-async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_and_for_no_channel(
+async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_and_today_for_its_channel(
     store: AnyStore, plan: ForgettingPlan
 ) -> None:
     await spent(store, TERRA)
@@ -137,8 +137,18 @@ async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_a
     receipt = await store.forgetting.forget(plan, START)
     assert receipt.found_again == 0
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA])}
-    assert await sums(store, By.CHANNEL) == {"": Spent.on([TERRA]), here: Spent.on([LUNA])}
+    assert await sums(store, By.CHANNEL) == {here: Spent.on([TERRA, LUNA])}
     assert await sums(store, By.DAY, person="ann") == {START.date().isoformat(): Spent.on([TERRA])}
+    tomorrow = START + timedelta(days=1)
+    await spent(store, LOCAL, person="ben", conversation="elsewhere", now=tomorrow)
+    assert await sums(store, By.CHANNEL) == {"": Spent.on([TERRA]), here: Spent.on([LUNA])}
+    assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA])}
+
+
+async def test_what_is_forgotten_on_a_later_day_names_no_channel_any_more(store: AnyStore) -> None:
+    await spent(store, TERRA)
+    await store.forgetting.forget(one_thread("ann", "thread"), START + timedelta(days=1))
+    assert await sums(store, By.CHANNEL) == {"": Spent.on([TERRA])}
 
 
 async def test_a_person_who_is_forgotten_has_no_name_any_more(store: AnyStore) -> None:

@@ -40,9 +40,11 @@ class FakeSpending:
     def record(self, turn: int, asked: Incoming, calls: Iterable[ModelCall], now: datetime) -> None:
         self.names[asked.person.id] = asked.person.name
         self.kept += [KeptCall(turn, asked.person.id, asked.channel, now.date(), call) for call in calls]
+        self.detach((), now)
 
-    def detach(self, turns: Collection[int]) -> None:
-        self.kept = [replace(kept, turn=None, channel="") if kept.turn in turns else kept for kept in self.kept]
+    def detach(self, turns: Collection[int], now: datetime) -> None:
+        kept = [replace(one, turn=None) if one.turn in turns else one for one in self.kept]
+        self.kept = [replace(one, channel="") if one.turn is None and one.day < now.date() else one for one in kept]
 
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
         self.kept += [KeptCall(None, person, "", now.date(), call, kind) for call in calls]

@@ -552,7 +552,7 @@ class FakeStore:
         await self._drop_derived(gone, {t.id for t in turns}, now, [one.value for one in facts])
         for turn in turns:
             self.spent.record(turn.id, turn.incoming, rows.progress_calls(turn.progress), now)
-        self.spent.detach({turn.id for turn in turns})
+        self.spent.detach({turn.id for turn in turns}, now)
         counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
         self._drop_verdicts(plan, gone, turns)
         self._unlearn(plan, gone)

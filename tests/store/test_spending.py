@@ -1,5 +1,6 @@
 """Spending in SQLite: what stands in a row, what forgetting leaves of it, and reading beside a process that serves."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,16 @@ async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_pri
     assert (first["output"], first["reasoning"], first["bytes_up"]) == (4, 5, 600)
 
 
-async def test_a_call_of_a_forgotten_turn_names_neither_turn_nor_channel(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("days", "channel"), [(0, said("?").channel), (1, "")])
+async def test_a_call_of_a_forgotten_turn_names_no_turn_and_after_its_day_no_channel(
+    tmp_path: Path, days: int, channel: str
+) -> None:
     store = await open_store(f"sqlite:///{tmp_path}/store.db")
     await spent(store)
-    await store.forgetting.forget(one_thread("ann", "thread"), START)
+    await store.forgetting.forget(one_thread("ann", "thread"), START + timedelta(days=days))
     left = await store.database.read(rows)
     await store.close()
-    assert {(row["turn"], row["channel"], row["person"]) for row in left} == {(None, "", "ann")}
+    assert {(row["turn"], row["channel"], row["person"]) for row in left} == {(None, channel, "ann")}
 
 
 async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import json
 import os
 import re
 import sys
@@ -18,12 +17,12 @@ from typing import assert_never
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.events import Outcome
-from agent.messages import Depth
+from agent.messages import Depth, Json
 from agent.records import Person, Thread
 from bot import wording
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Stoppable
-from bot.exits import Exit, exit_code
+from bot.exits import Exit, exit_code, printable_json
 from bot.host import PolicyAsker
 from bot.memory.view import ExportMemory, as_list, read_memory_request
 from bot.platforms.terminal import inbound
@@ -92,8 +91,8 @@ async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
     outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display))
     display.close()
     ended = "lost" if outcome is None else outcome.value
-    answer = {"version": 1, "outcome": ended, "answer": "".join(said), "model": bot.model_name}
-    return json.dumps(answer, ensure_ascii=False, indent=2), exit_of(outcome)
+    answer: dict[str, Json] = {"version": 1, "outcome": ended, "answer": "".join(said), "model": bot.model_name}
+    return printable_json(answer, indent=2), exit_of(outcome)
 
 
 def exit_of(outcome: Outcome | None) -> Exit:

@@ -193,14 +193,6 @@ class TerminalSurface:
 # "#tag" and then a part of the paragraph before it.
 
 
-_CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
-
-
-def printable(text: str) -> str:
-    """`text` with only "\\n" ending lines, and without control characters: no answer may steer the terminal."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
-
-
 def parsed_blocks(text: str) -> list[Token]:
     """The Markdown tokens of `text`, as chats write it.
 
@@ -348,4 +340,4 @@ async def _read(fd: int) -> bytes:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    write_out(stream, f"{printable(text)}\n\n")
+    write_out(stream, f"{text}\n\n")

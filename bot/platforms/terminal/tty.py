@@ -29,8 +29,9 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
+from bot.exits import printable
 from bot.platforms.terminal.rendering import RenderedAnswer
-from bot.platforms.terminal.surface import block_ending, printable, settled_chars
+from bot.platforms.terminal.surface import block_ending, settled_chars
 
 # --------------------------------------------------------------------------------------------------
 # A growing answer on a terminal: whole blocks are printed once, only the unfinished tail is drawn again.

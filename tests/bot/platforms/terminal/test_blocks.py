@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from bot.platforms.terminal.surface import block_ending, parsed_blocks, printable, settled_chars
+from bot.exits import printable
+from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
 
 LINES = st.sampled_from(
     [
