@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, cast
 
 import pytest
 
@@ -17,6 +18,7 @@ from agent.ports import ToolContext
 from agent.records import Person
 from agent.tools.registry import Registry
 from benchmarks.house_code import ROOT
+from bot.commands.declaration import Caller, Command, CommandCall, CommandHost, Panel
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
@@ -114,16 +116,29 @@ def glossary() -> list[Row]:
     return [Row(one[0], one[1], CODE.findall(one[2])) for one in cells if len(one) == 3 and "`" in one[2]]
 
 
-async def test_the_tool_that_contributing_shows_can_be_called() -> None:
+def example(number: int) -> dict[str, Any]:
+    """What a module of CONTRIBUTING.md defines."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "roll"}
-    exec(page.partition("```python\n")[2].partition("```")[0], names)  # noqa: S102 -- our own page
-    tool = names["RollTool"](int)
+    names: dict[str, Any] = {"__name__": f"example{number}"}
+    exec(page.split("```python\n")[number].partition("```")[0], names)  # noqa: S102 -- our own page
+    return names
+
+
+async def test_the_tool_that_contributing_shows_can_be_called() -> None:
+    tool = example(1)["RollTool"](int)
     registry, now = Registry([tool]), datetime(2026, 1, 5, tzinfo=UTC)
     context = ToolContext(Person("slack:T1:U1", "Ann"), Place(PersonAudience("slack:T1:U1")), "thread", 1, now)
     assert registry.check(ToolCall("roll", {"sides": 6})) is None
     assert registry.check(ToolCall("roll", {"sides": "six"})) is not None
     assert await tool.run({"sides": 6}, context) == "6"
+
+
+async def test_the_command_that_contributing_shows_is_one_and_answers() -> None:
+    command, caller = example(2)["COMMAND"], SimpleNamespace(person=Person("slack:T1:U1", "Ann"))
+    assert isinstance(command, Command)
+    assert command.run is not None
+    call = CommandCall(words="boats", caller=cast("Caller", caller), host=cast("CommandHost", None))
+    assert await command.run(call) == Panel("I know no joke about boats, Ann.")
 
 
 def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:
