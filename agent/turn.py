@@ -200,8 +200,8 @@ CRASHED_CALL = "The process stopped while this call ran; whether it took effect 
 
 NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
 BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
-ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Ask me to go on if you need more."
-TOO_LONG = "The answer was cut off here, because it reached the model's length limit. Ask me to go on."
+ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
+TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
 FILTERED = "The model's provider withheld the rest of this answer."
 
 

@@ -258,8 +258,16 @@ BUSY = "I am still looking for what you asked me to forget before; please wait f
 UNREADABLE = "I no longer understand this button: please write `/forget` again."
 
 
+NOTHING_BUT_CHOICES: Final = (
+    "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"
+)
+"""No preview counts choices: whoever has asked once may have made some."""
+
+
 def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     """What will be forgotten, how much that is, and that it is for good."""
+    if preview.is_empty and isinstance(wish, Everything):
+        return NOTHING_BUT_CHOICES
     lines = [f"I will forget {_what(wish, zone)}. {_amount(preview)} This cannot be undone."]
     if preview.lines and isinstance(wish, During | AboutTopic):
         lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
@@ -312,8 +320,6 @@ def _what(wish: Wish, zone: tzinfo) -> str:
 
 
 def _amount(preview: Preview) -> str:
-    if preview.is_empty:
-        return "Nothing of it is kept at the moment."
     return f"That is {wording.amounts(preview.counts)}."
 
 

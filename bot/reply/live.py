@@ -345,5 +345,5 @@ def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
     """What a reader may do about the reply that has ended so."""
     undo = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
     if closing.outcome in UNFINISHED:
-        return undo | {reply_surface.ReplyAction.CONTINUE}
+        return undo | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
     return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)

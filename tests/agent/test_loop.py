@@ -236,7 +236,7 @@ async def test_what_a_model_may_have_worked_on_is_estimated(answer: Answer) -> N
 async def test_a_model_that_never_ends_is_cut_off(piece: str | ReasoningArrived) -> None:
     done = await ran([piece] * (MAX_CHARS // 10_000 + 2))
     assert done.ended.outcome is Outcome.CUT
-    assert "length limit" in done.ended.text
+    assert "length limit. Choose *Continue*" in done.ended.text
     assert done.ended.usage.estimated
     assert done.model.open_streams == 0
 

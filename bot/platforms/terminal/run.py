@@ -42,6 +42,8 @@ ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all"})
 """What begins an answer to a question of the program's; anything else is the person's next question."""
 SHOWN_MESSAGES = 6
 """Three questions with their answers: enough to remember what it was about, and it fits a screen."""
+PROMPT = "> "
+"""Where a person writes at a terminal that shows plain text alone."""
 MAX_QUESTION_CHARS = 1_000_000
 """Of standard input: more than any model reads at once."""
 
@@ -51,6 +53,7 @@ def open_window() -> Window:
 
     The libraries of a terminal are imported only for one: a pipe should answer at once.
     """
+    prompt = ""
     if sys.stdin.isatty() and sys.stdout.isatty():
         from rich.console import Console  # noqa: PLC0415 -- see above
 
@@ -59,12 +62,13 @@ def open_window() -> Window:
         console = Console(highlight=False)
         if not console.is_dumb_terminal:
             return TerminalWindow(console)
+        prompt = PROMPT
     from bot.platforms.terminal.surface import PipeWindow, lines_from  # noqa: PLC0415 -- see above
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr)
+    return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr, prompt)
 
 
 async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exit:

@@ -261,25 +261,31 @@ CHUNK_BYTES = 65_536
 """What a pipe holds on Linux: more would come in two reads anyway."""
 
 
-class PipeWindow:
-    """`lines` come without their line ends."""
+PLAIN = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
 
-    def __init__(self, lines: AsyncIterator[str], out: TextIO, err: TextIO) -> None:
+
+class PipeWindow:
+    """`lines` come without their line ends. `prompt`: what stands before each, where a person writes them."""
+
+    def __init__(self, lines: AsyncIterator[str], out: TextIO, err: TextIO, prompt: str = "") -> None:
         self._lines = lines
         self._out = out
         self._err = err
+        self._prompt = prompt
 
     @property
     def is_scripted(self) -> bool:
-        return True
+        return not self._prompt
 
     def greet(self, markdown: str) -> None:
-        _write(self._err, markdown)
+        _write(self._err, f"{markdown}\n\n{PLAIN}" if self._prompt else markdown)
 
     def recall(self, questions: Sequence[str]) -> None:
         pass
 
     async def read(self) -> str | None:
+        if self._prompt:
+            write_out(self._err, self._prompt)
         return await anext(self._lines, None)
 
     async def answer(self, question: str) -> str:

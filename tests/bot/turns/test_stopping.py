@@ -90,7 +90,11 @@ async def test_a_question_after_a_stop_is_answered() -> None:
             Outcome.ANSWERED,
             frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.REGENERATE, ReplyAction.DELETE}),
         ),
-        ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({ReplyAction.CONTINUE})),
+        (
+            [HALF, StreamBroken("The answer broke off.")],
+            Outcome.CUT,
+            frozenset({ReplyAction.CONTINUE, ReplyAction.DELETE}),
+        ),
         (
             [StreamBroken("The answer broke off.")],
             Outcome.REFUSED,

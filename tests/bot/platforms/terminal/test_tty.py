@@ -10,6 +10,7 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from bot.platforms.terminal.run import chat
+from bot.platforms.terminal.surface import PLAIN
 from bot.platforms.terminal.tty import HINT, HOW_TO_LEAVE, TerminalWindow
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
@@ -145,7 +146,8 @@ def test_a_dumb_terminal_gets_the_plain_chat() -> None:
     with FakeTerminal(PROGRAM, 80, 24, True, TERM="dumb") as terminal:
         terminal.until("rehearsal")
         terminal.type("hello\n")
-        terminal.until("You wrote: hello\r\n\r\n")
+        terminal.until("You wrote: hello\r\n\r\n> ")
+        assert PLAIN in terminal.shown
         terminal.type(CTRL_D)
         assert terminal.ended() == 0
         assert "\x1b" not in terminal.written
