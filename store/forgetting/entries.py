@@ -70,10 +70,9 @@ def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
     )
 
 
-def erase_entry_plan(connection: Connection, falling: EntryErasure, *, owes_sweep: bool) -> dict[str, int]:
+def erase_entry_plan(connection: Connection, falling: EntryErasure) -> dict[str, int]:
     """Take it out; counts for the receipt. Nothing of it is proved yet. Nobody else may write meanwhile."""
-    if owes_sweep:
-        owe(connection)
+    owe(connection)
     _pass_over(connection, falling)
     summaries = update(conversation).where(conversation.c.id.in_(falling.summaries)).values(summary="{}")
     actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
@@ -182,7 +181,7 @@ class Deletion:
 
 
 def delete_for_a_while(
-    connection: Connection, plan: EntriesPlan, key: str, until: datetime, *, owes_sweep: bool
+    connection: Connection, plan: EntriesPlan, key: str, until: datetime
 ) -> tuple[dict[str, int], int]:
     """Take out what the plan names, and keep it for `bring_back` until then: how much it was, and how much of it is
     still found (0 is the proof). Nobody else may write meanwhile.
@@ -206,7 +205,7 @@ def delete_for_a_while(
         ],
         actions=_rows(connection, action_record, action_record.c.id.in_(falling.actions)),
     )
-    counts = erase_entry_plan(connection, falling, owes_sweep=owes_sweep)
+    counts = erase_entry_plan(connection, falling)
     after = {row["id"]: row for row in _rows(connection, fact, theirs)}
     for row in known:
         if row["id"] in after and after[row["id"]] != row:
@@ -239,11 +238,10 @@ def restore(connection: Connection, person: str, key: str | None = None) -> str 
     return found.key
 
 
-def wipe_deletion(connection: Connection, key: str, *, owes_sweep: bool) -> None:
+def wipe_deletion(connection: Connection, key: str) -> None:
     """Let nothing of it stay; the bytes wait for a sweep. The job itself goes when it is done."""
     connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
-    if owes_sweep:
-        owe(connection)
+    owe(connection)
 
 
 def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int]) -> int:

@@ -28,6 +28,7 @@ from agent.memory.forgetting_plans import (
 )
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import job_queue, model_calls, rows
+from store.databases.database import is_postgresql
 from store.forgetting import erasure_set
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
@@ -251,8 +252,6 @@ def erase_by_plan(
     plan: ForgettingPlan,
     erased_ids: ErasedIds,
     now: datetime,
-    *,
-    owes_sweep: bool,
     wishes: Wishes = Wishes(),
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
@@ -281,8 +280,7 @@ def erase_by_plan(
     _drop_empty(connection, doomed.conversations)
     counts["conversations"] = len(doomed.conversations)
     _drop_people(connection, plan, counts, whole=doomed.whole)
-    if owes_sweep:
-        owe(connection)
+    owe(connection)
     return Erasure(doomed, texts, summaries, touched, readers, counts, deleting)
 
 
@@ -292,7 +290,9 @@ def owed(connection: Connection) -> bool:
 
 
 def owe(connection: Connection) -> None:
-    """Bytes have to be wiped."""
+    """Bytes have to be wiped; a server keeps its files itself."""
+    if is_postgresql(connection):
+        return
     settle(connection)
     connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
 

@@ -101,8 +101,6 @@ def update_text(
     text: str,
     now: datetime,
     learn_at: datetime | None,
-    *,
-    owes_sweep: bool,
 ) -> bool:
     """Put the new words in place of the old ones. False if they are known, or the message is not."""
     found = select_rows(connection, Deleted(channel, frozenset({message_id}))).said
@@ -122,8 +120,7 @@ def update_text(
         index.change_text(connection, one.id, one.conversation, text, to_learn=False)
         if learn_at is not None:
             _learn_again(connection, one, learn_at, now)
-    if owes_sweep:
-        owe(connection)
+    owe(connection)
     return True
 
 
@@ -169,38 +166,30 @@ class SqlForgetting(SqlStore):
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
         wipes them; or that a server keeps the files (`kept_by_server`).
         """
-        wishes, owes = Wishes(replies=replies, related=related), self.database.files is not None
-        gone = await self.database.write_alone(
-            erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
-        )
+        wishes = Wishes(replies=replies, related=related)
+        gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
         receipt = Receipt(gone.counts, await self.database.read(proof.found_again, plan, gone), bytes_gone=False)
         wiped = await self._wiped(receipt, gone.texts, gone.summaries)
         return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         """See the port; `bytes_gone` as above."""
-        gone, counts = await self.database.write_alone(_erase_entries, plan, owes_sweep=self.database.files is not None)
+        gone, counts = await self.database.write_alone(_erase_entries, plan)
         receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
         return await self._wiped(receipt, [], list(gone.texts))
 
     async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
-        on_server = self.database.files is None
-        counts, left = await self.database.write_alone(
-            entries.delete_for_a_while, plan, key, until, owes_sweep=not on_server
-        )
-        return Receipt(counts, left, bytes_gone=False, kept_by_server=on_server)
+        counts, left = await self.database.write_alone(entries.delete_for_a_while, plan, key, until)
+        return Receipt(counts, left, bytes_gone=False, kept_by_server=self.database.files is None)
 
     async def wipe(self, key: str) -> bool:
-        await self.database.write(entries.wipe_deletion, key, owes_sweep=self.database.files is not None)
+        await self.database.write(entries.wipe_deletion, key)
         return await self.sweep()
 
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
         if not await self.database.read(reaches_anything, plan):
             return {}
-        wishes, owes = Wishes(limit=limit), self.database.files is not None
-        gone = await self.database.write_alone(
-            erase_by_plan, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes
-        )
+        gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
         return gone.counts
 
     async def update_text(
@@ -208,8 +197,7 @@ class SqlForgetting(SqlStore):
     ) -> bool:
         if not await self.database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
             return False
-        owes = self.database.files is not None
-        return await self.database.write_alone(update_text, channel, message_id, text, now, learn_at, owes_sweep=owes)
+        return await self.database.write_alone(update_text, channel, message_id, text, now, learn_at)
 
     async def sweep(self) -> bool:
         files = self.database.files
@@ -237,8 +225,6 @@ class SqlForgetting(SqlStore):
         return await files.checkpoint()
 
 
-def _erase_entries(
-    connection: Connection, plan: EntriesPlan, *, owes_sweep: bool
-) -> tuple[entries.EntryErasure, dict[str, int]]:
+def _erase_entries(connection: Connection, plan: EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:
     falling = entries.entries_to_erase(connection, plan)
-    return falling, entries.erase_entry_plan(connection, falling, owes_sweep=owes_sweep)
+    return falling, entries.erase_entry_plan(connection, falling)
