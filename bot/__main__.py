@@ -18,7 +18,7 @@ from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
-from bot.arguments import Command, parser
+from bot.arguments import Subcommand, parser
 from bot.exits import Exit, OutputError, complain, exit_code, write_out
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> Exit:
         parser().print_help(sys.stderr)
         return Exit.ARGUMENTS
     options = vars(parser().parse_args(arguments))
-    command: Command = options.pop("command")
+    command: Subcommand = options.pop("command")
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
@@ -235,20 +235,20 @@ def local_time_zone(link: Path) -> str:
     return "UTC" if name in NAMES_OF_UTC else name
 
 
-DO: Mapping[Command, Do] = {
-    Command.CHAT: _chat,
-    Command.ASK: _ask,
-    Command.RUN: _run,
-    Command.MIGRATE: _migrate,
-    Command.CHECK_MODEL: _check_model,
-    Command.DOCTOR: _doctor,
-    Command.USAGE: _usage,
-    Command.BUDGET: _budget,
-    Command.MANIFEST: _slack_manifest,
-    Command.INVITE: _discord_invite,
+DO: Mapping[Subcommand, Do] = {
+    Subcommand.CHAT: _chat,
+    Subcommand.ASK: _ask,
+    Subcommand.RUN: _run,
+    Subcommand.MIGRATE: _migrate,
+    Subcommand.CHECK_MODEL: _check_model,
+    Subcommand.DOCTOR: _doctor,
+    Subcommand.USAGE: _usage,
+    Subcommand.BUDGET: _budget,
+    Subcommand.MANIFEST: _slack_manifest,
+    Subcommand.INVITE: _discord_invite,
 }
 
-STARTS = frozenset({Command.CHAT, Command.ASK, Command.RUN, Command.CHECK_MODEL})
+STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.RUN, Subcommand.CHECK_MODEL})
 """What sends something to models and platforms."""
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ STANDARD_INPUT = (
 BESIDE = "It works while the bot runs."
 
 
-class Command(StrEnum):
+class Subcommand(StrEnum):
     CHAT = "chat"
     ASK = "ask"
     RUN = "run"
@@ -53,13 +53,13 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.", epilog=SETTINGS)
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
-    commands.add(Command.CHAT, "chat in the terminal, or through pipes", "Write /help in it for its commands.")
+    commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", "Write /help in it for its commands.")
     _ask(commands)
     commands.add(
-        Command.RUN, "serve Slack and Discord: every platform that has a token", "Ends with Ctrl-C or SIGTERM."
+        Subcommand.RUN, "serve Slack and Discord: every platform that has a token", "Ends with Ctrl-C or SIGTERM."
     )
-    commands.add(Command.MIGRATE, "bring the database to the newest version, as every start does")
-    commands.add(Command.CHECK_MODEL, "ask the configured model twenty questions about the protocol", CHECKED)
+    commands.add(Subcommand.MIGRATE, "bring the database to the newest version, as every start does")
+    commands.add(Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", CHECKED)
     _doctor(commands)
     _usage(commands)
     _budget(commands)
@@ -74,7 +74,7 @@ class _Commands:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._within = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(self, command: Command, does: str, more: str = "") -> argparse.ArgumentParser:
+    def add(self, command: Subcommand, does: str, more: str = "") -> argparse.ArgumentParser:
         added = self.group(command.value, does, more)
         added.set_defaults(command=command)
         return added
@@ -85,14 +85,14 @@ class _Commands:
 
 
 def _ask(commands: _Commands) -> None:
-    ask = commands.add(Command.ASK, "ask one question, and print its answer", STANDARD_INPUT)
+    ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", STANDARD_INPUT)
     ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
     ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
 def _doctor(commands: _Commands) -> None:
     doctor = commands.add(
-        Command.DOCTOR, "look at settings, database, model and platforms, and say what to change", LOOKS
+        Subcommand.DOCTOR, "look at settings, database, model and platforms, and say what to change", LOOKS
     )
     doctor.add_argument(
         "--model",
@@ -104,7 +104,7 @@ def _doctor(commands: _Commands) -> None:
 
 
 def _usage(commands: _Commands) -> None:
-    usage = commands.add(Command.USAGE, "show what model calls took: tokens, and money at list prices", BESIDE)
+    usage = commands.add(Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", BESIDE)
     usage.add_argument(
         "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
     )
@@ -119,12 +119,12 @@ def _usage(commands: _Commands) -> None:
 
 
 def _budget(commands: _Commands) -> None:
-    budget = commands.add(Command.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
+    budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
 
 
 def _manifest(commands: _Commands) -> None:
-    manifest = commands.add(Command.MANIFEST, "print the manifest of the Slack app", PASTE)
+    manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", PASTE)
     manifest.add_argument("--features", type=_names(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
         "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
@@ -137,7 +137,7 @@ def _manifest(commands: _Commands) -> None:
 
 
 def _invite(commands: _Commands) -> None:
-    link = commands.add(Command.INVITE, "print the links that add the bot to a server or an account", LINKS)
+    link = commands.add(Subcommand.INVITE, "print the links that add the bot to a server or an account", LINKS)
     link.add_argument(
         "--features", type=_names(invite.DiscordFeature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
     )

@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopAnswer:
     """Stop what runs; nothing does while a line is read."""
 
 
@@ -74,7 +74,7 @@ class UnclearLine:
     sentence: str
 
 
-Line: TypeAlias = Ask | Stop | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
+Line: TypeAlias = Ask | StopAnswer | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
 
 LEAVES = frozenset({"exit", "quit"})
@@ -100,7 +100,7 @@ def parse(line: str) -> Line:
     if text.startswith("//"):
         return Ask(text[1:])
     if not is_command(text):
-        return Stop() if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
+        return StopAnswer() if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     command = command_named(word[1:], COMMANDS)

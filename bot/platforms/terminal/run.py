@@ -212,7 +212,7 @@ class _Chat:
         match line:
             case inbound.Ask(text, depth):
                 await self.ask(text, depth)
-            case inbound.Stop():
+            case inbound.StopAnswer():
                 self._window.say(wording.NOTHING_RUNNING)
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
