@@ -141,9 +141,21 @@ _RULE: Final = "─" * 12
 _INDENT: Final = "    "
 
 
+MAX_CELLS: Final = 1_000
+"""Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written."""
+
+
 def mrkdwn(markdown: str) -> str:
     """The text in mrkdwn, of any length."""
-    return _blocks(Node(_parser().parse(markdown)).children).strip("\n")
+    tables = _cells_at_most(markdown) <= MAX_CELLS
+    return _blocks(Node(_parser(tables=tables).parse(markdown)).children).strip("\n")
+
+
+def _cells_at_most(markdown: str) -> int:
+    """No table of the text has more: each line of its block is a row, filled up to as many cells as the widest has."""
+    blocks = re.split(r"\n[ \t]*\n", markdown) if "|" in markdown else []
+    lines = (block.split("\n") for block in blocks if "|" in block)
+    return sum((max(line.count("|") for line in each) + 1) * len(each) for each in lines)
 
 
 def pieces(shown: str, limit: int = SECTION_CHARS) -> list[str]:
@@ -165,9 +177,9 @@ def pieces(shown: str, limit: int = SECTION_CHARS) -> list[str]:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser(*, tables: bool) -> MarkdownIt:
     """HTML is text."""
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", *(["table"] if tables else [])])
 
 
 def _blocks(nodes: Sequence[Node], between: str = "\n\n") -> str:

@@ -102,3 +102,18 @@ def test_a_code_block_that_is_cut_goes_on_in_the_next_piece() -> None:
 def test_a_short_text_is_one_piece() -> None:
     assert pieces("short") == ["short"]
     assert pieces("") == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [(1_800, ["|" + "a|" * 1_800]), (400, ["a"] * 100), (20, ["|b"] * 60)],
+    ids=["wide", "filled up from one word", "filled up from one cell"],
+)
+def test_a_table_of_more_cells_than_a_chat_shows_is_shown_as_it_was_written(columns: int, rows: list[str]) -> None:
+    table = "\n".join(["|" + "a|" * columns, "|" + "-|" * columns, *rows])
+    assert mrkdwn(f"So:\n\n{table}\n\nThus.") == f"So:\n\n{table}\n\nThus."
+
+
+def test_what_stands_beside_a_table_makes_it_no_larger() -> None:
+    prose = "\n\n".join(["either a | b"] * 200 + ["word " * 500] * 2)
+    assert "```" in mrkdwn(f"{prose}\n\n|a|b|\n|-|-|\n|c|d|")
