@@ -37,7 +37,7 @@ class AnsweredElsewhere(CogencyError):
 
 @dataclass(slots=True, eq=False)
 class PendingTurn:
-    """`turn`: 0 until it is stored. The first of `resolve` and `answered_elsewhere` counts."""
+    """`turn`: 0 while its number is unknown. The first of `resolve` and `answered_elsewhere` counts."""
 
     turn: int = 0
     outcome: "asyncio.Future[Outcome | None]" = field(
@@ -346,6 +346,12 @@ class Turns:
         running.task = asyncio.create_task(self._answering.run(running, stopped))
         running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
         self._running[claim.turn] = running
+        asked = (claim.incoming.source, claim.incoming.event_id)
+        for key, asking in self._asking.items():
+            if key == asked:
+                asking.turn = claim.turn
+            elif asking.turn == claim.turn:
+                asking.turn = 0  # a late message took its number, and it waits under another
 
     async def _hear_of_stops(self) -> None:
         """What another process was asked to stop may run here, or what was just deleted."""
@@ -361,7 +367,8 @@ class Turns:
         elsewhere = {one.turn: one for one in self._asking.values() if one.turn and one.turn not in self._running}
         if elsewhere:
             for turn in await self._ledger.ended(frozenset(elsewhere)):
-                elsewhere[turn].answered_elsewhere()
+                if turn not in self._running:  # or it was claimed here meanwhile, with a question that came in
+                    elsewhere[turn].answered_elsewhere()
 
     def _take_put_off(self) -> list[Claim]:
         """The ledger answers again: what was put off because it did not need not wait until its lease has run out."""

@@ -1,7 +1,7 @@
 """Waiting for the end of a turn: it ends, whatever process answers, and however long the ledger is away."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -9,7 +9,7 @@ from agent.admission_terms import Terms
 from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.providers.scripted import Until
-from agent.records import Accepted, Claiming, Closing, Incoming
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from bot.turns.worker import AnsweredElsewhere, TurnsLimits
 from bot.wording import UNSTORED
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
@@ -29,6 +29,64 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
         await world.store.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
         with pytest.raises(AnsweredElsewhere, match="the reply stands in its thread"):
             await running
+
+
+async def test_what_ends_here_while_the_ledger_is_asked_about_it_was_not_answered_elsewhere() -> None:
+    """A question that waits for the one before it may be claimed with somebody else's, and end, within that look."""
+    first_may_end, looked, ended, told = (asyncio.Event() for _ in range(4))
+
+    class Slow(FakeStore):
+        async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
+            if any(turn.id in turns and turn.incoming.text == "And?" for turn in self.turns):
+                looked.set()
+                await ended.wait()
+                told.set()
+            return await super().ended(turns)
+
+        async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+            kept = await super().finish(claim, closing, now)
+            if claim.incoming.text == "And?":
+                ended.set()
+                await told.wait()
+            return kept
+
+    world = World([["Hi.", Until(first_may_end.wait)], "Well.", "Hello."], store=Slow())
+    async with world.serving() as turns:
+        first = asyncio.create_task(turns.ask(said("Hello?")))
+        await until(lambda: world.store.turns)
+        waiting = asyncio.create_task(turns.ask(said("And?", person="eve")))
+        await looked.wait()
+        first_may_end.set()
+        assert await first is Outcome.ANSWERED
+        other = asyncio.create_task(turns.ask(said("Hello?", conversation="another", person="ben")))
+        assert await waiting is Outcome.ANSWERED
+        assert await other is Outcome.ANSWERED
+
+
+async def test_a_question_whose_number_a_late_message_took_is_not_taken_for_answered_with_it() -> None:
+    first_may_end, looked = asyncio.Event(), asyncio.Event()
+    late, question = said("Late.", person="ben"), said("And?", person="eve")
+
+    class Looking(FakeStore):
+        looks = 0
+
+        async def stopping(self, owner: str) -> frozenset[int]:
+            if [turn for turn in self.turns if turn.incoming == late and turn.state == "done"]:
+                self.looks += 1
+            if self.looks > 2:
+                looked.set()
+            return await super().stopping(owner)
+
+    world = World([["Hi.", Until(first_may_end.wait)], "Well.", ["Yes.", Until(looked.wait)]], store=Looking())
+    async with world.serving() as turns:
+        first = asyncio.create_task(turns.ask(said("Hello?", number=0)))
+        await until(lambda: world.store.turns)
+        waiting = asyncio.create_task(turns.ask(question))
+        await until(lambda: len(world.store.turns) == 2)
+        belated = asyncio.create_task(turns.ask(late))
+        await until(lambda: len(world.store.turns) == 3)
+        first_may_end.set()
+        assert [await one for one in (first, belated, waiting)] == [Outcome.ANSWERED] * 3
 
 
 async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled() -> None:
