@@ -291,6 +291,7 @@ def test_an_unclosed_block_is_counted(block: str) -> None:
     assert Violation.BLOCK_UNCLOSED in found(block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["<think>", '<workspace>{"a": "', "<workspace>{", '<summary>{"a": "', "<results>"])
 def test_a_private_block_that_is_too_long_stays_invisible_to_its_end(block: str) -> None:
     name = block[1:].partition(">")[0]
@@ -369,6 +370,7 @@ def work(pieces: Iterable[str]) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

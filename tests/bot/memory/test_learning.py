@@ -272,6 +272,7 @@ def one_interest_each(messages: Sequence[Message]) -> str:
     return json.dumps({"insights": found})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learners", [1, 20])
 async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_planned(learners: int) -> None:
     """200 messages of one person, learned by 20 workers at once."""

@@ -34,6 +34,8 @@ from tests.fakes.minds import always
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 HERE = frozenset({"person:ann"})
 WINDOW = 900
 LONG = "Here is a long page about the weather in the harbour. " * 60

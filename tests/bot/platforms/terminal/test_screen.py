@@ -72,6 +72,7 @@ def shown_whole(text: str, width: int = 80) -> str:
     return screen.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 40, 20])
 @pytest.mark.parametrize("height", [24, 5])
 @pytest.mark.parametrize("step", [1, 7, 100_000])
