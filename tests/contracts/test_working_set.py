@@ -64,5 +64,5 @@ async def test_it_falls_with_its_message(store: AnyStore) -> None:
     await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
     assert proved(await store.forgetting.forget(one_thread("ann", "thread"), START))
     assert await kept(store) == []
-    with pytest.raises(StoreError, match="was forgotten meanwhile"):
+    with pytest.raises(StoreError, match="forgotten or taken back meanwhile"):
         await store.working_set.keep("thread", DM, item("route", "by train", claim.message))

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from agent.events import Outcome
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
@@ -97,12 +99,15 @@ async def test_an_answer_that_breaks_off_is_kept_and_says_so(aimock: AiMock, tmp
     assert len(shown.split("\n\n")) == 2
 
 
-async def test_a_refused_key_is_told_in_one_sentence_that_names_the_setting(aimock: AiMock, tmp_path: Path) -> None:
+async def test_a_refused_key_is_one_sentence_and_its_setting_is_named_in_the_log_alone(
+    aimock: AiMock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     refused: dict[str, object] = {
         "match": {"userMessage": "Hello"},
         "response": {"error": {"message": "Incorrect API key", "type": "invalid_request_error"}, "status": 401},
     }
     async with talking(aimock, tmp_path, refused) as talk:
         assert await talk.ask("Hello") is Outcome.REFUSED
-    assert "OPENAI_API_KEY" in talk.surface.shown[0]
-    assert "sk-1" not in talk.surface.shown[0]
+    assert talk.surface.shown[0].endswith("please tell whoever runs this bot.")
+    assert "check OPENAI_API_KEY" in caplog.text
+    assert "sk-1" not in talk.surface.shown[0] + caplog.text

@@ -201,7 +201,7 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
     async with serving(*TWO_ROUNDS, visit=Dying) as (world, _):
         ran = await run_turn(world.provider, tool)
     assert tool.said in ([], ["one"])
-    assert ran.ended.text.endswith("Done.") or "ask again" in ran.ended.text or "does not answer" in ran.ended.text
+    assert ran.ended.text.endswith("Done.") or "ask again" in ran.ended.text or "cannot answer" in ran.ended.text
 
 
 # What it says no to
@@ -210,8 +210,9 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
 async def test_a_service_that_wants_no_text_says_so_in_its_own_words() -> None:
     speaker = partial(LiveVisit, kept={}, spoken=True)
     async with asyncio.timeout(PATIENCE_S), socket_world(speaker, partial(opened, model=WRITER)) as world:
-        with pytest.raises(ProviderRefused, match="response modalities"):
+        with pytest.raises(ProviderRefused) as refused:
             await ask(world.sockets.connect(CallOptions()))
+    assert "response modalities" in refused.value.reason.quoted
 
 
 async def test_a_key_that_is_refused_when_the_connection_stands_is_told() -> None:
