@@ -12,23 +12,8 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, inspect, select, text
 
+from agent import ports
 from agent.errors import StoreError
-from agent.ports import (
-    Conversations,
-    Embeddings,
-    Facts,
-    Forgetting,
-    Jobs,
-    Knowledge,
-    Ledger,
-    Memories,
-    Preferences,
-    Profiles,
-    Replies,
-    Spending,
-    Summaries,
-    WorkingSet,
-)
 from agent.records import Incoming, Known
 from agent.state import LastActions
 from store import history
@@ -207,20 +192,20 @@ class Store:
     `version_before`: what opening found and brought to `version`; None if the database was new.
     """
 
-    ledger: Ledger
-    conversations: Conversations
-    knowledge: Knowledge
-    memories: Memories
-    embeddings: Embeddings
-    facts: Facts
-    working_set: WorkingSet
-    profiles: Profiles
-    forgetting: Forgetting
-    preferences: Preferences
-    spending: Spending
-    jobs: Jobs
-    replies: Replies
-    summaries: Summaries
+    ledger: ports.Ledger
+    conversations: ports.Conversations
+    knowledge: ports.Knowledge
+    memories: ports.Memories
+    embeddings: ports.Embeddings
+    facts: ports.Facts
+    working_set: ports.WorkingSet
+    profiles: ports.Profiles
+    forgetting: ports.Forgetting
+    preferences: ports.Preferences
+    spending: ports.Spending
+    jobs: ports.Jobs
+    replies: ports.Replies
+    summaries: ports.Summaries
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -264,7 +249,7 @@ async def open_store(
 @asynccontextmanager
 async def open_spending(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[Spending, None]:
+) -> AsyncGenerator[ports.Spending, None]:
     """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
     database = _database(url, patience_s, open_sqlite_beside)
     try:

@@ -6,19 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.records import Person
+from bot.app import parts
 from bot.app.from_settings import access_rules
-from bot.app.parts import (
-    CLOCK,
-    background_of,
-    budget_desk,
-    forget_desk,
-    memory_desk,
-    mind,
-    new_id,
-    open_models,
-    open_store_of,
-    open_turns,
-)
 from bot.memory.policy import PolicyDesk
 from bot.models.switch import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
@@ -32,31 +21,31 @@ from bot.turns.worker import TurnsLimits
 async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
     """The bot for one person at a terminal. Raises SettingsError and StoreError."""
     async with (
-        open_store_of(settings) as store,
-        open_models(settings) as models,
-        background_of(settings, store, models) as work,
+        parts.open_store_of(settings) as store,
+        parts.open_models(settings) as models,
+        parts.background_of(settings, store, models) as work,
     ):
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        answering = mind(settings, store, desk, work)
+        answering = parts.mind(settings, store, desk, work)
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
-        source = f"{TERMINAL}:{new_id()}"
-        turns = open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
+        source = f"{TERMINAL}:{parts.new_id()}"
+        turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         async with TerminalBot(
             person=person,
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            view=memory_desk(store),
-            forgets=forget_desk(settings, store, turns, work),
+            view=parts.memory_desk(store),
+            forgets=parts.forget_desk(settings, store, turns, work),
             spending=store.spending,
-            budgets=budget_desk(settings, store),
-            policies=PolicyDesk(store.facts, CLOCK),
+            budgets=parts.budget_desk(settings, store),
+            policies=PolicyDesk(store.facts, parts.CLOCK),
             choice=models,
-            clock=CLOCK,
-            new_id=new_id,
+            clock=parts.CLOCK,
+            new_id=parts.new_id,
             where=store.database.where,
             source=source,
         ) as bot:

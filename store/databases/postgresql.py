@@ -25,16 +25,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent.errors import StoreError, StoreUnavailable
-from store.databases.database import (
-    CLOSED,
-    LOCK_SPACE,
-    DatabaseFiles,
-    LocalNotifier,
-    OutageKind,
-    OutageLog,
-    quieten,
-    whole,
-)
+from store.databases import database
 
 # --------------------------------------------------------------------------------------------------
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
@@ -91,8 +82,8 @@ before those who wait for them run out of connections (POOL_WAIT_S)."""
 TRIES: Final = 5
 """Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds."""
 
-_BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({LOCK_SPACE}, 1)")
-_ALONE: Final = text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 1)")
+_BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({database.LOCK_SPACE}, 1)")
+_ALONE: Final = text(f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1)")
 
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
@@ -137,8 +128,8 @@ class PostgresDatabase:
     """The port Database on a server. Connects when it is first used."""
 
     def __init__(self, url: str) -> None:
-        quieten()
-        self.outages = OutageLog()
+        database.quieten()
+        self.outages = database.OutageLog()
         self._url = f"postgresql://{url.partition('://')[2]}"
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
@@ -160,7 +151,7 @@ class PostgresDatabase:
         return True
 
     @property
-    def files(self) -> DatabaseFiles | None:
+    def files(self) -> database.DatabaseFiles | None:
         return None
 
     async def connect(self) -> DriverConnection:
@@ -191,7 +182,7 @@ class PostgresDatabase:
         await self._engine.dispose()
 
     async def _run(self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]) -> T:
-        kind = OutageKind.READ if lock is None else OutageKind.WRITE
+        kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind) as noted:
             done, noted.shows_health = await self._tried(engine, lock, work)
             return done
@@ -214,10 +205,10 @@ class PostgresDatabase:
         tries = 0
         while True:
             if self._closed:
-                raise StoreError(CLOSED)
+                raise StoreError(database.CLOSED)
             tries += 1
             try:
-                return await whole(_transaction(engine, locked))
+                return await database.whole(_transaction(engine, locked))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
                 if tries == TRIES or not (_met_another(error) or (_was_lost(error) and not begun)):
                     raise store_error(error, self.where) from None  # its text and its context quote people's words
@@ -263,7 +254,7 @@ RECONNECT_S: Final = 1.0
 Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
 
 
-class SharedNotifier(LocalNotifier):
+class SharedNotifier(database.LocalNotifier):
     """The port Notifier for all processes on one PostgreSQL: what is notified here is a NOTIFY, too, and
     a NOTIFY of others wakes those who wait here.
 

@@ -17,25 +17,12 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import blake2s
 
 from agent.records import Incoming
+from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection, WriteTurns
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.reply_surface import (
-    Limits,
-    OutFile,
-    PageContent,
-    PageFound,
-    PageGone,
-    PageKey,
-    PageLocked,
-    PageQueued,
-    PageRef,
-    PageRefused,
-    ReplyAction,
-    SurfaceError,
-)
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -71,21 +58,21 @@ class DiscordSurface:
         """Nothing may be shown where the question was asked."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
-        self._limits = Limits(
+        self._limits = reply_surface.Limits(
             PAGE_CHARS,
             edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
             announce_final=False,
             offers=buttons.OFFERS,
         )
         self._gates: dict[str, WriteTurns] = {}
-        self._below: dict[str, frozenset[ReplyAction]] = {}
+        self._below: dict[str, frozenset[reply_surface.ReplyAction]] = {}
         """What is offered below each page, as far as is known."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> reply_surface.Limits:
         return self._limits
 
-    async def find(self, key: PageKey) -> PageRef | None:
+    async def find(self, key: reply_surface.PageKey) -> reply_surface.PageRef | None:
         """Only among what followed an interaction's answer, which takes no nonce: any other page is found as it is
         posted again, and the answer itself is there already. What one person alone sees is listed to nobody.
         """
@@ -95,22 +82,22 @@ class DiscordSurface:
         rest = await self._connection.rest()
         try:
             following = await rest.following(address.channel, address.interaction)
-        except (PageGone, PageLocked, PageRefused):  # we may not look
+        except (reply_surface.PageGone, reply_surface.PageLocked, reply_surface.PageRefused):  # we may not look
             return None
-        return PageRef(page_of_answer(address, following[behind])) if behind < len(following) else None
+        return reply_surface.PageRef(page_of_answer(address, following[behind])) if behind < len(following) else None
 
-    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+    async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
         try:
             page = await self._post(rest, key, look.text, self._row(look))
-        except PageRefused:
+        except reply_surface.PageRefused:
             self._refused = True
             raise
         self._typing = None
         self._below[page] = look.offers
-        return PageRef(page)
+        return reply_surface.PageRef(page)
 
-    async def edit(self, page: PageRef, look: PageContent) -> None:
+    async def edit(self, page: reply_surface.PageRef, look: reply_surface.PageContent) -> None:
         rest = await self._connection.rest()
         components = None if self._below.get(page.id) == look.offers else self._row(look)
         try:
@@ -122,7 +109,7 @@ class DiscordSurface:
             await self._edit(rest, page, look.text, components)
         self._below[page.id] = look.offers
 
-    async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
+    async def _edit(self, rest: Rest, page: reply_surface.PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
         async with self._turn(self._address.interaction if channel == _INTERACTION else channel):
             if channel == _INTERACTION:
@@ -130,7 +117,7 @@ class DiscordSurface:
             else:
                 await rest.edit(channel, message, text, components)
 
-    async def delete(self, page: PageRef) -> None:
+    async def delete(self, page: reply_surface.PageRef) -> None:
         rest = await self._connection.rest()
         channel, message = self._reach(page)
         if channel == _INTERACTION:
@@ -138,23 +125,25 @@ class DiscordSurface:
         else:
             await rest.delete(channel, message)
 
-    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
+    async def attach(
+        self, key: reply_surface.PageKey, files: Sequence[reply_surface.OutFile], *, again: bool
+    ) -> tuple[reply_surface.PageRef, ...]:
         rest = await self._connection.rest()
         if self._token_lives():
             with suppress(TokenGone):
                 private = self._address.private
                 before = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
                 message = before or await rest.follow_up_with(self._token, files, private=private)
-                return (PageRef(page_of_answer(self._address, message)),)
+                return (reply_surface.PageRef(page_of_answer(self._address, message)),)
         channel, _ = await self._channel(rest)
         before = await self._handed_over(rest, channel, files) if again else ""
         message = before or await rest.hand_over(channel, files, self._nonce(key))
-        return (PageRef(f"{channel}/{message}"),)
+        return (reply_surface.PageRef(f"{channel}/{message}"),)
 
-    async def _handed_over(self, rest: Rest, channel: str, files: Sequence[OutFile]) -> str:
+    async def _handed_over(self, rest: Rest, channel: str, files: Sequence[reply_surface.OutFile]) -> str:
         """The message behind the question that holds these files already; "" if there is none, or we may not look."""
         asked = self._asked.message_id
-        with suppress(SurfaceError):
+        with suppress(reply_surface.SurfaceError):
             found = await rest.with_files(channel, files)
             return next((message for message in found if not asked.isdecimal() or int(message) > int(asked)), "")
         return ""
@@ -183,10 +172,10 @@ class DiscordSurface:
     def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
         self._typing = None
 
-    def _row(self, look: PageContent) -> Components:
+    def _row(self, look: reply_surface.PageContent) -> Components:
         return buttons.row(look.offers, self._asked.conversation, look.turn)
 
-    async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+    async def _post(self, rest: Rest, key: reply_surface.PageKey, text: str, components: Components) -> str:
         if self._address.interaction:
             await self._connection.until_acknowledged(self._address.interaction)
         if self._token_lives() and not self._is_spent(key):
@@ -197,22 +186,22 @@ class DiscordSurface:
             reply_to = "" if key.number else reply_to
             async with self._turn(f"post {channel}"):
                 message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
-        except PageGone:
+        except reply_surface.PageGone:
             if self._is_spent(key):
-                with suppress(SurfaceError):
+                with suppress(reply_surface.SurfaceError):
                     await rest.follow_up(self._token, TOO_LONG, private=self._address.private)
             raise
         page = f"{channel}/{message}"
         if not as_it_should:
-            raise PageFound(PageRef(page))
+            raise reply_surface.PageFound(reply_surface.PageRef(page))
         return page
 
-    def _is_spent(self, key: PageKey) -> bool:
+    def _is_spent(self, key: reply_surface.PageKey) -> bool:
         """Whether as many messages as may follow have followed; one is kept for a last word."""
         following = key.number + (1 if self._address.follows else 0)
         return self._address.by_person and following >= FOLLOW_UPS
 
-    async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+    async def _answer(self, rest: Rest, key: reply_surface.PageKey, text: str, components: Components) -> str:
         place = self._address.interaction
         if key.number == 0 and not self._address.follows:
             async with self._turn(place):
@@ -236,7 +225,7 @@ class DiscordSurface:
                     return await rest.start_thread(address.channel, address.message, address.thread), ""
         return address.channel, address.message
 
-    def _reach(self, page: PageRef) -> tuple[str, str]:
+    def _reach(self, page: reply_surface.PageRef) -> tuple[str, str]:
         """The channel and the message of a page; the channel is `_INTERACTION` while the token reaches it."""
         channel, message, answers = place_of_page(page.id)
         if not answers:
@@ -247,7 +236,7 @@ class DiscordSurface:
             raise TokenGone("this can be edited for fifteen minutes only")
         return self._address.channel, message
 
-    def _nonce(self, key: PageKey) -> str:
+    def _nonce(self, key: reply_surface.PageKey) -> str:
         return blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
 
     def _token_lives(self) -> bool:
@@ -263,7 +252,7 @@ class DiscordSurface:
         clock, who = self._connection.clock, self._asked.event_id
         while (wait := gate.wait(who, clock.monotonic())) > 0:
             if not waiting or wait > gate.gap_s:
-                raise PageQueued(wait)
+                raise reply_surface.PageQueued(wait)
             await clock.sleep(wait)
         try:
             yield
@@ -278,6 +267,6 @@ class DiscordSurface:
             try:
                 if self._connection.is_to_type(channel, TYPING_EVERY_S):
                     await rest.type(channel)
-            except SurfaceError:
+            except reply_surface.SurfaceError:
                 return  # an ornament: the first page meets what is really wrong
             await self._connection.clock.sleep(TYPING_EVERY_S)

@@ -15,23 +15,13 @@ from cachetools import LRUCache
 
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
+from bot import reply_surface
 from bot.platforms.slack import api
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.buttons import below
 from bot.platforms.slack.markup import mrkdwn
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
-from bot.reply_surface import (
-    PageContent,
-    PageFull,
-    PageGone,
-    PageKey,
-    PageLimited,
-    PageLocked,
-    PageQueued,
-    PageRefused,
-    PageUnsent,
-)
 
 # --------------------------------------------------------------------------------------------------
 # What a workspace has refused, so that not every reply asks for it in vain.
@@ -107,7 +97,7 @@ _REMEDIES: Final = {
 _REMEDY: Final = "Please ask me in another place; whoever runs me finds the reason in the log."
 
 
-class StillStreaming(PageLocked):
+class StillStreaming(reply_surface.PageLocked):
     """The message is a stream that nobody has ended."""
 
 
@@ -116,22 +106,22 @@ def page_errors() -> Generator[None, None, None]:
     try:
         yield
     except SlackLimited as limited:
-        raise PageLimited(limited.retry_after_s) from limited
+        raise reply_surface.PageLimited(limited.retry_after_s) from limited
     except SlackRefused as refused:
         if refused.code in TOO_LONG:
-            raise PageFull(str(refused)) from refused
+            raise reply_surface.PageFull(str(refused)) from refused
         if refused.code == STREAMING:
             raise StillStreaming(str(refused)) from refused
         if refused.code in _LOCKED:
-            raise PageLocked(str(refused)) from refused
+            raise reply_surface.PageLocked(str(refused)) from refused
         if refused.code in CURABLE:
-            raise PageUnsent(f"{refused} {_OPERATOR[refused.code]}") from refused
+            raise reply_surface.PageUnsent(f"{refused} {_OPERATOR[refused.code]}") from refused
         if refused.code in _DELETED:
-            raise PageGone(str(refused)) from refused
+            raise reply_surface.PageGone(str(refused)) from refused
         why = next((why for code, why in _REMEDIES.items() if refused.code.startswith(code)), _REMEDY)
-        raise PageRefused(str(refused), why) from refused
+        raise reply_surface.PageRefused(str(refused), why) from refused
     except SlackError as error:
-        raise PageUnsent(str(error)) from error
+        raise reply_surface.PageUnsent(str(error)) from error
 
 
 log = logging.getLogger(__name__)
@@ -141,7 +131,7 @@ NOTICE_CHARS = 3_000
 """As much of a page with blocks as stands in notifications, which Slack wants besides."""
 
 
-def metadata_of(key: PageKey) -> Json:
+def metadata_of(key: reply_surface.PageKey) -> Json:
     """What makes a page known again."""
     return {"event_type": EVENT_TYPE, "event_payload": {"key": str(key)}}
 
@@ -158,7 +148,7 @@ class MessagePages:
     conversation: str
     name: str
 
-    async def post(self, key: PageKey, look: PageContent) -> str:
+    async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> str:
         """Show a new page; its time stamp. Raises SurfaceError."""
         queue = self.budgets.posts(self.to.channel)
         self._keep_pace(queue)
@@ -166,14 +156,14 @@ class MessagePages:
         posted = await self._write(queue, Method.POST, look, {**where, "metadata": metadata_of(key)})
         return api.text(posted, "ts")
 
-    async def edit(self, ts: str, look: PageContent, key: PageKey | None = None) -> None:
+    async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:
         """Show the whole page anew; `key`, if it is not yet known by it. Raises SurfaceError."""
         self._keep_pace(self.budgets.updates)
         where: dict[str, Json] = {"channel": self.to.channel, "ts": ts}
         metadata = None if key is None else metadata_of(key)
         await self._write(self.budgets.updates, Method.UPDATE, look, {**where, "metadata": metadata})
 
-    def buttons(self, look: PageContent) -> list[list[Json]]:
+    def buttons(self, look: reply_surface.PageContent) -> list[list[Json]]:
         """What stands below the words, in each form that Slack may take, the best one first; [] for nothing."""
         forms = dict.fromkeys((self.abilities.plain_buttons, True))
         made = [below(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
@@ -181,10 +171,10 @@ class MessagePages:
 
     def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:
         if (wait := limit.wait(self.name, self.clock.monotonic())) > 0:
-            raise PageQueued(wait)
+            raise reply_surface.PageQueued(wait)
 
     async def _write(
-        self, limit: MethodRate | MethodQueue, method: Method, look: PageContent, where: dict[str, Json]
+        self, limit: MethodRate | MethodQueue, method: Method, look: reply_surface.PageContent, where: dict[str, Json]
     ) -> JsonObject:
         with page_errors():
             try:
@@ -193,7 +183,7 @@ class MessagePages:
                 limit.limited(self.clock.monotonic(), limited.retry_after_s)
                 raise
 
-    async def _send(self, method: Method, look: PageContent, where: dict[str, Json]) -> JsonObject:
+    async def _send(self, method: Method, look: reply_surface.PageContent, where: dict[str, Json]) -> JsonObject:
         """In the best form that Slack takes."""
         *better, last = self._forms(look)
         for form in better:
@@ -208,7 +198,7 @@ class MessagePages:
                 self.abilities.plain_buttons |= "blocks" in form
         return await self.api.call(method, **where, **last)
 
-    def _forms(self, look: PageContent) -> Iterator[dict[str, Json]]:
+    def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
         for buttons in self.buttons(look):
             words: Json = {"type": "markdown", "text": look.text}
             yield {"text": mrkdwn(look.text)[:NOTICE_CHARS], "blocks": [words, *buttons]}
