@@ -57,7 +57,7 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.host import PolicyAsker
 from bot.memory.learning import Learner, LearningModel
-from bot.memory.policy import PolicyDesk
+from bot.memory.policies import PolicyDesk
 from bot.turns.runner import AgentConfig, ForegroundPriority, known_context
 from store.engine import Store, open_store
 from tests.fakes.minds import always

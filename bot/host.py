@@ -236,7 +236,7 @@ class Host(Protocol):
         ...
 
     async def policy(self, asker: PolicyAsker, words: str) -> str:
-        """What `/policy` with these words (see `bot.memory.policy`) says to this person, for them alone."""
+        """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
         ...
 
     async def models(self, who: Requester) -> ModelMenu:

@@ -36,7 +36,7 @@ from bot.host import (
 )
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
-from bot.memory.policy import PolicyDesk
+from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
 from bot.models.switch import ModelDesk
 from bot.reply_surface import PageUnsent, Surface

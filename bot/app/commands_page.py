@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 from bot.commands.declaration import CommandScope
-from bot.commands.registry import COMMANDS as TERMINAL
+from bot.commands.discovery import COMMANDS as TERMINAL
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from agent.records import Person
 from bot.app import parts
 from bot.app.from_settings import access_rules
-from bot.memory.policy import PolicyDesk
+from bot.memory.policies import PolicyDesk
 from bot.models.switch import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces

@@ -14,7 +14,7 @@ from bot.commands.declaration import (
     Panel,
     PanelForm,
 )
-from bot.memory.policy import MAX_CHARS, MAX_NAME_CHARS, NOTHING, RemovePolicy, UnclearPolicy, read_policy_request
+from bot.memory.policies import MAX_CHARS, MAX_NAME_CHARS, NOTHING, RemovePolicy, UnclearPolicy, read_policy_request
 
 NO_COLON = "Please write it without a colon."
 NUMBER = "Please write the number that stands before it in the list."

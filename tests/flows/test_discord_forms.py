@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
 from bot.commands.policy import REMOVE, SET
-from bot.memory.policy import NOTHING
+from bot.memory.policies import NOTHING
 from bot.wording import NOT_YOURS
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord

@@ -8,7 +8,7 @@ from agent.memory.audience import Audience, PersonAudience, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from bot.memory import view
-from bot.platforms.discord.memory import FILE_NAME
+from bot.platforms.discord.memory_panels import FILE_NAME
 from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord

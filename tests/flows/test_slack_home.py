@@ -16,7 +16,7 @@ from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
 from bot.hosting import BotHost
 from bot.memory import view
-from bot.memory.policy import HEADING
+from bot.memory.policies import HEADING
 from bot.platforms.slack import home
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING
 from tests.fakes.fast_clock import FastClock

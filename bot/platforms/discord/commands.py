@@ -15,9 +15,9 @@ from agent.records import Person
 from bot import wording
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Panel, Stoppable, Suggest
-from bot.commands.registry import form_named
+from bot.commands.discovery import form_named
 from bot.host import Host, PolicyAsker
-from bot.platforms.discord import asking, buttons, forgetting, forms, interactions, memory, objects, preferences
+from bot.platforms.discord import asking, buttons, forgetting, forms, interactions, memory_panels, objects, preferences
 from bot.platforms.discord.asking import Commands, Menus, wish_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -127,7 +127,7 @@ class CommandDesk:
             case "ask":
                 await self._commands.ask(interaction, wish_of(interaction, given))
             case "memory":
-                await memory.show(interaction, self._host, self._members, words)
+                await memory_panels.show(interaction, self._host, self._members, words)
             case "forget":
                 wish = forgetting.wish_words(words, given.get("scope") or "")
                 await forgetting.ask(interaction, self._host, wish, replies=bool(given.get("delete_replies")))
@@ -235,8 +235,8 @@ class CommandDesk:
     async def _pressed(self, interaction: Interaction, said: str) -> None:
         if (made := forgetting.decision(said)) is not None:
             await forgetting.decide(interaction, made, self._host, self._connection)
-        elif (decided := memory.memory_press(said)) is not None:
-            await memory.press(interaction, decided, self._host, self._members)
+        elif (decided := memory_panels.memory_press(said)) is not None:
+            await memory_panels.press(interaction, decided, self._host, self._members)
         elif (changed := preferences.settings_press(said)) is not None:
             await self._preferences.press(interaction, changed)
         elif (form := forms.form_press(said)) is not None:

@@ -10,7 +10,7 @@ from discord.http import Route
 
 from agent.records import Incoming
 from bot import wording
-from bot.commands import registry
+from bot.commands import discovery
 from bot.commands.declaration import (
     Argument,
     ArgumentKind,
@@ -29,7 +29,7 @@ SETTINGS: Final = Command(
     name="settings", summary="Choose how I answer you, and, if you manage this place, where", bare=False
 )
 """Discord's own."""
-COMMANDS: Final = (*registry.COMMANDS, SETTINGS)
+COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 HOW: Final = (
     "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
     "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."

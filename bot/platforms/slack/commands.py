@@ -33,7 +33,7 @@ from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home, News, part_of
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, is_direct, person_id
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
-from bot.platforms.slack.memory import ForgetView, MemoryView
+from bot.platforms.slack.memory_panels import ForgetView, MemoryView
 from bot.platforms.slack.places import Places, team_place
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.rate_limits import MethodRates

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, PanelForm
-from bot.commands.registry import form_named
+from bot.commands.discovery import form_named
 from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import items, number, text
 from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window

@@ -8,9 +8,9 @@ commands do not work in threads: there the same words are written to the bot, be
 import re
 from typing import Final
 
-from bot.commands import registry
+from bot.commands import discovery
 
-COMMANDS: Final = tuple(command for command in registry.COMMANDS if not command.rolling)
+COMMANDS: Final = tuple(command for command in discovery.COMMANDS if not command.rolling)
 SLASH_COMMANDS: Final = tuple(command for command in COMMANDS if command.name != "help")
 """Slack has a `/help` of its own; behind a mention the word is ours."""
 

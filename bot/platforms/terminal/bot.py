@@ -24,7 +24,7 @@ from bot.commands.declaration import CommandHost
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
-from bot.memory.policy import PolicyDesk
+from bot.memory.policies import PolicyDesk
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.turns.worker import AnsweredElsewhere, Turns
 from bot.wording import USUAL

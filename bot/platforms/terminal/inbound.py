@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 from agent.messages import Depth
 from bot.commands.declaration import Command, command_named
-from bot.commands.registry import COMMANDS
+from bot.commands.discovery import COMMANDS
+from bot.commands.stop import COMMAND as STOP
 from bot.intake import is_stop
 
 OWN: Final[Mapping[str, str]] = {
@@ -30,11 +31,6 @@ OWN: Final[Mapping[str, str]] = {
 class Ask:
     text: str
     depth: Depth = Depth.ADAPT
-
-
-@dataclass(frozen=True, slots=True)
-class StopAnswer:
-    """Stop what runs; nothing does while a line is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class UnclearLine:
     sentence: str
 
 
-Line: TypeAlias = Ask | StopAnswer | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
+Line: TypeAlias = Ask | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
 
 LEAVES = frozenset({"exit", "quit"})
@@ -100,7 +96,7 @@ def parse(line: str) -> Line:
     if text.startswith("//"):
         return Ask(text[1:])
     if not is_command(text):
-        return StopAnswer() if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
+        return CommandLine(STOP) if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     command = command_named(word[1:], COMMANDS)

@@ -212,8 +212,6 @@ class _Chat:
         match line:
             case inbound.Ask(text, depth):
                 await self.ask(text, depth)
-            case inbound.StopAnswer():
-                self._window.say(wording.NOTHING_RUNNING)
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
                 self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))

@@ -8,7 +8,7 @@ import pytest
 
 from bot.app.commands_page import commands_page
 from bot.commands.declaration import Command, FieldKind, command_meant, command_named, nearest
-from bot.commands.registry import COMMANDS, form_named
+from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 
@@ -21,7 +21,7 @@ def test_the_page_in_the_docs_is_what_is_declared() -> None:
 
 
 def test_every_file_of_the_folder_declares_a_command_of_its_name() -> None:
-    files = {path.stem for path in (ROOT / "bot/commands").glob("*.py")} - {"__init__", "declaration", "registry"}
+    files = {path.stem for path in (ROOT / "bot/commands").glob("*.py")} - {"__init__", "declaration", "discovery"}
     assert [command.name for command in COMMANDS] == sorted(files)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Depth
 from bot.commands.declaration import command_named
-from bot.commands.registry import COMMANDS
+from bot.commands.discovery import COMMANDS
 from bot.platforms.terminal.inbound import (
     Ask,
     CommandLine,
@@ -15,7 +15,6 @@ from bot.platforms.terminal.inbound import (
     Nothing,
     OpenThread,
     Quit,
-    StopAnswer,
     UnclearLine,
     help_text,
     parse,
@@ -44,8 +43,8 @@ MEANINGS: list[tuple[str, Line]] = [
     (" \t\n", Nothing()),
     ("/deep why?", Ask("why?", Depth.DEEP)),
     ("/Fast when?", Ask("when?", Depth.FAST)),
-    ("stop", StopAnswer()),
-    (" STOP. ", StopAnswer()),
+    ("stop", line("stop")),
+    (" STOP. ", line("stop")),
     ("/stop", line("stop")),
     ("stop it", Ask("stop it")),
     ("/ask stop", Ask("stop")),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory import view
-from bot.platforms.discord import interactions, memory, preferences
+from bot.platforms.discord import interactions, memory_panels, preferences
 from bot.platforms.discord.interactions import Panel
 from bot.platforms.discord.preferences import ChosenSettings
 from tests.fakes.discord_world import parts
@@ -53,15 +53,15 @@ def _is_well_made(part: dict[str, Any]) -> bool:
 
 @given(TEXTS, st.lists(ENTRIES, max_size=view.PAGE), st.integers(1, 999), st.integers(0, 999))
 def test_a_page_of_the_list_fits_a_panel(text: str, entries: list[ShownEntry], page: int, more: int) -> None:
-    assert fits(memory.list_panel(MemoryAnswer(text, tuple(entries), page, page + more), PERSON))
+    assert fits(memory_panels.list_panel(MemoryAnswer(text, tuple(entries), page, page + more), PERSON))
 
 
 @given(ENTRIES, st.integers(1, 10**6))
 def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: ShownEntry, page: int) -> None:
-    shown = memory.entry_panel(entry, page, PERSON)
+    shown = memory_panels.entry_panel(entry, page, PERSON)
     assert fits(shown)
     ids = [part["custom_id"] for part in parts({"components": shown.to_components()}) if part["type"] == 2]
-    assert all(memory.memory_press(each) is not None for each in ids)
+    assert all(memory_panels.memory_press(each) is not None for each in ids)
 
 
 @given(MENUS, st.booleans(), st.booleans(), st.sampled_from([None, *preferences.PLACES, "gone"]))

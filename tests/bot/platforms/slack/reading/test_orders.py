@@ -6,7 +6,7 @@ import pytest
 
 from agent.messages import JsonObject
 from bot.commands.declaration import CommandMeant, command_named
-from bot.commands.registry import COMMANDS
+from bot.commands.discovery import COMMANDS
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, read_event
 from bot.platforms.slack.orders import (
     AskPrivately,

@@ -10,14 +10,14 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
 from bot import wording
 from bot.access.acl import AccessRules
+from bot.commands.discovery import COMMANDS
 from bot.commands.policy import NO_COLON, NUMBER
-from bot.commands.registry import COMMANDS
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.learning import PAUSE
 from bot.platforms.slack import home
 from bot.platforms.slack.commands import NOT_THERE
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING, pages_of
-from bot.platforms.slack.memory import FILE_NAME, SENT
+from bot.platforms.slack.memory_panels import FILE_NAME, SENT
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -12,9 +12,9 @@ from slack_sdk.models.views import View
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
 from bot.commands.declaration import PanelForm
-from bot.commands.registry import COMMANDS
+from bot.commands.discovery import COMMANDS
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
-from bot.memory.policy import HEADING, MOST
+from bot.memory.policies import HEADING, MOST
 from bot.platforms.slack import home, memory_blocks, modals
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.block_kit import row

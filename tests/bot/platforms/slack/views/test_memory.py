@@ -10,7 +10,7 @@ from agent.memory.audience import PersonAudience
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import PAGE
 from bot.platforms.slack import memory_blocks
-from bot.platforms.slack.memory import FILE_NAME, NO_FILE, SENT
+from bot.platforms.slack.memory_panels import FILE_NAME, NO_FILE, SENT
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

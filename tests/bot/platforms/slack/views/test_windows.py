@@ -7,7 +7,7 @@ import pytest
 from agent.memory.audience import GroupAudience, TeamAudience
 from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
-from bot.memory.policy import NOTHING
+from bot.memory.policies import NOTHING
 from bot.platforms.slack.commands import NOT_THERE
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost

@@ -11,7 +11,7 @@ from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.records import Person
 from bot.host import PolicyAsker
-from bot.memory.policy import (
+from bot.memory.policies import (
     NOT_A_MANAGER,
     NOTHING,
     TOO_LONG,
