@@ -479,6 +479,11 @@ class Receipt:
     """Messages that stay and may have been made of what is gone."""
 
 
+UNASKED: Final = "asked:"
+"""A question that its platform cannot take in yet is a preference of its person. So its name begins; its value is JSON
+with its `text`, the time when it was `asked`, and the `conversations` with which it is forgotten."""
+
+
 # --------------------------------------------------------------------------------------------------
 # Questions that somebody had answered again, and the messages that they came from. Pure.
 #

@@ -32,7 +32,7 @@ from store.databases.database import is_postgresql
 from store.forgetting import erasure_set
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
-from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, values_in
+from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, unasked, values_in
 from store.memory import fact_store, people
 from store.search import index
 from store.search.text import holds
@@ -271,7 +271,7 @@ def erase_by_plan(
     counts["facts"] = sum(fact_store.remove_rows(connection, some) for some in batches(doomed.facts))
     counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
-    counts["messages"] = drop(connection, message.c.id, doomed.said)
+    counts["messages"] = drop(connection, message.c.id, doomed.said) + _drop_unasked(connection, plan)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
     _part(connection, plan, doomed)
     touched = doomed.conversations | elsewhere
@@ -362,6 +362,13 @@ def _unindex(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -
         index.remove(connection, some)
     if isinstance(plan, Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
+
+
+def _drop_unasked(connection: Connection, plan: ForgettingPlan) -> int:
+    """Questions that wait to be taken in: whoever would ask them finds none."""
+    names = unasked(connection, plan)
+    theirs = and_(preference.c.owner == getattr(plan, "person", ""), preference.c.name.in_(names))
+    return connection.execute(delete(preference).where(theirs)).rowcount if names else 0
 
 
 def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, int], now: datetime) -> None:

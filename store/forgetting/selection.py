@@ -6,7 +6,7 @@ them.
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, TypeVar, TypeVarTuple, assert_never
@@ -25,11 +25,13 @@ from agent.memory.forgetting_plans import (
     OneReply,
     OneThread,
 )
-from agent.records import Author, Incoming
+from agent.messages import Json
+from agent.records import UNASKED, Author, Incoming
 from store.memory import people
+from store.rows import read_json
 from store.search import index
 from store.search.text import index_words, keywords, stem
-from store.tables import fact, message, profile_entry, profile_source, turn
+from store.tables import fact, message, preference, profile_entry, profile_source, turn
 
 # --------------------------------------------------------------------------------------------------
 # Ids in handfuls, as many as one statement takes. Pure.
@@ -232,6 +234,30 @@ def _about(connection: Connection, plan: AboutTopic) -> Selection:
     for where in in_batches(message.c.id, ids):
         said |= messages_where(connection, and_(where, message.c.person == plan.person))
     return Selection(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
+
+
+def unasked(connection: Connection, plan: ForgettingPlan) -> dict[str, str]:
+    """The person's questions that wait to be taken in and fall: what they say, by the names of their preferences."""
+    if not isinstance(plan, OneThread | During | AboutTopic):  # everything takes all preferences, others are no wishes
+        return {}
+    kept = select(preference.c.name, preference.c.value).where(preference.c.owner == plan.person)
+    found = connection.execute(kept.where(preference.c.name.startswith(UNASKED, autoescape=True))).all()
+    read = {name: asked for name, value in found if isinstance(asked := read_json(value), dict)}
+    return {name: str(asked.get("text")) for name, asked in read.items() if _reaches(plan, asked)}
+
+
+def _reaches(plan: OneThread | During | AboutTopic, asked: Mapping[str, Json]) -> bool:
+    match plan:
+        case OneThread(_, conversations):
+            named = asked.get("conversations")
+            return isinstance(named, list) and any(one in conversations for one in named)
+        case During(_, period):
+            return period.since <= datetime.fromisoformat(str(asked.get("asked"))) < period.until
+        case AboutTopic(_, words):
+            wanted = {stem(word) for word in keywords(words)}
+            return bool(wanted) and wanted <= set(map(stem, index_words(str(asked.get("text")))))
+        case _:
+            assert_never(plan)
 
 
 def _deleted(connection: Connection, plan: Deleted) -> Selection:

@@ -25,7 +25,7 @@ from store.forgetting import entries, erase, erasure_set, proof
 from store.forgetting.erase import Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
-from store.forgetting.selection import ErasedIds, ForgottenMessage, reaches_anything, rows_in, select_rows
+from store.forgetting.selection import ErasedIds, ForgottenMessage, reaches_anything, rows_in, select_rows, unasked
 from store.memory import fact_store, profiles
 from store.search import index
 from store.tables import RUNNING, action_record, fact, message, profile_entry, turn
@@ -45,9 +45,10 @@ NAME_BYTES: Final = 6
 def preview(connection: Connection, plan: Wish) -> Preview:
     doomed = find_erasure_set(connection, plan)
     own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
-    lines = [*_newest(own), *_known(connection, doomed, plan.person)][:LINES]
+    waiting = unasked(connection, plan)
+    lines = [*waiting.values(), *_newest(own), *_known(connection, doomed, plan.person)][:LINES]
     counts = {
-        "messages": len(doomed.said),
+        "messages": len(doomed.said) + len(waiting),
         "facts": len(doomed.facts),
         "profile": len(doomed.entries),
         "conversations": len(doomed.conversations),

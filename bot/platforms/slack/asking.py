@@ -10,6 +10,7 @@ Rules
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -19,7 +20,7 @@ from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
-from agent.records import POSTED_BY_BOT, Incoming, Quoted
+from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
 from bot import wording
 from bot.backoff import Backoff
 from bot.caches import RecentKeys
@@ -97,10 +98,12 @@ class _Kept:
     asked: datetime
     attempt: int = 0
 
-    def encode(self) -> str:
+    def encode(self, conversations: Sequence[str]) -> str:
+        """`conversations`: with which it is forgotten."""
         return json.dumps(
             {
                 **asdict(self.question),
+                "conversations": [*conversations],
                 "to": self.to.encode(),
                 "asked": self.asked.isoformat(),
                 "attempt": self.attempt,
@@ -330,7 +333,9 @@ class SlackAsking:
 
     async def _keep(self, kept: _Kept) -> None:
         person = inbound.person_id(self.me, kept.to.user)
-        await self.host.choose(person, _name(kept.question.event), kept.encode())
+        there = kept.to.channel or kept.to.user
+        near = [inbound.whole_channel(self.me, there), inbound.private_conversation(self.me, there, kept.to.user)]
+        await self.host.choose(person, _name(kept.question.event), kept.encode(near))
 
     async def _stored(self, kept: _Kept) -> _Kept | None:
         person = inbound.person_id(self.me, kept.to.user)
@@ -403,7 +408,7 @@ class SlackAsking:
 
 
 def _name(event: str) -> str:
-    return f"asked:{event}"
+    return f"{UNASKED}{event}"
 
 
 def _decoded(stored: str) -> _Kept | None:

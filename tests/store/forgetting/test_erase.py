@@ -1,9 +1,11 @@
 """Forgetting: the bytes are gone, the proof is honest, what others hold stays."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting_plans import GOES_ON, Deleted, Everything, ForgettingPlan
+from agent.memory.forgetting_plans import GOES_ON, AboutTopic, Deleted, During, Everything, ForgettingPlan, Wish
+from agent.memory.periods import TimeSpan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Closing
+from agent.records import UNASKED, Closing
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
 from store.forgetting import proof
@@ -377,5 +380,36 @@ async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_a
         await answered(store, asked, "thread")  # that is the name of the conversation
         receipt = await store.forgetting.forget(Deleted(asked.channel, frozenset({asked.message_id})), START)
         assert (receipt.found_again, receipt.erased["messages"]) == (0, 2)
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    ("wish", "falls"),
+    [
+        (AboutTopic("ann", "canoes"), True),
+        (AboutTopic("ann", "kayak"), False),
+        (one_thread("ann", "slack:T1:C1"), True),
+        (one_thread("ann", "slack:T1:C2"), False),
+        (During("ann", TimeSpan(START, START + timedelta(hours=1))), True),
+        (During("ann", TimeSpan(START - timedelta(hours=1), START)), False),
+        (AboutTopic("ben", "canoe"), False),
+    ],
+)
+async def test_a_question_that_its_platform_cannot_take_in_yet_falls_with_what_it_belongs_to(
+    wish: Wish, falls: bool
+) -> None:
+    store = await open_store("sqlite://")
+    try:
+        asked = {"text": "My canoe is blue.", "asked": START.isoformat(), "conversations": ["slack:T1:C1"]}
+        await store.preferences.set("ann", f"{UNASKED}1", json.dumps(asked))
+        await store.preferences.set("ann", "depth", "deep")
+        shown = await store.forgetting.preview(wish)
+        assert (shown.counts["messages"], shown.lines) == ((1, ("My canoe is blue.",)) if falls else (0, ()))
+        receipt = await store.forgetting.forget(wish, START)
+        assert receipt.erased["messages"] == (1 if falls else 0)
+        assert await store.preferences.of("ann") == {"depth": "deep"} | (
+            {} if falls else {f"{UNASKED}1": json.dumps(asked)}
+        )
     finally:
         await store.close()
