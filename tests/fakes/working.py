@@ -18,7 +18,7 @@ class FakeWorkingSet:
 
     async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
         if item.message not in self.stands:
-            raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+            raise StoreError("What this comes from was forgotten or taken back meanwhile, so it is not kept.")
         here = [one for one in self.kept if one[0] == conversation and one[2].key != item.key]
         elsewhere = [one for one in self.kept if one[0] != conversation]
         self.kept = [*elsewhere, *here[-(MOST - 1) :], (conversation, audience, item)]

@@ -222,6 +222,7 @@ def _create_messages() -> None:
         sa.Column("permalink", sa.Text(), nullable=True),
         sa.Column("to_learn", sa.Boolean(), nullable=False),
         sa.Column("passed_over", sa.Boolean(), nullable=False),
+        sa.Column("taken_back", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
         sa.ForeignKeyConstraint(["conversation"], ["conversation.id"], name="fk_message_conversation"),
         sa.ForeignKeyConstraint(["person"], ["person.id"], name="fk_message_person"),
@@ -273,6 +274,8 @@ def _create_messages() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_model_call_day", "model_call", ["day"])
+    detached = sa.text("turn IS NULL AND channel != ''")
+    op.create_index("ix_model_call_detached", "model_call", ["day"], sqlite_where=detached, postgresql_where=detached)
     op.create_index("ix_model_call_person", "model_call", ["person", "day"])
     op.create_index("ix_model_call_turn", "model_call", ["turn"])
 
