@@ -85,7 +85,7 @@ def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
         "agent.memory.statements._SENTENCE by finditer",
         "agent.memory.lexicon.KINDS[0][1] by search",
         "agent.memory.periods._PATTERNS[0] by search",
-        "bot.intake._STOP by fullmatch",
+        "bot.message_intake._STOP by fullmatch",
         "bot.reply.markdown._SPAN by finditer",
     ):
         assert where in names

@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.records import Incoming
 from bot.host import Host
-from bot.intake import is_stop
+from bot.message_intake import is_stop
 from bot.platforms.discord import inbound
 from bot.platforms.discord.address import pages_at
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost

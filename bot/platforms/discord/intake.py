@@ -19,7 +19,8 @@ from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.host import Host
-from bot.intake import (
+from bot.logs import severity
+from bot.message_intake import (
     Answer,
     Ignore,
     MessageFacts,
@@ -32,7 +33,6 @@ from bot.intake import (
     decide,
     is_stop,
 )
-from bot.logs import severity
 from bot.platforms.discord import checks, inbound, interactions, objects, reactions
 from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.connection import Connection

@@ -23,7 +23,7 @@ from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandMeant
 from bot.host import Host
-from bot.intake import (
+from bot.message_intake import (
     Answer,
     Ignore,
     MessageFacts,

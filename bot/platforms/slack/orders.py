@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest
 from bot.commands.help import COMMAND as HELP
-from bot.intake import is_stop
 from bot.memory.forget_desk import is_request
+from bot.message_intake import is_stop
 from bot.platforms.slack.inbound import PRIVATELY, SlackBot, SlackMessage, ask_words, budget_ids, nearly_private
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.slash_commands import COMMANDS

@@ -14,7 +14,7 @@ from agent.messages import Depth
 from bot.commands.declaration import Command, command_named
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
-from bot.intake import is_stop
+from bot.message_intake import is_stop
 
 OWN: Final[Mapping[str, str]] = {
     "/deep TEXT": "Ask, and let the model take its time",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import Refused
-from bot.intake import (
+from bot.message_intake import (
     Answer,
     Decision,
     Ignore,
