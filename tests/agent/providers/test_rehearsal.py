@@ -256,6 +256,7 @@ def test_no_result_of_a_tool_breaks_the_protocol(opening: str, text: str, conten
     assert "\x00" not in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["<", " ", "< ", "remember ", "what did I say about ", "i said ", "?", "`", "hi, ", "a: "]
 )

@@ -143,6 +143,7 @@ async def test_a_slow_write_is_followed_by_the_newest_text_only() -> None:
     assert texts[-1] == WORDS * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chars", [3_000, 15_000])
 async def test_a_long_answer_is_seen_growing(chars: int) -> None:
     stage = Stage()
@@ -694,6 +695,7 @@ async def test_buttons_wait_for_the_platforms_limits_but_not_for_long_and_their_
     assert stage.clock.monotonic() < 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chars", [10, 3_000, 15_000])
 async def test_where_pages_only_grow_each_frame_begins_with_the_one_before(chars: int) -> None:
     stage = Stage(STREAM, latency_s=0.1)

@@ -91,6 +91,7 @@ def test_a_cut_that_is_certain_stays_whatever_follows(words: int, around: str, f
     assert pages(text + following, 100)[: pager.full] == pager.pages[: pager.full]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100, 2_000])
 def test_the_cut_of_plain_words_is_certain_at_once(limit: int) -> None:
     paragraph = "word " * (limit // 15) + "[with](http://example.org) *all*, `kinds` of it.\n\n"
@@ -259,6 +260,7 @@ def test_no_text_is_no_page() -> None:
     assert pages("", 100) == []
 
 
+@pytest.mark.slow
 def test_full_pages_are_not_read_again() -> None:
     """A stream four times as long takes about four times as long, not sixteen."""
 
