@@ -129,7 +129,9 @@ class Suggestion:
     message: str
 
 
-class Host(Protocol):
+class PlatformRegistry(Protocol):
+    """What a platform can do for the bot, from the moment at which it says so, by the source of its messages."""
+
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
         ...
@@ -150,16 +152,13 @@ class Host(Protocol):
         """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses."""
         ...
 
-    async def take(self, incoming: Incoming) -> bool:
-        """Store the message durably; it will be answered. False if it had been taken in before.
-
-        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
-        """
+    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+        """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
         ...
 
-    async def overhear(self, incoming: Incoming) -> None:
-        """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
-        ...
+
+class HeardConversations(Protocol):
+    """What was heard of a platform. Every method raises StoreError."""
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         """The ids of the people who wrote in this conversation; None if the bot does not know it."""
@@ -169,24 +168,36 @@ class Host(Protocol):
         """A platform's conversations in which somebody wrote since then, the latest first."""
         ...
 
-    async def heard_until(self, source: str) -> datetime | None:
+    async def watermark(self, source: str) -> datetime | None:
         """Everything that was said on a platform up to this time has come in; None if it was never kept."""
         ...
 
-    async def hear_until(self, source: str, time: datetime) -> None:
+    async def set_watermark(self, source: str, time: datetime) -> None:
         """Keep that time."""
         ...
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
+
+class Choices(Protocol):
+    """Every method raises StoreError."""
+
+    async def of(self, owner: str) -> Mapping[str, str]:
+        """What was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
         ...
 
-    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        """Keep a choice; None takes it back."""
+        ...
+
+
+class ForgettingDesk(Protocol):
+    """What people want forgotten, and what follows when messages and places change or go."""
+
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
         """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet."""
         ...
 
     async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
-        """They agree to what an answer of `ask_to_forget` said: the receipt; or another question, if that has changed.
+        """They agree to what an answer of `ask` said: the receipt; or another question, if that has changed.
 
         `replies`: the bot's replies that fall are deleted in the platform, too.
         """
@@ -203,28 +214,50 @@ class Host(Protocol):
         """The bot is in these places: what was said there stays."""
         ...
 
-    async def narrow(self, channel: str, place: Place) -> None:
-        """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
-        ...
-
-    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
-        """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
-        ...
-
-    async def stop(self, conversation: str) -> bool:
-        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
-        ...
-
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         """A message was edited: answer what it says now if its answer waits; else what came of the old words falls, and
         the new ones are learned from. False if nothing was to do.
         """
         ...
 
-    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
         """Messages were deleted: they are not answered, an answer that grows is taken back, and what is known of them
         is forgotten, with what came of it.
         """
+        ...
+
+
+class Host(Protocol):
+    @property
+    def platforms(self) -> PlatformRegistry: ...
+    @property
+    def conversations(self) -> HeardConversations: ...
+    @property
+    def preferences(self) -> Choices: ...
+    @property
+    def forgetting(self) -> ForgettingDesk: ...
+
+    async def take(self, incoming: Incoming) -> bool:
+        """Store the message durably; it will be answered. False if it had been taken in before.
+
+        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
+        """
+        ...
+
+    async def overhear(self, incoming: Incoming) -> None:
+        """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
+        ...
+
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
+        ...
+
+    async def narrow(self, channel: str, place: Place) -> None:
+        """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
+        ...
+
+    async def stop(self, conversation: str) -> bool:
+        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
         ...
 
     async def usage(self, person: str) -> SpendingAccount:
@@ -303,14 +336,6 @@ class Host(Protocol):
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         """What this person may want to ask next, of what may be shown at their place; the likeliest first."""
-        ...
-
-    async def choices(self, owner: str) -> Mapping[str, str]:
-        """What was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
-        ...
-
-    async def choose(self, owner: str, name: str, value: str | None) -> None:
-        """Keep a choice; None takes it back."""
         ...
 
     async def first(self, source: str, what: str) -> bool:

@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
-from agent.memory.forgetting_plans import GOES_ON, Gone
+from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
-from agent.records import Answered, Incoming, LastSeen, ReplyVerdict, platform_of
+from agent.records import Answered, Incoming, ReplyVerdict, platform_of
 from agent.spending import By, SpendingAccount, SpendingPeriod, account
 from bot.access import acl
 from bot.access.acl import Requester
@@ -25,8 +25,6 @@ from bot.attachments.reading import Fetch
 from bot.backoff import Backoff
 from bot.health import Health
 from bot.host import (
-    ForgetAnswer,
-    Forgetter,
     MemoryAnswer,
     ModelMenu,
     PlatformUnavailable,
@@ -126,18 +124,27 @@ class PlatformConnections:
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
-        self.note(source, "")
+        self.connected(source, "")
 
     def hide(self, source: str) -> None:
         """The platform is not served any more."""
         for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
             known.pop(source, None)
 
-    def note(self, name: str, trouble: str) -> None:
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        self.readers.platforms[source] = membership
+
+    def delete_on(self, source: str, delete: Delete) -> None:
+        self.deletions[source] = delete
+
+    def fetch_on(self, source: str, fetch: Fetch) -> None:
+        self.fetchers[source] = fetch
+
+    def connected(self, source: str, trouble: str = "") -> None:
         """Why a platform is not connected, by its name or by a source; "" if it is."""
-        self.troubles.pop(platform_of(name), None)
+        self.troubles.pop(platform_of(source), None)
         if trouble:
-            self.troubles[platform_of(name)] = trouble
+            self.troubles[platform_of(source)] = trouble
         self._shown.set()
 
     async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
@@ -217,7 +224,6 @@ class Desks:
 
     models: ModelDesk
     memory: MemoryDesk
-    forgetting: ForgetDesk
     budgets: BudgetDesk
     policies: PolicyDesk
     replies: ReplyFeedback
@@ -228,7 +234,7 @@ class Desks:
 class BotHost:
     """Implements `bot.host.Host`."""
 
-    connections: PlatformConnections
+    platforms: PlatformConnections
     gate: AdmissionControl
     turns: Turns
     ledger: Ledger
@@ -236,29 +242,12 @@ class BotHost:
     spending: Spending
     replies: Replies
     preferences: Preferences
+    forgetting: ForgetDesk
     desks: Desks
     clock: Clock
 
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        self.connections.show_on(source, surface_for)
-
-    def hide(self, source: str) -> None:
-        self.connections.hide(source)
-
-    def connected(self, source: str, trouble: str = "") -> None:
-        self.connections.note(source, trouble)
-
-    def ask_readers(self, source: str, membership: Membership) -> None:
-        self.connections.readers.platforms[source] = membership
-
     async def narrow(self, channel: str, place: Place) -> None:
         await self.ledger.restrict_place(channel, place, self.clock.now())
-
-    def delete_on(self, source: str, delete: Delete) -> None:
-        self.connections.deletions[source] = delete
-
-    def fetch_on(self, source: str, fetch: Fetch) -> None:
-        self.connections.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
         incoming = with_names(incoming) if incoming.files else incoming
@@ -277,42 +266,12 @@ class BotHost:
         if self.gate.hears(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
-    async def participants(self, conversation: str) -> frozenset[str] | None:
-        return await self.conversations.participants(conversation)
-
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        return await self.conversations.last_seen(source, since=since, limit=limit)
-
-    async def heard_until(self, source: str) -> datetime | None:
-        return await self.conversations.watermark(source)
-
-    async def hear_until(self, source: str, time: datetime) -> None:
-        await self.conversations.set_watermark(source, time)
-
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         manages = viewer.manages or self.operates(viewer.person.id)
         return await self.desks.memory.answer(replace(viewer, manages=manages), words)
 
-    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
-        return await self.desks.forgetting.ask(who, words)
-
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
-        return await self.desks.forgetting.forget(who, token, replies=replies)
-
-    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
-        await self.desks.forgetting.gone(name, gone, at_once=at_once)
-
-    async def back(self, names: Collection[str]) -> None:
-        await self.desks.forgetting.back(names)
-
     async def stop(self, conversation: str) -> bool:
         return await self.turns.stop_conversation(conversation)
-
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        return await self.desks.forgetting.amend(channel, message_id, text)
-
-    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
-        await self.desks.forgetting.deleted(channel, messages)
 
     async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()
@@ -364,12 +323,6 @@ class BotHost:
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         return await self.desks.memory.suggestions(viewer, limit)
 
-    async def choices(self, owner: str) -> Mapping[str, str]:
-        return await self.preferences.of(owner)
-
-    async def choose(self, owner: str, name: str, value: str | None) -> None:
-        await self.preferences.set(owner, name, value)
-
     async def first(self, source: str, what: str) -> bool:
         return await Deduplicator(self.preferences).first(source, what)
 
@@ -407,15 +360,15 @@ async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host
 
     async def serve(name: str) -> None:
         try:
-            await _insist(name, platforms[name], host.connections, host.clock)
+            await _insist(name, platforms[name], host.platforms, host.clock)
         except CogencyError as error:
             log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
-            host.connections.note(name, str(error))
+            host.platforms.connected(name, str(error))
             failures.append(error)
 
     serving = [asyncio.create_task(serve(name)) for name in platforms]
     try:
-        await host.connections.all_shown(serving, host.clock, START_PATIENCE_S)
+        await host.platforms.all_shown(serving, host.clock, START_PATIENCE_S)
         if not all(task.done() for task in serving):
             async with host.turns.serving(grace_s=grace_s):
                 await asyncio.wait(serving)
@@ -442,7 +395,7 @@ async def _insist(
             asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
             pause = max(backoff.failed(), asked_s)
             log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
-            connections.note(name, str(error))
+            connections.connected(name, str(error))
             await clock.sleep(pause)
         else:
             return

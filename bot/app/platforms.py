@@ -81,7 +81,6 @@ def _host(
     desks = Desks(
         models=model_desk,
         memory=memory_desk(store, readers.audiences),
-        forgetting=forget_desk(settings, store, turns, work, connections.sources),
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
         replies=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
@@ -98,6 +97,7 @@ def _host(
         store.spending,
         store.replies,
         store.preferences,
+        forget_desk(settings, store, turns, work, connections.sources),
         desks,
         CLOCK,
     )

@@ -71,7 +71,7 @@ class Watermark:
 
     async def begin(self) -> None:
         """Raises StoreError."""
-        self._until = await self.host.heard_until(self.source)
+        self._until = await self.host.conversations.watermark(self.source)
         if self._until is None:  # the first process may die before it has heard anything; the next one looks back
             await self._keep(self.clock.now())
 
@@ -123,7 +123,7 @@ class Watermark:
 
     async def _keep(self, time: datetime) -> None:
         try:
-            await self.host.hear_until(self.source, time)
+            await self.host.conversations.set_watermark(self.source, time)
         except CogencyError as error:
             log.log(severity(error), "until when %s was heard could not be kept: %s", self.source, error)
 

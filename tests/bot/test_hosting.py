@@ -81,7 +81,7 @@ class Platform:
             if self.failure is not None:
                 raise self.failure
             host: Host = self.service.host
-            host.show_on("test", self._surface)
+            host.platforms.show_on("test", self._surface)
             for message in self.messages:
                 assert await host.take(message)
             self.served.set()
@@ -133,7 +133,7 @@ async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the
 async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() -> None:
     service = Service()
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
-    connections = service.host.connections
+    connections = service.host.platforms
     serving = asyncio.create_task(serve_all({"Test": bad}, service.host, grace_s=0.0))
     async with asyncio.timeout(PATIENCE_S):
         while not connections.troubles:  # noqa: ASYNC110 -- nothing rings when a platform is in trouble
@@ -196,16 +196,16 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     host: Host = service.host
     await host.overhear(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
-    assert await host.participants("thread") == {"ann"}
+    assert await host.conversations.participants("thread") == {"ann"}
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
     profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
     viewer = Viewer(Person("ann", "Ann"), dm("ann"))
     assert [one.plain for one in (await host.memory(viewer)).entries] == ["Private.", "Sail."]
     assert (await host.memory(replace(viewer, place=Place(GroupAudience("club"))))).entries == ()
-    question = await host.ask_to_forget(Forgetter("ann"), "everything")
+    question = await host.forgetting.ask(Forgetter("ann"), "everything")
     assert "1 message, 1 fact, 1 profile entry" in question.text
-    answer = await host.forget(Forgetter("ann"), question.token)
+    answer = await host.forgetting.forget(Forgetter("ann"), question.token)
     assert answer.text.startswith("Forgotten: 1 message, 1 fact, 1 profile entry")
 
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
@@ -86,6 +86,22 @@ class FakeHost:
     """Why each platform is not connected; "" if it is."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def platforms(self) -> Self:
+        return self
+
+    @property
+    def conversations(self) -> Self:
+        return self
+
+    @property
+    def forgetting(self) -> Self:
+        return self
+
+    @property
+    def preferences(self) -> "FakeChoices":
+        return FakeChoices(self)
+
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
 
@@ -121,27 +137,27 @@ class FakeHost:
         found = {one.conversation: LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in latest}
         return sorted(found.values(), key=lambda one: one.time, reverse=True)[:limit]
 
-    async def heard_until(self, source: str) -> datetime | None:
+    async def watermark(self, source: str) -> datetime | None:
         return self.heard.get(source)
 
-    async def hear_until(self, source: str, time: datetime) -> None:
+    async def set_watermark(self, source: str, time: datetime) -> None:
         if source in self.heard:
             self.noted.set()
         self.heard[source] = time
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        self._fail()
+        self.fail()
         self.asked_for_memory.append((viewer, words))
         return self.remembered
 
-    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it forgets nothing
-        self._fail()
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it forgets nothing
+        self.fail()
         if words == "nonsense":
             return ForgetAnswer("I did not understand “nonsense”.")
         return ForgetAnswer(f"I will forget {words}.", words)
 
     async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
-        self._fail()
+        self.fail()
         self.forgotten.append((who.person, token, who.thread if token.endswith("thread") else frozenset()))
         self.replies_too.append(replies)
         return ForgetAnswer(wording.receipt_text(self.receipt))
@@ -161,7 +177,7 @@ class FakeHost:
         self.delete_pages[source] = delete
 
     async def stop(self, conversation: str) -> bool:
-        self._fail()
+        self.fail()
         self.stopped.append(conversation)
         return conversation in self.running
 
@@ -172,7 +188,7 @@ class FakeHost:
         self.arrived.set()
         return True
 
-    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
         self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
         self.arrived.set()
 
@@ -186,17 +202,17 @@ class FakeHost:
         self.chosen[who.person] = name
 
     async def budget(self, person: str, channel: str, words: str) -> str:
-        self._fail()
+        self.fail()
         self.asked_for_budget.append((person, channel, words))
         return "You have used nothing today."
 
     async def policy(self, asker: PolicyAsker, words: str) -> str:
-        self._fail()
+        self.fail()
         self.asked_for_policy.append((asker, words))
         return self.policies
 
     async def usage(self, person: str) -> SpendingAccount:
-        self._fail()
+        self.fail()
         self.asked_for_usage.append(person)
         return self.account
 
@@ -212,7 +228,7 @@ class FakeHost:
         return next((one for one in self.replies if one.turn == turn), None)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
-        self._fail()
+        self.fail()
         if await self.reply_of(turn) is None:
             return False
         if verdict is None:
@@ -222,7 +238,7 @@ class FakeHost:
         return True
 
     async def delete_reply(self, turn: int, person: str) -> bool:
-        self._fail()
+        self.fail()
         reply = await self.reply_of(turn)
         if reply is None:
             return False
@@ -233,7 +249,7 @@ class FakeHost:
         return True
 
     async def take_back(self, turn: int, person: str) -> str:
-        self._fail()
+        self.fail()
         reply = await self.reply_of(turn)
         if reply is not None and reply.person != person:
             raise Refused("Only the person whose words were remembered can take that back.")
@@ -255,17 +271,6 @@ class FakeHost:
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one for all
         return self.suggested[:limit]
-
-    async def choices(self, owner: str) -> Mapping[str, str]:
-        return self.chosen_for.get(owner, {})
-
-    async def choose(self, owner: str, name: str, value: str | None) -> None:
-        self._fail()
-        chosen = self.chosen_for.setdefault(owner, {})
-        if value is None:
-            chosen.pop(name, None)
-        else:
-            chosen[name] = value
 
     async def first(self, source: str, what: str) -> bool:
         new = (source, what) not in self.done
@@ -298,7 +303,7 @@ class FakeHost:
         return "All is well." if person in self.operators else None
 
     def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
-        self._fail()
+        self.fail()
         new = not any(_same(incoming, other) for other in self.taken + self.overheard)
         (kept if new else self.again).append(incoming)
         self.arrived.set()
@@ -310,7 +315,7 @@ class FakeHost:
             kept.message_id == message_id for kept in self.taken + self.overheard
         )
 
-    def _fail(self) -> None:
+    def fail(self) -> None:
         failure, self.fail_next = self.fail_next, None
         if failure is not None:
             raise failure
@@ -322,3 +327,21 @@ def _same(one: Incoming, other: Incoming) -> bool:
         other.channel,
         other.message_id,
     )
+
+
+@dataclass(frozen=True)
+class FakeChoices:
+    """The port Choices of a host."""
+
+    host: FakeHost
+
+    async def of(self, owner: str) -> Mapping[str, str]:
+        return self.host.chosen_for.get(owner, {})
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        self.host.fail()
+        chosen = self.host.chosen_for.setdefault(owner, {})
+        if value is None:
+            chosen.pop(name, None)
+        else:
+            chosen[name] = value

@@ -54,7 +54,7 @@ async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastCloc
     """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
-        deleting = {DELETE_REPLY: ReplyDeletion(clock, host.connections.deletions).delete}
+        deleting = {DELETE_REPLY: ReplyDeletion(clock, host.platforms.deletions).delete}
         async with (
             JobWorker(store.jobs, erasing, clock, "eraser", OFTEN).serving(),
             JobWorker(store.jobs, deleting, clock, "deleter", OFTEN).serving(),

@@ -96,11 +96,11 @@ async def test_in_a_chain_a_reply_to_the_answer_of_a_command_goes_on_with_it(tmp
 
 async def test_what_managers_chose_for_a_channel_or_its_server_goes_before_the_setting(tmp_path: Path) -> None:
     async with talking(tmp_path) as talk:
-        await talk.host.choose(f"team:{GUILD}", "replies", "place")
+        await talk.host.preferences.set(f"team:{GUILD}", "replies", "place")
         asked = await talk.fake.say(ANN, f"{ME} hello")
         (first,) = await talk.answered()
         assert first["message_reference"]["message_id"] == asked["id"]
-        await talk.host.choose(f"channel:{GENERAL}", "replies", "thread")
+        await talk.host.preferences.set(f"channel:{GENERAL}", "replies", "thread")
         asked = await talk.fake.say(ANN, f"{ME} hello")
         *_, second = await talk.answered(2)
         assert second["channel_id"] == asked["id"]

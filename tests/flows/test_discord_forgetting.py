@@ -285,7 +285,7 @@ async def test_what_was_said_in_a_server_goes_a_while_after_the_bot_unless_it_is
         await sooner_or_later(lambda: talk.fake.world.shown(DM_OF[ANN]))
         await talk.fake.dispatch("GUILD_DELETE", {"id": GUILD})
         await leaving_noted(talk)
-        talk.clock.leap(talk.host.desks.forgetting.grace - timedelta(days=1))
+        talk.clock.leap(talk.host.forgetting.grace - timedelta(days=1))
         if back:
             await talk.fake.dispatch("GUILD_CREATE", {**talk.fake.world.guild(), "unavailable": None})
             await sooner_or_later(lambda: not holds(tmp_path, "forget_gone"))

@@ -153,9 +153,9 @@ class Forgetful(FakeHost):
         self._away()
         return await super().take(incoming)
 
-    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
         self._away()
-        await super().withdraw(channel, messages)
+        await super().deleted(channel, messages)
 
     def _away(self) -> None:
         if self.failures:
@@ -272,7 +272,7 @@ async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_
             await fake.until(lambda: len(by_the_bot(fake)) == 2)
             async with asyncio.timeout(PATIENCE_S):
                 await host.turns.idle()
-            await host.forget(Forgetter(f"discord:{ANN}"), "everything")
+            await host.forgetting.forget(Forgetter(f"discord:{ANN}"), "everything")
         async with serving(fake, host):
             await fake.say(BO, f"{ASK}and now?")
             await fake.until(lambda: len(by_the_bot(fake)) == 3)

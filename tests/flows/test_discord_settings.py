@@ -14,7 +14,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.host import FakeChoices, FakeHost
 from tests.flows.test_discord_control import labels
 
 NOTHING_SPECIAL = str(1 << 10 | 1 << 16)
@@ -98,9 +98,14 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
 
 
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
-    class Away(FakeHost):
-        async def choices(self, owner: str) -> dict[str, str]:
+    class Lost(FakeChoices):
+        async def of(self, owner: str) -> dict[str, str]:
             raise StoreUnavailable(owner)
+
+    class Away(FakeHost):
+        @property
+        def preferences(self) -> Lost:
+            return Lost(self)
 
     clock = FastClock(speed=1.0)
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, Away()):

@@ -242,7 +242,7 @@ async def test_what_was_said_in_a_workspace_goes_a_while_after_the_bot(tmp_path:
         await talk.ask(talk.ann, "my canoe is vermilion")
         await talk.ask(talk.ann, "my kayak is turquoise", talk.dm)
         await talk.tell(type="app_uninstalled")
-        talk.clock.leap(talk.host.desks.forgetting.grace - timedelta(days=1))
+        talk.clock.leap(talk.host.forgetting.grace - timedelta(days=1))
         assert all(holds(tmp_path, words) for words in ("vermilion", "turquoise"))
         talk.clock.leap(timedelta(days=2))
         await talk.gone("vermilion")
@@ -260,7 +260,7 @@ async def test_a_bot_that_is_back_in_its_workspace_keeps_what_was_said_there(tmp
             assert holds(tmp_path, "forget_gone")
         async with serving(slack, host):
             assert not holds(tmp_path, "forget_gone")
-            clock.leap(host.desks.forgetting.grace + timedelta(days=1))
+            clock.leap(host.forgetting.grace + timedelta(days=1))
             assert await talk.finds("vermilion")
 
 

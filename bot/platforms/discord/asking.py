@@ -148,7 +148,7 @@ class Commands:
             return ()
 
     async def _is_new_thread(self, where: ChannelFactsForConversation, incoming: Incoming) -> bool:
-        return where.parent is not None and await self._host.participants(incoming.conversation) is None
+        return where.parent is not None and await self._host.conversations.participants(incoming.conversation) is None
 
 
 def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: bool) -> AskedQuestion:

@@ -208,7 +208,9 @@ class DiscordClient(discord.Client):
 
     def _lost(self, shard: int) -> None:
         self._shards.lost(shard)
-        self._host.connected(SOURCE, "Discord's gateway ended the connection; the bot connects again by itself.")
+        self._host.platforms.connected(
+            SOURCE, "Discord's gateway ended the connection; the bot connects again by itself."
+        )
 
     async def _resumed(self, shard: int) -> None:
         await self._shards.resumed(shard)
@@ -216,11 +218,11 @@ class DiscordClient(discord.Client):
 
     def _tell_connected(self) -> None:
         if self._listening.connected:
-            self._host.connected(SOURCE)
+            self._host.platforms.connected(SOURCE)
 
     async def _told_of_servers(self, shard: int) -> None:
         here = [guild for guild in self.guilds if guild.shard_id == shard]
-        await self._intake.follow(lambda: self._host.back([known_as(guild.id) for guild in here]))
+        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id) for guild in here]))
         await self._turn_away(self._servers.others(here))
         servers = self._shards.of(shard).servers()
         lacking = {
@@ -312,7 +314,7 @@ class DiscordClient(discord.Client):
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self._turn_away(self._servers.others([guild]))
-        await self._intake.follow(lambda: self._host.back([known_as(guild.id)]))
+        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
         await self._intake.follow(lambda: closed_by_channel(self._host, before, after))
@@ -321,7 +323,7 @@ class DiscordClient(discord.Client):
         await self._intake.follow(lambda: closed_by_role(self._host, before, after))
 
     async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
-        await self._intake.follow(lambda: self._host.gone(known_as(number), place, at_once=at_once))
+        await self._intake.follow(lambda: self._host.forgetting.gone(known_as(number), place, at_once=at_once))
 
 
 class ShardedClient(DiscordClient, discord.AutoShardedClient):

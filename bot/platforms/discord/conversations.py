@@ -66,7 +66,7 @@ class DiscordConversations:
 
     async def _mode(self, where: ChannelFactsForConversation, team: str) -> ReplyMode:
         for owner in (f"channel:{where.channel}", f"team:{team}"):
-            chosen = (await self._host.choices(owner)).get(REPLIES, "")
+            chosen = (await self._host.preferences.of(owner)).get(REPLIES, "")
             if chosen in _MODES:
                 return _MODES[chosen]
         return self._settings.reply_mode

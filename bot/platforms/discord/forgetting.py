@@ -66,7 +66,7 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
     """Ask back."""
     await interaction.response.defer(ephemeral=True)
     try:
-        answer = await host.ask_to_forget(await interactions.forgetter_of(interaction, host), words)
+        answer = await host.forgetting.ask(await interactions.forgetter_of(interaction, host), words)
     except CogencyError as error:
         answer = ForgetAnswer(wording.failure(error))
     await show(interaction, answer, replies=replies)
@@ -92,7 +92,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
     """Raises CogencyError."""
     match made.token.split("|"):
         case [kind, channel, message] if kind == MESSAGE:
-            await host.withdraw(channel, {message, *repeats_of(message)})
+            await host.forgetting.deleted(channel, {message, *repeats_of(message)})
             return ForgetAnswer(FORGOTTEN)
         case [kind, turn] if kind == REPLY and turn.isdecimal():
             reply = await host.reply_of(int(turn))
@@ -101,7 +101,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
             await reactions.delete_pages(connection, interaction.channel_id or interaction.id, reply)
             return ForgetAnswer(REPLY_FORGOTTEN)
         case _:
-            return await host.forget(
+            return await host.forgetting.forget(
                 await interactions.forgetter_of(interaction, host), made.token, replies=made.replies
             )
 

@@ -126,7 +126,7 @@ class DiscordIntake:
         post = objects.post_of(message, self._connection.clock.now())
         if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
             for asked in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.amend(changed.channel, asked, changed.text)
+                known = await self._host.forgetting.amend(changed.channel, asked, changed.text)
                 if not known and asked != changed.message_id:
                     return
 
@@ -136,7 +136,7 @@ class DiscordIntake:
 
             async def withdraw() -> None:
                 parent = channel if guild is None else await self._surroundings.parent_of(channel)
-                await self._host.withdraw(str(parent), gone)
+                await self._host.forgetting.deleted(str(parent), gone)
 
             await self.follow(withdraw)
             await self.follow(lambda: reactions.messages_deleted(self._host, self._connection, channel, messages))
@@ -162,7 +162,7 @@ class DiscordIntake:
         if said is None:
             return False
         incoming = said.incoming
-        participants = await self._host.participants(incoming.conversation) if said.joined else None
+        participants = await self._host.conversations.participants(incoming.conversation) if said.joined else None
         direct, mentioned = post.where.direct, inbound.mentioned(post, me)
         command = command_in(incoming, direct=direct)
         facts = MessageFacts(

@@ -149,7 +149,9 @@ class DiscordMissed:
         bounds = self.listening.bounds
         lately = self.listening.clock.now() - bounds.known
         try:
-            seen = await self.listening.host.last_seen(self.listening.source, since=lately, limit=bounds.places)
+            seen = await self.listening.host.conversations.last_seen(
+                self.listening.source, since=lately, limit=bounds.places
+            )
         except CogencyError as error:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             seen = []

@@ -90,7 +90,7 @@ async def private_by_default(host: Host, person: int) -> bool:
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return (await host.choices(known_as(person))).get(PRIVATE) == YES
+            return (await host.preferences.of(known_as(person))).get(PRIVATE) == YES
     except (CogencyError, TimeoutError):
         return True
 
@@ -129,7 +129,7 @@ class SettingsCommand:
 
     async def _chosen(self, interaction: Interaction) -> ChosenSettings:
         person = known_as(interaction.user.id)
-        own = await self._host.choices(person)
+        own = await self._host.preferences.of(person)
         menu = await self._host.models(interactions.requester_of(interaction))
         decides = interactions.decides(interaction, self._members, self._host)
         return ChosenSettings(
@@ -142,12 +142,12 @@ class SettingsCommand:
         )
 
     async def _replies(self, owner: str) -> str:
-        return (await self._host.choices(owner)).get(REPLIES, USUAL)
+        return (await self._host.preferences.of(owner)).get(REPLIES, USUAL)
 
     async def _change(self, interaction: Interaction, name: str, value: str) -> None:
         """Raises CogencyError."""
         person = known_as(interaction.user.id)
-        own = await self._host.choices(person)
+        own = await self._host.preferences.of(person)
         match name:
             case "model":
                 who = interactions.requester_of(interaction)
@@ -157,14 +157,14 @@ class SettingsCommand:
                 viewer = await interactions.viewer_of(interaction, self._members)
                 await self._host.memory(viewer, "resume" if on else "pause")
             case "private":
-                await self._host.choose(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
+                await self._host.preferences.set(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
             case _:
                 decides = interactions.decides(interaction, self._members, self._host)
                 kept = value if value in PLACES and value != USUAL else None
                 if name == _CHANNEL and decides.channel:
-                    await self._host.choose(_owner_channel(interaction), REPLIES, kept)
+                    await self._host.preferences.set(_owner_channel(interaction), REPLIES, kept)
                 elif name == _TEAM and decides.team:
-                    await self._host.choose(_owner_team(interaction), REPLIES, kept)
+                    await self._host.preferences.set(_owner_team(interaction), REPLIES, kept)
 
 
 def settings_panel(chosen: ChosenSettings, person: int) -> Panel:

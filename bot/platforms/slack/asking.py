@@ -199,10 +199,10 @@ class SlackAsking:
 
     async def resume(self) -> None:
         """Go on with what earlier processes could not take in. Raises StoreError."""
-        for event, person in (await self.host.choices(self._owner)).items():
-            kept = _decoded((await self.host.choices(person)).get(_name(event), ""))
+        for event, person in (await self.host.preferences.of(self._owner)).items():
+            kept = _decoded((await self.host.preferences.of(person)).get(_name(event), ""))
             if kept is None:  # forgotten meanwhile
-                await self.host.choose(self._owner, event, None)
+                await self.host.preferences.set(self._owner, event, None)
             else:
                 self.underway.begin(self._resume(kept))
 
@@ -219,7 +219,7 @@ class SlackAsking:
             return
         kept = _Kept(question, to, self.clock.now())
         await self._keep(kept)
-        await self.host.choose(self._owner, question.event, inbound.person_id(self.me, to.user))
+        await self.host.preferences.set(self._owner, question.event, inbound.person_id(self.me, to.user))
         await self._insist(kept)
 
     async def _insist(self, kept: _Kept) -> None:
@@ -335,16 +335,16 @@ class SlackAsking:
         person = inbound.person_id(self.me, kept.to.user)
         there = kept.to.channel or kept.to.user
         near = [inbound.whole_channel(self.me, there), inbound.private_conversation(self.me, there, kept.to.user)]
-        await self.host.choose(person, _name(kept.question.event), kept.encode(near))
+        await self.host.preferences.set(person, _name(kept.question.event), kept.encode(near))
 
     async def _stored(self, kept: _Kept) -> _Kept | None:
         person = inbound.person_id(self.me, kept.to.user)
-        return _decoded((await self.host.choices(person)).get(_name(kept.question.event), ""))
+        return _decoded((await self.host.preferences.of(person)).get(_name(kept.question.event), ""))
 
     async def _forget(self, kept: _Kept) -> None:
         person = inbound.person_id(self.me, kept.to.user)
-        await self.host.choose(person, _name(kept.question.event), None)
-        await self.host.choose(self._owner, kept.question.event, None)
+        await self.host.preferences.set(person, _name(kept.question.event), None)
+        await self.host.preferences.set(self._owner, kept.question.event, None)
 
     async def _readable(self, user: str, channel: str) -> str:
         """The channel, if this person can read it now; "" for their direct messages. Raises Refused, or SlackError."""

@@ -37,13 +37,13 @@ class Direct:
     async def going_on(self, channel: str) -> tuple[str, ...]:
         """The conversations of a channel in which something may be answered now, the latest first."""
         since = self.clock.now() - RECENT
-        seen = await self.host.last_seen(self.me.source, since=since, limit=MOST_RECENT)
+        seen = await self.host.conversations.last_seen(self.me.source, since=since, limit=MOST_RECENT)
         return tuple(one.conversation for one in seen if one.channel == channel)
 
     async def going_on_for(self, channel: str, person: str) -> list[str]:
         """Those of them in which nobody else takes part."""
         latest, alone = (await self.going_on(channel))[:MOST_OWN], frozenset({person})
-        return [one for one in latest if await self.host.participants(one) == alone]
+        return [one for one in latest if await self.host.conversations.participants(one) == alone]
 
     async def thread_of(self, heard: SlackMessage) -> tuple[str, ...]:
         """What "this thread" means in a message."""
@@ -54,12 +54,12 @@ class Direct:
     async def thread_at(self, channel: str, ts: str, root: str) -> tuple[str, ...]:
         """What "this thread" means at a message that was pointed at; `root` is "" outside of threads."""
         thread = inbound.thread_conversation(self.me, channel, root or ts)
-        if root or await self.host.participants(thread) is not None:
+        if root or await self.host.conversations.participants(thread) is not None:
             return (thread,)
         return await self.outside_threads(channel) or (thread,)
 
     async def outside_threads(self, channel: str) -> tuple[str, ...]:
         """What "this thread" means where no thread is: () if nothing."""
         whole = inbound.whole_channel(self.me, channel)
-        known = inbound.is_direct(channel) and await self.host.participants(whole) is not None
+        known = inbound.is_direct(channel) and await self.host.conversations.participants(whole) is not None
         return (whole,) if known else ()

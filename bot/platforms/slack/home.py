@@ -431,7 +431,7 @@ class Home:
             bot=self.me.name,
             prefix=self.me.prefix,
             memory=memory,
-            learns=(await self.host.choices(person.id)).get(PAUSE) != PAUSED,
+            learns=(await self.host.preferences.of(person.id)).get(PAUSE) != PAUSED,
             account=await self.host.usage(person.id),
             budget=await self.host.budget(person.id, "", ""),
             models=await self.host.models(who),

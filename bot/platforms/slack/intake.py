@@ -97,7 +97,7 @@ class SlackIntake:
             return False
         await before(heard)
         conversation = inbound.conversation(self.me, heard)
-        participants = await self.host.participants(conversation)
+        participants = await self.host.conversations.participants(conversation)
         order = orders.order(heard, self.me)
         decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
         if isinstance(decision, Ignore) or (author := await self._author(heard)).gone:
@@ -132,7 +132,7 @@ class SlackIntake:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
                 await self.agent.see(event)
         elif (gone := read_gone(body, self.me)) is not None:
-            await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
+            await self.host.forgetting.gone(gone.name, gone.what, at_once=gone.at_once)
         elif (closed := read_closed(body)) is not None:
             await self.host.narrow(closed, await self.places.closed(closed))
         elif (changed := read_change(body, self.me)) is not None:
@@ -227,12 +227,12 @@ class SlackIntake:
         repeats = repeats_of(changed.ts)
         if changed.text is None:
             private = inbound.private_message(f"{changed.channel}:{changed.ts}")
-            await self.host.withdraw(changed.channel, {changed.ts, private, *repeats, *repeats_of(private)})
+            await self.host.forgetting.deleted(changed.channel, {changed.ts, private, *repeats, *repeats_of(private)})
             if changed.ours:
                 await self.desk.replies.gone(changed.channel, changed.ts)
             return
         text = (await self._asked(changed.text))[1]
-        await self.host.amend(changed.channel, changed.ts, text)
+        await self.host.forgetting.amend(changed.channel, changed.ts, text)
         private = inbound.private_message(f"{changed.channel}:{changed.ts}")
         await self._amend_known(changed.channel, repeats, text)
         await self._amend_known(changed.channel, (private, *repeats_of(private)), inbound.private_words(text))
@@ -240,7 +240,7 @@ class SlackIntake:
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Up to the first that is not known: none is asked again before the one before it."""
         for message in messages:
-            if not await self.host.amend(channel, message, text):
+            if not await self.host.forgetting.amend(channel, message, text):
                 return
 
     async def _asked(self, written: str) -> tuple[Depth, str]:

@@ -116,7 +116,7 @@ class ForgetView:
     async def ask(self, to: ReplyTo, words: str, thread: Collection[str]) -> None:
         """What `/forget` with these words says; `thread`: the conversation in which it is asked, if there is one."""
         if words.strip():
-            answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
+            answer = await self.host.forgetting.ask(await self._who(to.user, thread), words)
             await Ephemeral(self.api, to).say(named(answer.text, self.me.prefix), *_below(answer, to.user, thread))
         else:
             question = QUESTION if thread else f"{QUESTION} {NO_THREAD_HERE.format(name=self.me.name)}"
@@ -131,7 +131,7 @@ class ForgetView:
             await self._replace(to, ForgetAnswer(wording.forget_declined()), ())
         elif made.what == blocks.AGREE:
             who = await self._who(to.user, made.thread)
-            answer = await self.host.forget(who, made.token, replies=made.replies)
+            answer = await self.host.forgetting.forget(who, made.token, replies=made.replies)
             await self._replace(to, answer, made.thread)
         elif made.words:
             await self._answer(to, made.words, made.thread)
@@ -146,7 +146,7 @@ class ForgetView:
             await self._answer(made.to, made.words, made.thread, replies=made.replies)
 
     async def _answer(self, to: ReplyTo, words: str, thread: Collection[str], *, replies: bool = False) -> None:
-        answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
+        answer = await self.host.forgetting.ask(await self._who(to.user, thread), words)
         await self._replace(to, answer, thread, replies=replies)
 
     async def _who(self, user: str, thread: Collection[str]) -> Forgetter:

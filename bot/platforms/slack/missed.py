@@ -79,12 +79,12 @@ class SlackMissed:
         if first or (not self.listening.behind and self.listening.silent_for() > OUTAGE):
             self._begin(self.listening.since())
         self.listening.connected = True
-        self.listening.host.connected(self.me.source)
+        self.listening.host.platforms.connected(self.me.source)
 
     def lost(self, why: str) -> None:
         """The last socket is about to close, or dead."""
         self.listening.connected = False
-        self.listening.host.connected(self.me.source, why)
+        self.listening.host.platforms.connected(self.me.source, why)
 
     def gap(self, since: datetime) -> None:
         """Between that time and now some events did not come."""
@@ -155,7 +155,7 @@ class SlackMissed:
         bounds, clock = self.listening.bounds, self.listening.clock
         lately = clock.now() - bounds.known
         try:
-            seen = await self.listening.host.last_seen(self.me.source, since=lately, limit=bounds.places)
+            seen = await self.listening.host.conversations.last_seen(self.me.source, since=lately, limit=bounds.places)
         except CogencyError as error:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             return []

@@ -117,7 +117,7 @@ class Places:
     async def _mark(self, channel: str, kind: str) -> str:
         """Tell all processes. Raises StoreError."""
         marked = f"{kind} {self._clock.now().isoformat()}"
-        await self._host.choose(self._owner(channel), _KIND, marked)
+        await self._host.preferences.set(self._owner(channel), _KIND, marked)
         return marked
 
     def _owner(self, channel: str) -> str:
@@ -125,7 +125,7 @@ class Places:
 
     async def _closing(self, channel: str) -> str:
         """Since when it is closed, or open again, as far as any process knows. Raises StoreError."""
-        return (await self._host.choices(self._owner(channel))).get(_KIND, "")
+        return (await self._host.preferences.of(self._owner(channel))).get(_KIND, "")
 
     async def _load(self, channel: str) -> _Known:
         closing = await self._closing(channel)

@@ -89,7 +89,7 @@ class EventRetryQueue:
 
     async def resume(self) -> None:
         """Take in what an earlier process kept. Raises StoreError."""
-        for name, kind in (await self.listening.host.choices(self._owner)).items():
+        for name, kind in (await self.listening.host.preferences.of(self._owner)).items():
             self._underway.begin(self._again(name, kind))
 
     async def close(self) -> None:
@@ -167,7 +167,7 @@ class EventRetryQueue:
         if not name:
             return False
         try:
-            await self.listening.host.choose(self._owner, name, text(body, "event", "type"))
+            await self.listening.host.preferences.set(self._owner, name, text(body, "event", "type"))
         except StoreError:
             return False
         return True
@@ -175,7 +175,7 @@ class EventRetryQueue:
     async def _drop(self, body: JsonObject) -> None:
         if name := _pointer(body):
             try:
-                await self.listening.host.choose(self._owner, name, None)
+                await self.listening.host.preferences.set(self._owner, name, None)
             except StoreError as error:
                 log.log(severity(error), "a message that was taken in will be looked at once more: %s", error)
 

@@ -79,7 +79,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         parts = _put_together(host, settings, clock, session, api, me)
         keeping = [asyncio.create_task(parts.listening.keep()), asyncio.create_task(parts.guests.keep())]
         try:
-            await host.back([me.source])
+            await host.forgetting.back([me.source])
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()
@@ -92,7 +92,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
                 task.cancel()
             await _close([parts.delivery.close], DELIVERY_CLOSE_S)
             await _close(parts.closing, CLOSE_S)
-            host.hide(me.source)
+            host.platforms.hide(me.source)
 
 
 async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -111,9 +111,9 @@ def _put_together(
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     sessions = AgentSessions(ornaments, clock)
     workspace = SurfaceParts(api, me, clock, settings.streaming)
-    host.show_on(me.source, SlackSurfaces(host, workspace, sessions))
-    host.ask_readers(me.source, membership)
-    host.fetch_on(me.source, SlackFiles(api, settings.bot_token).fetch)
+    host.platforms.show_on(me.source, SlackSurfaces(host, workspace, sessions))
+    host.platforms.ask_readers(me.source, membership)
+    host.platforms.fetch_on(me.source, SlackFiles(api, settings.bot_token).fetch)
 
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
@@ -121,7 +121,7 @@ def _put_together(
     threads = Threads(api, me, people, places, membership)
 
     home = Home(host, api, me, people, clock)
-    host.delete_on(me.source, partial(_clear, api, sessions, home))
+    host.platforms.delete_on(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     looking = Looking(me, places, threads, clock)

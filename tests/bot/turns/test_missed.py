@@ -66,7 +66,7 @@ async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks
 
 
 class Broken(FakeHost):
-    async def hear_until(self, source: str, time: object) -> None:  # noqa: ARG002 -- it fails, whatever is kept
+    async def set_watermark(self, source: str, time: object) -> None:  # noqa: ARG002 -- it fails, whatever is kept
         raise StoreError("The disk is full.")
 
 

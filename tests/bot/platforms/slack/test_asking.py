@@ -230,7 +230,7 @@ async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSla
 
 @dataclass
 class Advising(FakeHost):
-    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it advises everybody
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it advises everybody
         return ForgetAnswer("Write `/forget 2 hours`.")
 
 

@@ -181,7 +181,7 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
     async with serving(slack, host):
         await ann.opened()
         assert NOT_LEARNING in ann.text
-        await host.choose(PERSON, PAUSE, None)
+        await host.preferences.set(PERSON, PAUSE, None)
         await ann.click("Learn again")
         await ann.changed(LEARNING)
     assert "I learn again." in ann.text

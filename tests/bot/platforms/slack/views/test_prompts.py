@@ -21,7 +21,7 @@ class Suggesting(FakeHost):
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         self.viewer = viewer
-        self._fail()
+        self.fail()
         return await super().suggestions(viewer, limit)
 
 
