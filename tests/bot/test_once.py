@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from agent.errors import StoreError
 from bot.hosting import MOST, Deduplicator
 from tests.fakes.preferences import FakePreferences
 
@@ -21,8 +24,12 @@ async def test_of_many_at_the_same_moment_one_does_it() -> None:
 
 async def test_what_came_to_nothing_is_done_the_next_time() -> None:
     kept = FakePreferences()
-    await Deduplicator(kept).first("slack:T", "C1:1.1")
-    await Deduplicator(kept).undone("slack:T", "C1:1.1")
+
+    async def fail() -> None:
+        raise StoreError("The disk is full.")
+
+    with pytest.raises(StoreError, match="full"):
+        await Deduplicator(kept).once("slack:T", "C1:1.1", fail)
     assert await Deduplicator(kept).first("slack:T", "C1:1.1")
 
 
