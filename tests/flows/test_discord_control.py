@@ -213,7 +213,7 @@ async def test_the_command_stop_says_when_nothing_runs() -> None:
 async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None:
     async with talking([[HALF, StreamBroken("The answer broke off.")], "The other half."]) as (fake, host):
         asked = await fake.say(ANN, f"{ME} hello")
-        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any(labels(message) == ["Continue", "Delete"] for message in by_the_bot(fake)))
         (cut,) = by_the_bot(fake)
         await fake.press(BO, cut, "Continue")
         more = await page(fake, "The other half.")
@@ -227,7 +227,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None
 async def test_two_presses_of_continue_are_one_question() -> None:
     async with talking([[HALF, StreamBroken("It broke off.")], "The other half."]) as (fake, host):
         await fake.write(ANN, "hello")
-        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any(labels(message) == ["Continue", "Delete"] for message in by_the_bot(fake)))
         (cut,) = by_the_bot(fake)
         below = cut["components"]
         await fake.press(ANN, cut, "Continue")
@@ -241,7 +241,7 @@ async def test_two_presses_of_continue_are_one_question() -> None:
 async def test_a_private_answer_goes_on_in_private() -> None:
     async with talking([[HALF, StreamBroken("It broke off.")], "The other half."]) as (fake, host):
         await fake.command(ANN, "ask", question="hello", private=True)
-        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any(labels(message) == ["Continue", "Delete"] for message in by_the_bot(fake)))
         (cut,) = by_the_bot(fake)
         await fake.press(ANN, cut, "Continue")
         more = await page(fake, "The other half.")
