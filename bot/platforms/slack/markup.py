@@ -33,6 +33,7 @@ _NAMED = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORE
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
 """What may still become a ping at the end of a text that grows; the longest that is one has 40 characters."""
 _WORD = re.compile(r"\w\Z")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def mrkdwn(markdown: str) -> str:
 
 def _cells_at_most(markdown: str) -> int:
     """No table of the text has more: each line of its block is a row, filled up to as many cells as the widest has."""
-    blocks = re.split(r"\n[ \t]*\n", markdown) if "|" in markdown else []
+    blocks = _BLANK_LINE.split(markdown) if "|" in markdown else []
     lines = (block.split("\n") for block in blocks if "|" in block)
     return sum((max(line.count("|") for line in each) + 1) * len(each) for each in lines)
 
