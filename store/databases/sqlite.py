@@ -22,8 +22,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
+import aiosqlite
 from filelock import BaseFileLock, FileLock, Timeout
-from sqlalchemy import URL, Connection, StaticPool, create_engine, event, text
+from sqlalchemy import URL, Connection, StaticPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
@@ -58,8 +59,6 @@ class Begin(StrEnum):
 
     READING = "BEGIN"
     WRITING = "BEGIN IMMEDIATE"
-    NOTHING = ""
-    """There is none: for what SQLite does outside of transactions only."""
 
 
 class SqliteThread:
@@ -123,8 +122,7 @@ class SqliteThread:
 
 def _begin(connection: Connection) -> None:
     begin: Begin = connection.get_execution_options()[_BEGIN]
-    if begin is not Begin.NOTHING:
-        connection.exec_driver_sql(begin)
+    connection.exec_driver_sql(begin)
 
 
 class SqliteThreads:
@@ -192,13 +190,14 @@ _ANYBODYS: Final = (
 _REPLACED: Final = "The file {path} is no longer the one that was opened: put that one back, or start again."
 
 
-def store_error(error: DBAPIError, path: Path | None) -> StoreError:
+def store_error(error: DBAPIError | sqlite3.Error, path: Path | None) -> StoreError:
     """The one sentence for a database error."""
-    name = str(getattr(error.orig, "sqlite_errorname", ""))
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    name = str(getattr(cause, "sqlite_errorname", ""))
     for code, sentence in _SENTENCES.items():
         if name.startswith(code):
             return StoreUnavailable(sentence.format(path=path))
-    return StoreError(f"The database {path or 'in memory'} refused an operation: {error.orig}.")
+    return StoreError(f"The database {path or 'in memory'} refused an operation: {cause}.")
 
 
 def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
@@ -308,6 +307,7 @@ class SqliteDatabase:
         self.outages = OutageLog()
         self._lock = lock
         self._file = file
+        self._patience_s = patience_s
         self._writer = SqliteThreads(path, patience_s, limit=1)
         self._readers = self._writer if path is None else SqliteThreads(path, patience_s, limit=READERS)
 
@@ -335,9 +335,11 @@ class SqliteDatabase:
         return await self.write(work, *args, **options)  # every write is alone
 
     async def checkpoint(self) -> bool:
+        if self.path is None:
+            return True
         for _ in range(CHECKPOINT_TRIES):
-            async with self._thread(self._writer, OutageKind.WRITE) as thread:
-                if await thread.start(Begin.NOTHING, _checkpointed):
+            async with self._thread(self._writer, OutageKind.WRITE):  # no write of ours meanwhile
+                if await _checkpointed(self.path, self._patience_s):
                     return True
         return False
 
@@ -365,7 +367,7 @@ class SqliteDatabase:
                 async with threads.free() as thread:
                     yield thread
                     noted.shows_health = kind is OutageKind.READ or thread.has_written
-            except DBAPIError as error:
+            except (DBAPIError, sqlite3.Error) as error:
                 raise store_error(error, self.path) from error
 
 
@@ -395,6 +397,11 @@ def _found_in(file: int, pieces: frozenset[bytes]) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _checkpointed(connection: Connection) -> bool:
-    busy, _, _ = connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
-    return busy == 0
+async def _checkpointed(path: Path, patience_s: float) -> bool:
+    """On a connection of its own: SQLite does this outside of transactions only."""
+    async with (
+        aiosqlite.connect(path, timeout=patience_s, isolation_level=None) as connection,
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") as answer,
+    ):
+        row = await answer.fetchone()
+        return row is not None and row[0] == 0  # busy
