@@ -331,7 +331,7 @@ class FakeRest(Requests):
         message["attachments"] = [text_file(name, "", len(content)) for name, content in files.items()]
 
     def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
-        made = {"id": interaction.id, "type": 2}
+        made: Payload = {"id": interaction.id, "type": 2, "user": user(interaction.asker)}
         made |= {"original_response_message_id": interaction.original} if interaction.original else {}
         about = {"webhook_id": BOT, "token": interaction.token, "interaction_metadata": made}
         return self.world.message(interaction.channel, BOT, content, flags=flags, **about)
