@@ -105,7 +105,7 @@ def prompt_tokens_hi() -> int:
     tools = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
     parts = ContextParts(
         persona=Persona(settings.persona, settings.language_rule),
-        tool_schemas=tools.schemas(),
+        tool_schemas=tools.schemas,
         person=Person("slack:T1:U1", "Robin", "Europe/Madrid"),
         now=datetime(2026, 5, 4, 12, 0, tzinfo=UTC),
         question="hi",

@@ -265,7 +265,7 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
     async with world(LONG) as there:
         _, shared = await there.ask(f"{ME} write it")
         (turn,) = there.store.turns
-        surface = there.host.connections.surface_for(turn.incoming)
+        surface = there.host.platforms.surface_for(turn.incoming)
         again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
         assert [page.id for page in again] == [file["id"] for file in shared.files]
         assert len(there.slack.state.files) == 1
