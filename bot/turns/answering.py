@@ -136,9 +136,13 @@ class Answering:
         None if the turn was put off: it is claimed again when its lease has run out, or was given back.
         """
         claim = running.claim
-        if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
-            running.earlier.task.cancel()
-            await asyncio.wait({running.earlier.task})
+        earlier = running.earlier
+        if earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            earlier.task.cancel()
+        while earlier is not None:  # one that waits for the one before it ends at once; that one may not
+            await asyncio.wait({earlier.task})
+            earlier = earlier.earlier
+        running.earlier = None
         renewing = asyncio.create_task(self._renew(running))
         try:
             return await self._answer(running, stopped)

@@ -380,8 +380,8 @@ class Turns:
         turn, incoming = running.claim.turn, running.claim.incoming
         if running.others_wait:
             self._notifier.notify()
-        if self._running[turn] is not running:
-            return  # claimed anew meanwhile: that one answers
+        if self._running.get(turn) is not running:
+            return  # claimed anew meanwhile: that one answers, or has answered
         del self._running[turn]
         self._rest()
         self._stopping.discard(turn)

@@ -135,6 +135,45 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     assert surface.wall == {"page-1-2": "Hello."}
 
 
+class StubbornSurface(FakeSurface):
+    """Its first post takes until `ends`."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.ends = asyncio.Event()
+        self.posting = False
+
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+        if not self.posting:
+            self.posting = True
+            await self.ends.wait()
+        return await super().post(key, look)
+
+
+async def test_a_turn_that_is_claimed_for_the_third_time_waits_until_its_first_run_has_ended() -> None:
+    """Its platform does not answer the first run, and the clock jumps twice past the lease."""
+    clock = FakeClock(auto=False)
+    world = World(["Hello.", "Hello."], clock=clock, store=StoppedStore(), limits=TurnsLimits(sweep_s=0.01))
+    surface = world.surfaces["thread"] = StubbornSurface(clock)
+    failures: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    turns = world.turns("stopped")
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
+        asking = asyncio.create_task(turns.ask(said("Hello?")))
+        await _until(lambda: surface.posting)
+        await clock.advance(120)
+        await _until(lambda: world.store.turns[0].epoch == 2)
+        await clock.advance(120)
+        await _until(lambda: world.store.turns[0].epoch == 3)
+        await _ticks()
+        assert surface.wall == {}
+        surface.ends.set()
+        assert await asking is Outcome.ANSWERED
+        await turns.idle()
+    assert surface.shown == ["Hello."]
+    assert failures == []
+
+
 async def test_forgetting_ends_a_running_answer_and_takes_its_page_away() -> None:
     reached = asyncio.Event()
 
