@@ -9,7 +9,7 @@ from agent.ports import Clock, Ledger, Replies, Spending
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
 from bot.spending_text import cost_text
-from bot.wording import counted, literal, shortened
+from bot.texts.formatting import counted, literal, shortened
 
 DAYS: Final = 30
 """Of spending and verdicts: as long as a bill."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from agent.messages import Json
 from agent.spending import NANO, PRICES_AS_OF, By, SpendingAccount, SpendingPeriod, Spent, Total
-from bot import wording
 from bot.exits import printable_json, printable_line
-from bot.wording import counted, money
+from bot.texts import formatting, reply_texts
+from bot.texts.formatting import counted, money
 
 LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
 _ESTIMATED = "~ in part estimated: the model did not report it"
@@ -82,7 +82,9 @@ def _ordered(totals: Sequence[Total], by: By) -> list[Total]:
 def _who(total: Total, by: By) -> str:
     if by is By.CHANNEL and not total.key:
         return "(forgotten)"
-    key, name = (wording.shortened(printable_line(words), wording.TITLE_CHARS) for words in (total.key, total.name))
+    key, name = (
+        formatting.shortened(printable_line(words), reply_texts.TITLE_CHARS) for words in (total.key, total.name)
+    )
     return f"{name} ({key})" if name else key
 
 

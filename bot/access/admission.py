@@ -22,7 +22,7 @@ from agent.records import Incoming
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
-from bot.wording import counted, local_moment
+from bot.texts.formatting import counted, local_moment
 
 # --------------------------------------------------------------------------------------------------
 # What somebody was told a moment ago, and need not read again.

@@ -15,7 +15,7 @@ from agent.admission_terms import Whose
 from agent.ports import Clock, Preferences, Spending
 from agent.spending import NANO, By, Money, SpendingPeriod, Spent, Total
 from bot.access.acl import AccessRules
-from bot.wording import counted, local_moment, money
+from bot.texts.formatting import counted, local_moment, money
 
 
 @dataclass(frozen=True, slots=True)

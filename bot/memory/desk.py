@@ -32,7 +32,7 @@ from bot.memory.notices import KeptNotice
 from bot.memory.retention import Delete
 from bot.memory.view import EntryNumbers, decode_numbers
 from bot.reply_surface import PageGone, PageLocked, SurfaceError
-from bot.wording import shortened, zone_of
+from bot.texts.formatting import shortened, zone_of
 
 # --------------------------------------------------------------------------------------------------
 # What somebody may want to ask next, from what is known about them. Pure.

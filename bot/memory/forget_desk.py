@@ -19,11 +19,11 @@ from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everythin
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger
 from agent.records import DELETE_REPLY, ShownPage, ShownReply
-from bot import wording
 from bot.fair_turns import FairTurns
 from bot.host import ForgetAnswer, Forgetter
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
-from bot.wording import counted, zone_of
+from bot.texts import formatting, memory_texts
+from bot.texts.formatting import counted, zone_of
 
 # --------------------------------------------------------------------------------------------------
 # What `/forget` is asked, read from its words; the same on every platform. Pure.
@@ -287,7 +287,7 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
 
 def _listed(lines: Sequence[str], count: int) -> list[str]:
     """These, shortened, and how many more there are."""
-    shown = [f"- {wording.literal(wording.shortened(line, LINE_CHARS))}" for line in lines]
+    shown = [f"- {formatting.literal(formatting.shortened(line, LINE_CHARS))}" for line in lines]
     more = count - len(lines)
     return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
 
@@ -296,7 +296,7 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
     """There is nothing that it could erase."""
     match wish:
         case AboutTopic(_, words):
-            return f"Nothing that you said, and nothing that I know about you, speaks of “{wording.literal(words)}”."
+            return f"Nothing that you said, and nothing that I know about you, speaks of “{formatting.literal(words)}”."
         case OneThread():
             return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
         case During(_, period):
@@ -314,18 +314,18 @@ def _what(wish: Wish, zone: tzinfo) -> str:
         case During(_, period):
             return f"what you said {_span(period, zone)}, everywhere"
         case AboutTopic(_, words):
-            return f"what speaks of “{wording.literal(words)}”: what you said, the answers to that, and what I know"
+            return f"what speaks of “{formatting.literal(words)}”: what you said, the answers to that, and what I know"
         case _:
             assert_never(wish)
 
 
 def _amount(preview: Preview) -> str:
-    return f"That is {wording.amounts(preview.counts)}."
+    return f"That is {memory_texts.amounts(preview.counts)}."
 
 
 def _things(preview: Preview) -> dict[str, int]:
     """What falls, without where it stands."""
-    return {kind: number for kind, number in preview.counts.items() if kind != wording.THREADS}
+    return {kind: number for kind, number in preview.counts.items() if kind != memory_texts.THREADS}
 
 
 def _span(period: TimeSpan, zone: tzinfo) -> str:
@@ -378,7 +378,7 @@ class ForgetDesk:
     async def _asked(self, who: Forgetter, words: str) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
-                return ForgetAnswer(wording.forget_which())
+                return ForgetAnswer(memory_texts.FORGET_WHICH)
             case UnclearForget(sentence):
                 return ForgetAnswer(sentence)
             case wish:
@@ -398,7 +398,7 @@ class ForgetDesk:
         receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
         homes = [ShownPage(source, "", who.person, ShownReply.HOME) for source in self.sources()]
         await self._clear([*titles, *(home for home in homes if who.person.startswith(f"{home.source}:"))])
-        return ForgetAnswer(wording.receipt_text(receipt))
+        return ForgetAnswer(memory_texts.receipt_text(receipt))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         """A message was edited. Raises StoreError."""

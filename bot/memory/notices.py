@@ -20,7 +20,8 @@ from agent.records import Incoming
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from bot.access.readers import Readers
-from bot.wording import REMEMBERED, literal, shortened, withheld_text
+from bot.texts import memory_texts
+from bot.texts.formatting import literal, shortened
 
 TOLD: Final = "told"
 """The preference's name."""
@@ -63,7 +64,7 @@ LINE_CHARS: Final = 200
 """Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it."""
 MOST: Final = 5
 """Facts that are named; of more, how many there are."""
-KEPT: Final = f"{REMEMBERED}{{facts}}*"
+KEPT: Final = f"{memory_texts.REMEMBERED}{{facts}}*"
 INSTEAD: Final = "{fact} (instead of: {before})"
 MORE: Final = "{facts}; and {many} more"
 TAKEN_BACK: Final = "Taken back: {facts}. I do not learn it again from that message."
@@ -149,7 +150,7 @@ class WithheldNotice:
         except StoreError as error:
             log.info("nobody is told what a search left out: %s", error)
             return ""
-        return withheld_text(count) if count else ""
+        return memory_texts.withheld_text(count) if count else ""
 
     async def count(self, question: Incoming, actions: Sequence[ActionRecord]) -> int:
         """How many messages the searches of this turn would have found in direct messages besides. Raises StoreError.

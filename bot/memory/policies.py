@@ -22,7 +22,7 @@ from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefuse
 from agent.ports import Clock, Facts
 from bot.host import PolicyAsker
 from bot.memory.desk import flowing
-from bot.wording import literal, zone_of
+from bot.texts.formatting import literal, zone_of
 
 # --------------------------------------------------------------------------------------------------
 # What `/policy` is asked, read from its words; the same on every platform. Pure.

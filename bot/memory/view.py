@@ -19,7 +19,7 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact, Sc
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
-from bot.wording import literal, shortened
+from bot.texts.formatting import literal, shortened
 
 # --------------------------------------------------------------------------------------------------
 # What `/memory` is asked, read from its words; the same on every platform, and what buttons say. Pure.

@@ -12,7 +12,7 @@ from agent.probes import PROBES, Probe, ProbeReading, messages_of
 from agent.protocol.parser import Parser
 from agent.spending import cost
 from agent.tools.registry import Registry
-from bot.wording import money
+from bot.texts.formatting import money
 
 KIND: Final = "check"
 """What its calls are for, in the account."""

@@ -12,7 +12,7 @@ from agent import events
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
 from bot.reply_surface import ReplyAction, ShownStep, StepState
-from bot.wording import shortened
+from bot.texts.formatting import shortened
 
 THINKING = "Thinking…"
 

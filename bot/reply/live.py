@@ -27,10 +27,11 @@ from agent.events import AgentEvent, Outcome
 from agent.ports import Clock
 from agent.protocol.render import joined
 from agent.records import Closing
-from bot import reply_surface, wording
+from bot import reply_surface
 from bot.backoff import Backoff, OncePerMinute
 from bot.reply.draft import Draft
 from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
+from bot.texts import reply_texts
 
 # --------------------------------------------------------------------------------------------------
 # When the next write may start. Pure: it answers "not before t" and never sleeps.
@@ -337,7 +338,7 @@ JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAc
 
 def shown_ending(closing: Closing) -> str:
     """The whole text that a reader sees at the end: the answer, and the lines that are not stored with it."""
-    stopped = wording.STOPPED if closing.outcome is Outcome.STOPPED else ""
+    stopped = reply_texts.STOPPED if closing.outcome is Outcome.STOPPED else ""
     return joined([closing.reply, stopped, closing.kept, closing.footer])
 
 

@@ -27,8 +27,8 @@ from bot.logs import severity
 from bot.reply.files import handed_over
 from bot.reply.live import LiveReply, offered_actions, shown_ending
 from bot.reply_surface import FILES, PageGone, PageKey, PageRef, PageRefused, PageUnsent, Surface, SurfaceError
+from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner
-from bot.wording import UNSTORED
 
 # --------------------------------------------------------------------------------------------------
 # Whether a claimed turn is surely still ours, told by this process's own clocks, and by the ledger where they cannot.
@@ -178,7 +178,7 @@ class Answering:
             outcome = await self._answer_on(surface, running, stopped)
             ended = True
         except StoreUnavailable:
-            await _hint(surface, UNSTORED)
+            await _hint(surface, reply_texts.UNSTORED)
             raise
         finally:
             surface.finish(ended=ended)

@@ -40,7 +40,7 @@ from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
 from bot.spending_text import cost_text
-from bot.wording import counted, literal, shortened
+from bot.texts.formatting import counted, literal, shortened
 
 # --------------------------------------------------------------------------------------------------
 # What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.spending import NANO, Money
-from bot.wording import counted, money
+from bot.texts.formatting import counted, money
 
 
 @pytest.mark.parametrize(

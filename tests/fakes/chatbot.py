@@ -15,7 +15,7 @@ from bot.access.acl import Requester
 from bot.host import ForgetAnswer, MemoryAnswer, ModelMenu, PolicyAsker, ShownEntry
 from bot.platforms.terminal.bot import Left
 from bot.reply_surface import PageContent, PageKey, Surface
-from bot.wording import receipt_text
+from bot.texts import memory_texts
 from tests.fakes.facts import fact
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -111,7 +111,7 @@ class FakeChatBot:
         facts = self.facts[:] if token == "everything" else []
         self.facts = [one for one in self.facts if one not in facts]
         receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
-        return ForgetAnswer(receipt_text(receipt))
+        return ForgetAnswer(memory_texts.receipt_text(receipt))
 
     async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is one
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))

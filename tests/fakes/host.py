@@ -16,12 +16,12 @@ from agent.memory.forgetting_plans import Gone
 from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
-from bot import wording
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.attachments.reading import Fetch
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Suggestion, Viewer
 from bot.reply_surface import Surface
+from bot.texts import memory_texts
 
 T = TypeVar("T")
 
@@ -160,7 +160,7 @@ class FakeHost:
         self.fail()
         self.forgotten.append((who.person, token, who.thread if token.endswith("thread") else frozenset()))
         self.replies_too.append(replies)
-        return ForgetAnswer(wording.receipt_text(self.receipt))
+        return ForgetAnswer(memory_texts.receipt_text(self.receipt))
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         self.places_gone.append((name, gone, at_once))

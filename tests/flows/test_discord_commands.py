@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from agent.memory.audience import PersonAudience, label
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
 from bot.platforms.discord.inbound import private_conversation
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
@@ -182,7 +182,7 @@ async def test_only_the_caller_can_press_the_buttons() -> None:
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
         await fake.press(BO, question, "Forget")
-        await fake.until(lambda: any(seen(message) == NOT_YOURS for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == reply_texts.NOT_YOURS for message in by_the_bot(fake)))
         assert len(host.store.messages) == 2
 
 

@@ -9,7 +9,7 @@ from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.platforms.discord.slash_commands import HOW
-from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING, use_command
+from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -98,7 +98,10 @@ async def test_help_in_words_says_what_the_command_says_there() -> None:
 
 async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:
     async with recording() as (fake, host):
-        for order, said in (("stop", NOTHING_RUNNING), ("forget everything", use_command("forget", direct=True))):
+        for order, said in (
+            ("stop", reply_texts.NOTHING_RUNNING),
+            ("forget everything", reply_texts.use_command("forget", direct=True)),
+        ):
             ordered = await fake.write(ANN, order)
             await page(fake, said)
             await fake.again(ordered)
@@ -106,7 +109,7 @@ async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried
         async with asyncio.timeout(PATIENCE_S):
             await host.arrived.wait()
         assert fake.world.shown(DM_OF[ANN]) == [
-            NOTHING_RUNNING,
+            reply_texts.NOTHING_RUNNING,
             "Nothing is done yet: please use the command `/forget`.",
         ]
 
@@ -122,7 +125,7 @@ async def test_a_mention_with_the_word_stop_ends_the_answer_of_its_thread_whoeve
 async def test_stop_where_nothing_runs_is_answered_and_never_asked() -> None:
     async with recording() as (fake, host):
         await fake.write(ANN, "stop")
-        await page(fake, NOTHING_RUNNING)
+        await page(fake, reply_texts.NOTHING_RUNNING)
         assert host.taken == host.overheard == []
 
 
@@ -165,7 +168,7 @@ async def test_a_press_of_stop_that_comes_just_after_the_end_leaves_the_buttons_
         await idle(host)
         row = {"type": 2, "style": 2, "label": "Stop", "custom_id": f"stop:{host.taken[0].conversation}"}
         await fake.press(ANN, {**whole, "components": [{"type": 1, "components": [row]}]}, "Stop")
-        await page(fake, NOTHING_RUNNING)
+        await page(fake, reply_texts.NOTHING_RUNNING)
         assert labels(whole) == AT_THE_END
 
 
@@ -178,7 +181,7 @@ async def test_a_stop_button_that_was_left_behind_says_that_nothing_runs_and_goe
         row = {"type": 2, "style": 2, "label": "Stop", "custom_id": f"stop:{host.taken[0].conversation}"}
         whole["components"] = [{"type": 1, "components": [row]}]
         await fake.press(ANN, whole, "Stop")
-        said = await page(fake, NOTHING_RUNNING)
+        said = await page(fake, reply_texts.NOTHING_RUNNING)
         assert said["flags"] & EPHEMERAL
         assert (labels(whole), whole["content"]) == ([], "Whole.")
 
@@ -197,14 +200,14 @@ async def test_the_command_stop_ends_what_runs_in_the_channel_and_says_so_in_pri
         await page(fake, HALF)
         await fake.command(ANN, "stop")
         await page(fake, STOPPED)
-        said = await page(fake, STOPPING)
+        said = await page(fake, reply_texts.STOPPING)
         assert said["flags"] & EPHEMERAL
 
 
 async def test_the_command_stop_says_when_nothing_runs() -> None:
     async with recording() as (fake, _):
         await fake.command(ANN, "stop")
-        assert (await page(fake, NOTHING_RUNNING))["flags"] & EPHEMERAL
+        assert (await page(fake, reply_texts.NOTHING_RUNNING))["flags"] & EPHEMERAL
 
 
 # Going on
@@ -221,7 +224,11 @@ async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None
         assert more["channel_id"] == cut["channel_id"] == asked["id"]
         assert labels(cut) == []
         first, second = host.taken
-        assert (second.text, second.person.id, second.conversation) == (GO_ON, f"discord:{BO}", first.conversation)
+        assert (second.text, second.person.id, second.conversation) == (
+            reply_texts.GO_ON,
+            f"discord:{BO}",
+            first.conversation,
+        )
 
 
 async def test_two_presses_of_continue_are_one_question() -> None:

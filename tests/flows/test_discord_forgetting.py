@@ -13,7 +13,7 @@ import pytest
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory.retention import SWEEP_AFTER
-from bot.wording import forget_declined
+from bot.texts import memory_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
@@ -142,7 +142,7 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("about canoe")
         await talk.fake.press(BO, question, "Forget")
-        assert await talk.press(question, "Keep") == forget_declined()
+        assert await talk.press(question, "Keep") == memory_texts.FORGET_DECLINED
         assert await talk.finds("vermilion")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
 from bot.commands.policy import REMOVE, SET
 from bot.memory.policies import NOTHING
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
@@ -67,7 +67,7 @@ async def test_managers_fill_in_a_policy_and_only_they_can_use_their_buttons() -
         shown = await said(fake, ANN, "policy")
         assert labels(shown) == [SET.label]
         await fake.press(BO, shown, SET.label)
-        await fake.until(told(fake, NOT_YOURS))
+        await fake.until(told(fake, reply_texts.NOT_YOURS))
         window = await opened(fake, ANN, shown, SET.label)
         await fake.fill_in(ANN, window, shown, name="budget", text="at most 50 EUR")
         await fake.until(lambda: host.asked_for_policy[-1][1] == "set budget: at most 50 EUR")

@@ -10,7 +10,7 @@ from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Quoted
 from bot.platforms.discord import surroundings
-from bot.wording import KEPT_WAITING, UNAVAILABLE, use_command
+from bot.texts import reply_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import (
@@ -126,7 +126,7 @@ async def test_a_commands_words_in_a_message_are_answered_with_the_command_and_n
     async with listening() as (fake, host):
         await fake.say(ANN, f"{ASK}forget everything")
         await fake.until(lambda: fake.world.shown(GENERAL))
-        assert fake.world.shown(GENERAL) == [use_command("forget", direct=False)]
+        assert fake.world.shown(GENERAL) == [reply_texts.use_command("forget", direct=False)]
         await everything_before(fake, host)
         assert host.taken == []
 
@@ -258,7 +258,7 @@ async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_a
         asked = await fake.say(ANN, f"{ASK}hello")
         assert (await taken(host)).message_id == asked["id"]
         (shown,) = by_the_bot(fake)
-        assert shown["content"] == KEPT_WAITING
+        assert shown["content"] == reply_texts.KEPT_WAITING
         assert str(shown["message_reference"]["message_id"]) == asked["id"]
 
 
@@ -268,7 +268,7 @@ async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do_t
         await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: by_the_bot(fake))
         (answer,) = by_the_bot(fake)
-        assert (seen(answer), bool(answer["flags"] & EPHEMERAL)) == (UNAVAILABLE, True)
+        assert (seen(answer), bool(answer["flags"] & EPHEMERAL)) == (reply_texts.UNAVAILABLE, True)
 
 
 class BusyHost(FakeHost):
@@ -300,7 +300,7 @@ async def test_a_question_that_fails_after_it_was_acknowledged_leaves_nothing_in
         await fake.until(lambda: interaction.acknowledged)
         host.fail_next = StoreUnavailable("The disk is full: free some space.")
         host.free.set()
-        await fake.until(lambda: any(seen(message) == UNAVAILABLE for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == reply_texts.UNAVAILABLE for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
         assert answer["flags"] & EPHEMERAL
 

@@ -18,7 +18,7 @@ from bot.platforms.discord.commands import BEGUN, CHANGED
 from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.platforms.discord.surface import TOO_LONG
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
@@ -200,7 +200,7 @@ async def test_a_window_is_its_openers_alone() -> None:
         chosen = await fake.choose_menu(ANN, ASK, await fake.say(BO, "The ferry leaves at nine."))
         await fake.until(lambda: chosen.window)
         refused = await fake.submit(BO, chosen.window, "what does it say?")
-        assert seen(await shown_for(fake, refused)) == NOT_YOURS
+        assert seen(await shown_for(fake, refused)) == reply_texts.NOT_YOURS
         assert host.taken == []
 
 

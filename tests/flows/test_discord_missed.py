@@ -14,8 +14,8 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.host import Forgetter
 from bot.platforms.discord.places import SOURCE
+from bot.texts import reply_texts
 from bot.turns.watermark import Bounds
-from bot.wording import KEPT_WAITING
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, OTHER_BOT, QUAY, STAFF
@@ -185,7 +185,7 @@ async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> 
             await fake.write(ANN, f"{number}?")
         await taken(host, 3)
         assert [each.text for each in host.taken] == ["0?", "1?", "2?"]
-        assert [each["content"] for each in by_the_bot(fake)] == [KEPT_WAITING]
+        assert [each["content"] for each in by_the_bot(fake)] == [reply_texts.KEPT_WAITING]
 
 
 async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:

@@ -11,7 +11,7 @@ from agent.memory.audience import GroupAudience, Place, label
 from bot.access.acl import AccessRules, Requester, parse_entries
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.options import Ranks
-from bot.wording import NOTHING_RUNNING, use_command
+from bot.texts import reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
@@ -77,7 +77,10 @@ async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
             await fake.say(BO, f"{ME} {words}")
         await fake.say(ANN, f"{ME} hello")
         await noticed(lambda: host.taken)
-        assert fake.world.shown(GENERAL) == [NOTHING_RUNNING, use_command("forget", direct=False)]
+        assert fake.world.shown(GENERAL) == [
+            reply_texts.NOTHING_RUNNING,
+            reply_texts.use_command("forget", direct=False),
+        ]
 
 
 async def test_who_was_told_just_now_is_not_told_again() -> None:

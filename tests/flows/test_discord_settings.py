@@ -9,7 +9,7 @@ from agent.memory.forgetting_plans import PAUSED
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
-from bot.wording import NOT_YOURS, UNAVAILABLE
+from bot.texts import reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
@@ -113,7 +113,9 @@ async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None
         await fake.until(lambda: asked.original)
         assert fake.world.messages[asked.original]["flags"] & EPHEMERAL
         called = await fake.command(BO, "settings")
-        await fake.until(lambda: called.original and seen(fake.world.messages[called.original]) == UNAVAILABLE)
+        await fake.until(
+            lambda: called.original and seen(fake.world.messages[called.original]) == reply_texts.UNAVAILABLE
+        )
 
 
 async def test_managers_choose_where_mentions_are_answered_in_a_channel_and_in_the_server() -> None:
@@ -161,7 +163,7 @@ async def test_nobody_else_uses_the_panel() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
         await fake.press(ANN, panel, "Show to me alone")
-        await fake.until(lambda: any(seen(message) == NOT_YOURS for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == reply_texts.NOT_YOURS for message in by_the_bot(fake)))
         assert host.chosen_for == {}
 
 

@@ -9,7 +9,7 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from bot.memory import view
 from bot.platforms.discord.memory_panels import FILE_NAME
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
@@ -143,7 +143,7 @@ async def test_the_buttons_work_for_nobody_else() -> None:
         refused = await fake.press(BO, shown, "Delete")
         await fake.until(lambda: refused.acknowledged)
         said = [seen(message) for message in fake.world.messages.values()]
-        assert NOT_YOURS in said
+        assert reply_texts.NOT_YOURS in said
         assert len(await host.store.profiles.known(f"discord:{ANN}", frozenset({f"person:discord:{ANN}"}))) == 1
 
 

@@ -10,7 +10,7 @@ from agent.records import Person
 from bot.host import Viewer
 from bot.hosting import BotHost
 from bot.memory.notices import NOT_YOURS, NOTHING_KEPT
-from bot.wording import UNDONE
+from bot.texts import memory_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
@@ -63,7 +63,7 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
                 lambda: any(seen(one).startswith("Taken back: deadline: Monday") for one in by_the_bot(fake))
             )
             assert await known(host) == ["Friday"]
-            undone = await page(fake, f"Noted.\n\n{UNDONE}")
+            undone = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
             assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
             assert labels(undone) == [label for label in labels(reply) if label != UNDO]
             assert await host.take_back(2, f"discord:{ANN}") == NOTHING_KEPT
@@ -79,7 +79,7 @@ async def test_what_was_taken_back_is_not_kept_when_its_question_is_answered_aga
     ):
         reply = await told(fake, host, "the deadline is Friday", FIRST)
         await fake.press(ANN, reply, UNDO)
-        undone = await page(fake, f"Noted.\n\n{UNDONE}")
+        undone = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
         await fake.press(ANN, undone, "Regenerate")
         again = await page(fake, "Noted.")
         await host.turns.idle()
@@ -100,7 +100,7 @@ async def test_an_edit_of_the_question_ends_the_line_below_its_answer_as_it_ends
         reply = await page(fake, FIRST)
         await host.turns.idle()
         await fake.change(asked, f"<@{BOT}> hello there")
-        ended = await page(fake, f"Noted.\n\n{UNDONE}")
+        ended = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
         assert ended["id"] == reply["id"]
         assert labels(ended) == [label for label in labels(reply) if label != UNDO]
         assert await known(host) == []

@@ -17,7 +17,7 @@ from agent.records import Hit, RecallQuery
 from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE
 from bot.platforms.slack.sessions import loading_messages
 from bot.reply.draft import THINKING
-from bot.wording import STOPPED
+from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import DOWN, Fault, limited
@@ -213,7 +213,7 @@ async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only(at_work:
             await world.answered(2)
             await at_rest(world, root)
             await at_rest(world, other)
-        assert answer_to(world, root).text == STOPPED
+        assert answer_to(world, root).text == reply_texts.STOPPED
         assert answer_to(world, other).text == "Still here."
 
 

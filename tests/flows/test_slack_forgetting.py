@@ -13,7 +13,7 @@ import pytest
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory.retention import SWEEP_AFTER
-from bot.wording import forget_declined
+from bot.texts import memory_texts
 from tests.fakes.slack import LOOK_S, FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
@@ -143,7 +143,7 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         await talk.ask(talk.ann, "my canoe is vermilion")
         question = await talk.forget("about canoe")
         await talk.slack.click(talk.bob, question, "Forget")
-        assert await talk.click(question, "Keep everything") == forget_declined()
+        assert await talk.click(question, "Keep everything") == memory_texts.FORGET_DECLINED
         assert await talk.finds("vermilion")
 
 

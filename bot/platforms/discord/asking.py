@@ -20,7 +20,6 @@ from cachetools import LRUCache
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
 from agent.records import Attachment, Incoming, Quoted
-from bot import wording
 from bot.host import ForgetAnswer, Host
 from bot.platforms.discord import forgetting, interactions, objects, preferences
 from bot.platforms.discord.address import pages_at
@@ -41,6 +40,7 @@ from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
+from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -260,7 +260,7 @@ class Menus:
     async def ask(self, interaction: Interaction, about: AskAboutWindow) -> None:
         """The window was sent."""
         if interaction.user.id != about.person:
-            await interactions.respond_alone(interaction, wording.NOT_YOURS)
+            await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
             return
         meant = self._meant.pop(about, None) or await _fetched(interaction, about.message)
         if meant is None:
@@ -278,7 +278,7 @@ class Menus:
         try:
             token, question = await self._forgettable(interaction, message)
         except CogencyError as error:
-            token, question = "", wording.failure(error)
+            token, question = "", reply_texts.failure(error)
         await forgetting.show(interaction, ForgetAnswer(question, token))
 
     async def _forgettable(self, interaction: Interaction, message: discord.Message) -> tuple[str, str]:

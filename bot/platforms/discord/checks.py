@@ -13,7 +13,7 @@ from agent.errors import Refused
 from bot.findings import Finding, Level
 from bot.platforms.discord.invite import PERMISSIONS, server_link
 from bot.platforms.discord.options import DiscordSettings, OtherServers
-from bot.wording import counted
+from bot.texts.formatting import counted
 
 WHERE: Final = "Discord"
 PORTAL: Final = "in the developer portal"

@@ -12,7 +12,6 @@ from discord import app_commands
 
 from agent.errors import CogencyError
 from agent.records import Person
-from bot import wording
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Panel, Stoppable, Suggest
 from bot.commands.discovery import form_named
@@ -31,6 +30,7 @@ from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.slash_commands import Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
 from bot.platforms.discord.translations import Translator
+from bot.texts import reply_texts
 
 BEGUN = "What you write next begins a new conversation. What I remember about you stays."
 
@@ -145,7 +145,7 @@ class CommandDesk:
         try:
             panel = await self._panel(command, interaction, words, options)
         except CogencyError as error:
-            panel = Panel(wording.failure(error))
+            panel = Panel(reply_texts.failure(error))
         below = forms.form_buttons(panel.forms, interaction.user.id)
         await interactions.show_text(interaction, panel.text, *below)
 
@@ -162,7 +162,7 @@ class CommandDesk:
         """A form is opened, or was sent: the command is told its words, and answers in the place of what it said."""
         found = form_named(pressed.name)
         if found is None or interaction.user.id != pressed.person:
-            await interactions.respond_alone(interaction, CHANGED if found is None else wording.NOT_YOURS)
+            await interactions.respond_alone(interaction, CHANGED if found is None else reply_texts.NOT_YOURS)
             return
         command, form = found
         if interaction.type is not discord.InteractionType.modal_submit:

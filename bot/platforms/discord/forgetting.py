@@ -12,13 +12,13 @@ import discord
 
 from agent.errors import CogencyError
 from agent.records import repeats_of
-from bot import wording
 from bot.host import ForgetAnswer, Host
 from bot.memory.forget_desk import MAX_TOKEN_CHARS
 from bot.platforms.discord import interactions, reactions
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import Interaction, Part, button
 from bot.platforms.discord.places import known_as
+from bot.texts import memory_texts, reply_texts
 
 NOTHING: Final = "nothing"
 MESSAGE: Final = "message"
@@ -68,23 +68,23 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
     try:
         answer = await host.forgetting.ask(await interactions.forgetter_of(interaction, host), words)
     except CogencyError as error:
-        answer = ForgetAnswer(wording.failure(error))
+        answer = ForgetAnswer(reply_texts.failure(error))
     await show(interaction, answer, replies=replies)
 
 
 async def decide(interaction: Interaction, made: Decision, host: Host, connection: Connection) -> None:
     """Do what the button says, for the one who may press it, and put the receipt in its place."""
     if interaction.user.id != made.person:
-        await interactions.respond_alone(interaction, wording.NOT_YOURS)
+        await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
     elif made.token == NOTHING:
-        shown = interactions.panel(interactions.panel_text(wording.forget_declined()))
+        shown = interactions.panel(interactions.panel_text(memory_texts.FORGET_DECLINED))
         await interaction.response.edit_message(content=None, view=shown)
     else:
         await interaction.response.defer()  # erasing with proof may take longer than three seconds
         try:
             answer = await _forget(interaction, made, host, connection)
         except CogencyError as error:
-            answer = ForgetAnswer(wording.failure(error))
+            answer = ForgetAnswer(reply_texts.failure(error))
         await show(interaction, answer, replies=made.replies)
 
 

@@ -15,7 +15,6 @@ import discord
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming, repeats_of
-from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.host import Host
@@ -43,6 +42,7 @@ from bot.platforms.discord.options import DiscordSettings, ReplyMode
 from bot.platforms.discord.places import SOURCE, UNREADABLE
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
+from bot.texts import reply_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class DiscordIntake:
             return await self._take(message)
 
         async def tell_to_wait(why: CogencyError) -> None:
-            waits = wording.KEPT_WAITING if isinstance(why, StoreUnavailable) else NOT_YET_KNOWN
+            waits = reply_texts.KEPT_WAITING if isinstance(why, StoreUnavailable) else NOT_YET_KNOWN
             me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._told.just_now(str(message.author.id), waits):
@@ -106,7 +106,7 @@ class DiscordIntake:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as error:
                 log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
-                await self._reply(message, wording.failure(error))
+                await self._reply(message, reply_texts.failure(error))
 
     async def arrived_late(self, message: discord.Message) -> bool:
         """The same for what was missed; whether it was new, and is answered. Raises CogencyError."""
@@ -185,7 +185,9 @@ class DiscordIntake:
                 await self._host.overhear(incoming)
             case Obey():
                 self._admit_order(incoming)
-                words = help_text(direct=direct) if command == "help" else wording.use_command(command, direct=direct)
+                words = (
+                    help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
+                )
                 await self._once(message, lambda: self._answer(message, words))
             case Ignore():
                 pass
@@ -247,7 +249,7 @@ class DiscordIntake:
                 follows = after_stop(stop, refusal)
             match follows:
                 case TellNothingRuns():
-                    await self._answer(message, wording.NOTHING_RUNNING)
+                    await self._answer(message, reply_texts.NOTHING_RUNNING)
                 case TellRefusal(refusal):
                     raise refusal
                 case _:

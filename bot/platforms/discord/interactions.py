@@ -12,7 +12,6 @@ from discord import app_commands
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.records import Person
-from bot import wording
 from bot.access.acl import Requester
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.discord import objects
@@ -21,6 +20,7 @@ from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conv
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
+from bot.texts import formatting, reply_texts
 
 # --------------------------------------------------------------------------------------------------
 # What one person alone is shown: panels of text, with buttons beside and below it.
@@ -245,7 +245,7 @@ async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, co
     if refused.told:
         return
     try:
-        await author.send(wording.literal(str(refused)), suppress_embeds=True)
+        await author.send(formatting.literal(str(refused)), suppress_embeds=True)
     except UNREADABLE as error:
         connection.complain("a refusal could not be told", error)
 
@@ -258,7 +258,7 @@ def failure_of(storing: "asyncio.Future[bool]") -> CogencyError | None:
 
 async def answer_failure(interaction: Interaction, failed: CogencyError, connection: Connection) -> None:
     """A command or a button was refused, or failed: whoever used it must be answered, and sees it alone."""
-    text = wording.failure(failed)
+    text = reply_texts.failure(failed)
     try:
         if not interaction.response.is_done():
             await respond_alone(interaction, text)

@@ -13,7 +13,6 @@ from typing import Final
 import discord
 
 from agent.errors import CogencyError
-from bot import wording
 from bot.commands.declaration import PanelAction
 from bot.commands.memory import entry_actions, page_actions, undo_actions
 from bot.host import Host, MemoryAnswer, ShownEntry
@@ -30,6 +29,7 @@ from bot.platforms.discord.interactions import (
     typed_text,
 )
 from bot.platforms.discord.members import Members
+from bot.texts import reply_texts
 
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
@@ -74,7 +74,7 @@ async def show(interaction: Interaction, host: Host, members: Members, asked: st
 async def press(interaction: Interaction, made: MemoryPress, host: Host, members: Members) -> None:
     """Do what was pressed, chosen or sent, for the one who may, in the place of the list. Raises UNREADABLE."""
     if interaction.user.id != made.person:
-        await interactions.respond_alone(interaction, wording.NOT_YOURS)
+        await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
         return
     if interaction.type is discord.InteractionType.modal_submit:
         await interaction.response.defer()
@@ -94,7 +94,7 @@ async def _fill(interaction: Interaction, host: Host, members: Members, asked: s
     try:
         answer = await host.memory(await interactions.viewer_of(interaction, members), asked)
     except CogencyError as error:
-        answer = MemoryAnswer(wording.failure(error))
+        answer = MemoryAnswer(reply_texts.failure(error))
     if answer.file is None:
         await interactions.show_panel(interaction, list_panel(answer, interaction.user.id))
     else:
@@ -109,7 +109,7 @@ async def _open(interaction: Interaction, host: Host, members: Members, made: Me
     try:
         answer = await _page(interaction, host, members, page)
     except CogencyError as error:
-        answer = MemoryAnswer(wording.failure(error))
+        answer = MemoryAnswer(reply_texts.failure(error))
     entry = _entry(answer, key)
     shown = list_panel(answer, made.person) if entry is None else entry_panel(entry, answer.page, made.person)
     await interactions.show_panel(interaction, shown)
@@ -126,7 +126,7 @@ async def _ask_for_words(interaction: Interaction, made: MemoryPress, host: Host
     except TimeoutError:
         entry = None
     except CogencyError as error:
-        await interactions.respond_alone(interaction, wording.failure(error))
+        await interactions.respond_alone(interaction, reply_texts.failure(error))
         return
     await interaction.response.send_modal(
         _window(MemoryPress(made.person, f"{CORRECT} {key}"), entry.plain if entry else "")

@@ -24,8 +24,8 @@ from agent.errors import CogencyError, StoreUnavailable
 from agent.records import LastSeen
 from bot.logs import severity
 from bot.platforms.discord.places import UNREADABLE, known_as
+from bot.texts.formatting import counted
 from bot.turns.watermark import Watermark
-from bot.wording import counted
 
 log = logging.getLogger(__name__)
 

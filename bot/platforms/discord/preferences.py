@@ -14,7 +14,6 @@ import discord
 
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSED
-from bot import wording
 from bot.host import Host, ModelMenu
 from bot.memory.learning import PAUSE
 from bot.platforms.discord import interactions, objects
@@ -28,6 +27,7 @@ from bot.platforms.discord.interactions import (
 )
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import known_as
+from bot.texts import reply_texts
 
 PRIVATE: Final = "private"
 """A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
@@ -109,14 +109,14 @@ class SettingsCommand:
     async def press(self, interaction: Interaction, made: SettingsPress) -> None:
         """Change what was pressed or chosen, for the one who may, and show the panel then. Raises UNREADABLE."""
         if interaction.user.id != made.person:
-            await interactions.respond_alone(interaction, wording.NOT_YOURS)
+            await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
             return
         await interaction.response.defer()
         values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
         try:
             await self._change(interaction, made.name, str(next(iter(values), USUAL)))
         except CogencyError as error:
-            await interactions.follow_up(interaction, wording.failure(error))
+            await interactions.follow_up(interaction, reply_texts.failure(error))
             return
         await self._show(interaction)
 
@@ -124,7 +124,7 @@ class SettingsCommand:
         try:
             shown = settings_panel(await self._chosen(interaction), interaction.user.id)
         except CogencyError as error:
-            shown = interactions.panel(interactions.panel_text(wording.failure(error)))
+            shown = interactions.panel(interactions.panel_text(reply_texts.failure(error)))
         await interactions.show_panel(interaction, shown)
 
     async def _chosen(self, interaction: Interaction) -> ChosenSettings:
@@ -151,7 +151,7 @@ class SettingsCommand:
         match name:
             case "model":
                 who = interactions.requester_of(interaction)
-                await self._host.choose_model(who, wording.chosen_model(value))
+                await self._host.choose_model(who, reply_texts.chosen_model(value))
             case "learning":
                 on = own.get(PAUSE) == PAUSED
                 viewer = await interactions.viewer_of(interaction, self._members)
@@ -171,13 +171,13 @@ def settings_panel(chosen: ChosenSettings, person: int) -> Panel:
     """Everything that this person may choose, as it is now."""
     menu = chosen.menu
     parts: list[Part] = [
-        interactions.panel_text(wording.model_text(menu.current, menu.why, (), "/model"), _MODEL_CHARS)
+        interactions.panel_text(reply_texts.model_text(menu.current, menu.why, (), "/model"), _MODEL_CHARS)
     ]
     if menu.allowed:
         parts[0] = interactions.panel_text(f"**Model**: `{menu.current}` answers you here.", _MODEL_CHARS)
         names = [name for name in menu.allowed if len(name) <= MAX_CHOICE_CHARS][: MAX_CHOICES - 1]
         options = [discord.SelectOption(label=name, value=name, default=name == menu.current) for name in names]
-        options.append(discord.SelectOption(label="The usual one", value=wording.USUAL))
+        options.append(discord.SelectOption(label="The usual one", value=reply_texts.USUAL))
         parts.append(interactions.choice_menu(SettingsPress(person, _MODEL).id, "Choose a model", options))
     learning = "I learn nothing from what you say." if chosen.paused else "I learn from what you say."
     parts.append(

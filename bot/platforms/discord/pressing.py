@@ -21,7 +21,6 @@ from cachetools import LRUCache
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place, TeamAudience, label
 from agent.records import Answered, Incoming, Person, ReplyVerdict, message_of, repeat_of
-from bot import wording
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.discord import checks, interactions, objects, reactions
@@ -34,7 +33,7 @@ from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import ReplyAction
-from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
+from bot.texts import memory_texts, reply_texts
 
 # --------------------------------------------------------------------------------------------------
 # Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
@@ -64,7 +63,7 @@ class Press:
 
 def continue_pressed(press: Press) -> Incoming:
     """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
-    return _pressed(press, GO_ON, f"continue:{press.page}")
+    return _pressed(press, reply_texts.GO_ON, f"continue:{press.page}")
 
 
 def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
@@ -73,10 +72,10 @@ def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
     Raises Refused if it was asked often enough, or if more people read now what is said there.
     """
     if (once := repeat_of(reply.message_id)) is None:
-        raise Refused(OFTEN_ENOUGH)
+        raise Refused(reply_texts.OFTEN_ENOUGH)
     asked = _pressed(replace(press, conversation=reply.conversation), reply.question, once)
     if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
-        raise Refused(MORE_PUBLIC)
+        raise Refused(reply_texts.MORE_PUBLIC)
     return asked
 
 
@@ -166,12 +165,12 @@ class Pressing:
             if await self.host.stop(made.conversation):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
-            await interactions.follow_up(interaction, wording.failure(error))
+            await interactions.follow_up(interaction, reply_texts.failure(error))
             return
         # It may have ended meanwhile: what stands below it since then stays there.
         below = _without(await interaction.original_response(), made)
         await interaction.edit_original_response(view=below)
-        await interactions.follow_up(interaction, wording.NOTHING_RUNNING)
+        await interactions.follow_up(interaction, reply_texts.NOTHING_RUNNING)
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -181,7 +180,7 @@ class Pressing:
             kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
             said = NOTED if kept else NO_SUCH_REPLY
         except CogencyError as error:
-            said = wording.failure(error)
+            said = reply_texts.failure(error)
         await interactions.show_text(interaction, said)
 
     async def _take_back(self, interaction: Interaction, made: ReplyPress) -> None:
@@ -190,13 +189,13 @@ class Pressing:
             known = await self._known(interaction, made.turn) is not None
             said = await self.host.take_back(made.turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
         except CogencyError as error:
-            await interactions.follow_up(interaction, wording.failure(error))
+            await interactions.follow_up(interaction, reply_texts.failure(error))
             return
         await interactions.follow_up(interaction, said)
         if known and (page := interaction.message) is not None:
             with suppress(discord.NotFound):
                 await interaction.edit_original_response(
-                    content=wording.undone(page.content), view=_without(page, made)
+                    content=memory_texts.undone(page.content), view=_without(page, made)
                 )
 
     async def _delete(self, interaction: Interaction, turn: int) -> None:
@@ -207,7 +206,7 @@ class Pressing:
                 await interactions.follow_up(interaction, NO_SUCH_REPLY)
                 return
         except CogencyError as error:
-            await interactions.follow_up(interaction, wording.failure(error))
+            await interactions.follow_up(interaction, reply_texts.failure(error))
             return
         await self._take_away(interaction, reply)
 
@@ -283,7 +282,7 @@ class Pressing:
             await storing
         except CogencyError as error:
             log.warning("a press of a button could not be taken in: %s", error)
-            await interactions.follow_up(interaction, wording.failure(error))
+            await interactions.follow_up(interaction, reply_texts.failure(error))
 
 
 def _press(interaction: Interaction, connection: Connection) -> Press | None:

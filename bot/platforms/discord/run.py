@@ -20,7 +20,6 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http_client import Http
 from agent.records import Incoming, ShownPage, ShownReply
-from bot import wording
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import place_of_page
@@ -31,6 +30,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
 from bot.reply_surface import Surface
+from bot.texts import memory_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
         case ShownReply.KEPT:
             channel, message, _ = place_of_page(shown.page)
             said, below = await rest.read(channel, message)
-            if (says := wording.undone(said)) != said:
+            if (says := memory_texts.undone(said)) != said:
                 await rest.edit(channel, message, says, buttons.without_undo(below))
         case _:
             assert_never(shown.what)

@@ -9,7 +9,6 @@ from discord import app_commands
 from discord.http import Route
 
 from agent.records import Incoming
-from bot import wording
 from bot.commands import discovery
 from bot.commands.declaration import (
     Argument,
@@ -24,6 +23,7 @@ from bot.commands.declaration import (
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
 from bot.platforms.discord.translations import Translator, translated
+from bot.texts import command_texts
 
 SETTINGS: Final = Command(
     name="settings", summary="Choose how I answer you, and, if you manage this place, where", bare=False
@@ -50,7 +50,7 @@ def offered_in(*, direct: bool) -> tuple[Command, ...]:
 def help_text(*, direct: bool, locale: discord.Locale = discord.Locale.british_english) -> str:
     """The commands that can be used there, each with what it does in the language of the asker's client."""
     said = {f"/{one.name}": translated(one.summary, locale) or one.summary for one in offered_in(direct=direct)}
-    return f"{wording.help_text(said)}\n\n{HOW}"
+    return f"{command_texts.help_text(said)}\n\n{HOW}"
 
 
 def command_in(incoming: Incoming, *, direct: bool) -> str:

@@ -33,7 +33,7 @@ from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import Threads
-from bot.wording import shortened
+from bot.texts.formatting import shortened
 
 # --------------------------------------------------------------------------------------------------
 # What people look at while they write to the agent beside it: a note for the next question of theirs.

@@ -21,7 +21,6 @@ from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
 from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
-from bot import wording
 from bot.backoff import Backoff
 from bot.caches import RecentKeys
 from bot.host import Host
@@ -49,6 +48,7 @@ from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
+from bot.texts import formatting, reply_texts
 
 ASK_USAGE: Final = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
@@ -137,7 +137,7 @@ class SlackAsking:
             question, private = inbound.ask_words(question)
         nearly = "" if private or inbound.is_direct(to.channel) else inbound.nearly_private(question)
         if nearly:
-            await self._say(to, NEARLY_PRIVATE.format(word=wording.literal(nearly)))
+            await self._say(to, NEARLY_PRIVATE.format(word=formatting.literal(nearly)))
         elif question.casefold() in ("help", "help?"):
             await self._say(to, slash_commands.help_text(self.me.prefix, self.me.name))
         elif question.casefold() in ("", "deep:", "fast:"):
@@ -211,7 +211,7 @@ class SlackAsking:
             await self._insist(kept)
         except CogencyError as error:
             with suppress(SlackError):
-                await self._say(kept.to, wording.failure(error))
+                await self._say(kept.to, reply_texts.failure(error))
 
     async def _take(self, question: SlackQuestion, to: ReplyTo) -> None:
         """Store it, then ask it, for as long as that takes. Raises CogencyError."""
@@ -298,7 +298,7 @@ class SlackAsking:
         """Show the question; where it is answered, or None where the bot may not write. Raises SlackError."""
         to, queue = kept.to, self.budgets.posts(kept.to.channel or kept.to.user)
         await self.clock.sleep(queue.join(self.clock.monotonic()))
-        shown = f"**{wording.literal(member.person.name)}** asks:\n{quoted(kept.question.text)}"
+        shown = f"**{formatting.literal(member.person.name)}** asks:\n{quoted(kept.question.text)}"
         metadata: Json = {"event_type": EVENT_TYPE, "event_payload": {"key": kept.question.event}}
         try:
             posted = await self.api.call(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.messages import Json, JsonObject
-from bot import wording
 from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import number, text
 from bot.reply_surface import ReplyAction
+from bot.texts import memory_texts
 
 ACTION: Final = "cogency_reply"
 """What the action ids of these buttons begin with; behind it a colon, and what the button does."""
@@ -86,7 +86,7 @@ def undone(blocks: Sequence[JsonObject]) -> list[Json]:
                 others = [one for one in elements if not _is_undo(one)]
                 left += [{**block, "elements": others}] if others else []
             case {"type": "markdown", "text": str(words)}:
-                left.append({**block, "text": wording.undone(words)})
+                left.append({**block, "text": memory_texts.undone(words)})
             case {"type": "rich_text", "elements": [*parts]}:
                 left.append({**block, "elements": [_without_kept(part) for part in parts]})
             case _:
@@ -106,14 +106,14 @@ def _without_kept(part: Json) -> Json:
             if not begins:
                 return part
             behind = [one for one in elements[begins[-1] :] if not _is_italic(one)]
-            line: Json = {"type": "text", "text": wording.UNDONE.strip("*"), "style": {"italic": True}}
+            line: Json = {"type": "text", "text": memory_texts.UNDONE.strip("*"), "style": {"italic": True}}
             return {**part, "elements": [*elements[: begins[-1]], line, *behind]}
         case _:
             return part
 
 
 def _begins_kept(element: Json) -> bool:
-    begins = isinstance(element, dict) and str(element.get("text", "")).startswith(wording.REMEMBERED.strip("*"))
+    begins = isinstance(element, dict) and str(element.get("text", "")).startswith(memory_texts.REMEMBERED.strip("*"))
     return begins and _is_italic(element)
 
 

@@ -17,7 +17,7 @@ from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, needi
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
-from bot.wording import counted
+from bot.texts.formatting import counted
 
 T = TypeVar("T")
 Told: TypeAlias = T | SlackError

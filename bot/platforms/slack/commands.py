@@ -17,7 +17,6 @@ from agent.memory.audience import GroupAudience, Place
 from agent.messages import JsonObject
 from agent.ports import Clock, Membership
 from agent.records import Person
-from bot import wording
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import MAX_ENTRIES, RecentKeys
@@ -40,6 +39,7 @@ from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
+from bot.texts import formatting, reply_texts
 
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
 NEARLY: Final = "Nothing is done yet: did you mean `{near}`?"
@@ -138,7 +138,7 @@ class PersonalCommands:
         """A click on a button that opens a form."""
         made, to = modals.modal_opened(action), of_click(body)
         if made is None or made.user != to.user:
-            await Ephemeral(self.api, to).say(wording.NOT_YOURS)
+            await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
             return
         view = modals.view_of(made.form, replace(to, channel=made.channel or to.channel))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
@@ -177,7 +177,7 @@ class PersonalCommands:
             await self.tell(to, error)
 
     async def tell(self, to: ReplyTo, error: CogencyError) -> None:
-        await self._say(to, wording.failure(error))
+        await self._say(to, reply_texts.failure(error))
 
     async def mistyped(self, to: ReplyTo, name: str, near: str) -> None:
         """There is no such command, or (no name) no such order."""
@@ -277,7 +277,7 @@ class AnswerCommands:
         return any([await self.host.stop(conversation) for conversation in meant])
 
     async def nothing_runs(self, heard: SlackMessage) -> None:
-        await self._say(of_message(heard), wording.NOTHING_RUNNING)
+        await self._say(of_message(heard), reply_texts.NOTHING_RUNNING)
 
     async def refused(self, refusal: Refused, heard: SlackMessage) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
@@ -288,7 +288,7 @@ class AnswerCommands:
         async def tell() -> None:
             log.info("a message was refused: %s", refusal)
             try:
-                await self._say(of_message(heard), wording.literal(str(refusal)))
+                await self._say(of_message(heard), formatting.literal(str(refusal)))
             except SlackError as silence:
                 log.warning("nor could that be said: %s", silence)
 
@@ -300,7 +300,7 @@ class AnswerCommands:
         heard = inbound.read_event(body, self.me)
         if heard is None or not (heard.direct or heard.mentioned):
             return
-        sentence = WHO_ARE_YOU if isinstance(why, SlackMemberUnknown) else wording.KEPT_WAITING
+        sentence = WHO_ARE_YOU if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
         if self.told.just_now(heard.user, sentence):
             return
         try:

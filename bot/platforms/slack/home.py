@@ -22,7 +22,6 @@ from agent.memory.writing import POLICY_AUTHORITY
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
-from bot import wording
 from bot.access.acl import Requester
 from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET, forms_below
@@ -43,6 +42,7 @@ from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.spending_text import account_text
+from bot.texts import formatting, reply_texts
 
 # --------------------------------------------------------------------------------------------------
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
@@ -233,9 +233,9 @@ def _usage(shown: HomeContent) -> list[Json]:
 
 def _model(shown: HomeContent) -> list[Json]:
     menu = shown.models
-    usual = option("The usual one", wording.USUAL)
-    names = [name for name in menu.allowed if name.strip() and len(name) <= OPTION_CHARS and name != wording.USUAL]
-    options = {name: option(wording.shortened(name, LABEL_CHARS), name) for name in names[: OPTIONS - 1]}
+    usual = option("The usual one", reply_texts.USUAL)
+    names = [name for name in menu.allowed if name.strip() and len(name) <= OPTION_CHARS and name != reply_texts.USUAL]
+    options = {name: option(formatting.shortened(name, LABEL_CHARS), name) for name in names[: OPTIONS - 1]}
     select: dict[str, Json] = {"type": "static_select", "action_id": MODEL, "placeholder": plain("Choose a model")}
     select["options"] = [*options.values(), usual]
     if menu.current in options:
@@ -243,13 +243,13 @@ def _model(shown: HomeContent) -> list[Json]:
     return [
         _header("The model that answers you"),
         *_news(shown, Part.MODEL),
-        *_texts(wording.model_in_use(menu.current, menu.why) if options else _only_model(menu), limit=1),
+        *_texts(reply_texts.model_in_use(menu.current, menu.why) if options else _only_model(menu), limit=1),
         *row([select] if options else []),
     ]
 
 
 def _only_model(menu: ModelMenu) -> str:
-    return wording.model_text(menu.current, menu.why, (), "")
+    return reply_texts.model_text(menu.current, menu.why, (), "")
 
 
 def _policies(shown: HomeContent) -> list[Json]:
@@ -370,7 +370,7 @@ class Home:
         if name is not None:
             member = await self.people.member(to.user)
             who = Requester(member.person.id, "", member.groups, self.me.team)
-            await self.host.choose_model(who, wording.chosen_model(name))
+            await self.host.choose_model(who, reply_texts.chosen_model(name))
         await self._show(to.user, turned(action, pages_of(to.home)))
 
     async def tell(self, to: ReplyTo, news: News) -> None:
@@ -383,7 +383,7 @@ class Home:
 
     async def failed(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
         """What was asked there did not work."""
-        await self.tell(to, News(part_of(body), wording.failure(error)))
+        await self.tell(to, News(part_of(body), reply_texts.failure(error)))
 
     async def _show(
         self, user: str, pages: Pages, news: News | None = None, memory: MemoryAnswer | None = None
@@ -393,10 +393,10 @@ class Home:
                 shown = await self._contents(user, pages)
                 view = home_view(_answered(replace(shown, news=news), memory))
             except Refused as refused:
-                view = closed_view(wording.failure(refused))
+                view = closed_view(reply_texts.failure(refused))
             except CogencyError as error:
                 log.log(severity(error), "a Home tab could not be put together: %s", error)
-                view = sorry_view(wording.failure(error), pages)
+                view = sorry_view(reply_texts.failure(error), pages)
             try:
                 await self._publish(user, view)
             except SlackError as error:

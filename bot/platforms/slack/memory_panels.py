@@ -11,7 +11,6 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.messages import Json, JsonObject
-from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host, MemoryAnswer, Viewer
 from bot.platforms.slack import memory_blocks as blocks
 from bot.platforms.slack.address import ReplyTo, of_click
@@ -22,6 +21,7 @@ from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import person_place
 from bot.platforms.slack.slash_commands import named
+from bot.texts import memory_texts, reply_texts
 
 FILE_NAME: Final = "what-i-know.json"
 SENT: Final = "I have sent it to you as a direct message."
@@ -47,7 +47,7 @@ class MemoryView:
         """A click on one of its buttons."""
         made, to = blocks.memory_click(action), of_click(body)
         if made is None or made.user != to.user:
-            await Ephemeral(self.api, to).say(wording.NOT_YOURS)
+            await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
         elif text(action, "action_id").startswith(f"{blocks.ACTION}:{blocks.CORRECT}:"):
             view = blocks.correct_view(made, to)
             await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
@@ -126,9 +126,9 @@ class ForgetView:
         """A click on one of its buttons."""
         made, to = blocks.forget_click(body, action), of_click(body)
         if made is None or made.user != to.user:
-            await Ephemeral(self.api, to).say(wording.NOT_YOURS)
+            await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
         elif made.what == blocks.KEEP:
-            await self._replace(to, ForgetAnswer(wording.forget_declined()), ())
+            await self._replace(to, ForgetAnswer(memory_texts.FORGET_DECLINED), ())
         elif made.what == blocks.AGREE:
             who = await self._who(to.user, made.thread)
             answer = await self.host.forgetting.forget(who, made.token, replies=made.replies)

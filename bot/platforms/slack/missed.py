@@ -28,8 +28,8 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, 
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.rate_limits import MethodQueue
+from bot.texts.formatting import counted
 from bot.turns.watermark import Watermark
-from bot.wording import counted
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
-from bot import wording
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
 from bot.platforms.slack.address import ReplyTo, of_click
@@ -33,6 +32,7 @@ from bot.platforms.slack.methods import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import ReplyAction
+from bot.texts import memory_texts, reply_texts
 
 JUDGING: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO})
 """What brings no words of a place anywhere."""
@@ -83,7 +83,7 @@ class ReplyPresses:
             case ReplyAction.UNDO:
                 await self._take_back(made, here, body)
             case ReplyAction.CONTINUE:
-                await self._ask(await self._question(made, here, f"continue:{made.turn}", wording.GO_ON), here)
+                await self._ask(await self._question(made, here, f"continue:{made.turn}", reply_texts.GO_ON), here)
             case ReplyAction.REGENERATE:
                 await self._again(made, here)
             case _:
@@ -97,14 +97,14 @@ class ReplyPresses:
         channel, elsewhere = made.to.channel, made.to.channel != here.channel
         if made.to.private:
             if made.conversation != inbound.private_conversation(self.me, channel, here.user):
-                raise Refused(wording.NOT_YOURS)
+                raise Refused(reply_texts.NOT_YOURS)
             return
         whole = inbound.whole_channel(self.me, channel)
         thread = made.conversation.removeprefix(f"{whole}:")
         if made.conversation != whole and not inbound.is_ts(thread):
             raise Refused(UNKNOWN_REPLY)
         if inbound.is_direct(channel) and elsewhere:
-            raise Refused(wording.NOT_YOURS)
+            raise Refused(reply_texts.NOT_YOURS)
         if not inbound.is_direct(channel) and (elsewhere or made.offer not in JUDGING):
             await self.may_read(here.user, channel)
 
@@ -161,7 +161,7 @@ class ReplyPresses:
         await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
         blocks, page = buttons.undone(items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
-            words = wording.undone(text(body, "message", "text"))
+            words = memory_texts.undone(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said
                 await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
 
@@ -173,10 +173,10 @@ class ReplyPresses:
             raise Refused(NOT_YOUR_QUESTION)
         else:
             if (once := repeat_of(reply.message_id)) is None:
-                raise Refused(wording.OFTEN_ENOUGH)
+                raise Refused(reply_texts.OFTEN_ENOUGH)
             incoming = await self._question(made, here, once, reply.question)
             if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
-                raise Refused(wording.MORE_PUBLIC)
+                raise Refused(reply_texts.MORE_PUBLIC)
             files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
             await self._ask(replace(incoming, files=files), here)
 

@@ -28,7 +28,7 @@ from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, S
 from bot.platforms.slack.rate_limits import MethodRate
 from bot.platforms.slack.sockets import TaskGroup
 from bot.reply.draft import THINKING
-from bot.wording import shortened
+from bot.texts.formatting import shortened
 
 # --------------------------------------------------------------------------------------------------
 # How a session of an agent reads: its title, and what the bot says of itself while it works. Pure.

@@ -19,7 +19,6 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
-from bot import wording
 from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound
 from bot.platforms.slack.address import ReplyTo, decode_reply_to
@@ -42,6 +41,7 @@ from bot.platforms.slack.sessions import AgentSession, AgentSessions
 from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
+from bot.texts import memory_texts
 
 log = logging.getLogger(__name__)
 
@@ -291,7 +291,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
         shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
         before = api.items(shown, "blocks")
         if (blocks := undone(before)) and blocks != before:
-            said = wording.undone(api.text(shown, "text"))
+            said = memory_texts.undone(api.text(shown, "text"))
             await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
 
 

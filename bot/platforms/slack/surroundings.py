@@ -22,7 +22,7 @@ from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, men
 from bot.platforms.slack.members import People
 from bot.platforms.slack.options import PLATFORM
 from bot.platforms.slack.places import Places
-from bot.wording import literal
+from bot.texts.formatting import literal
 
 # --------------------------------------------------------------------------------------------------
 # Names in the place of ids: what a message of Slack says, as a person reads it.

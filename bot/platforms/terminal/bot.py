@@ -26,8 +26,8 @@ from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
+from bot.texts import reply_texts
 from bot.turns.worker import AnsweredElsewhere, Turns
-from bot.wording import USUAL
 
 # --------------------------------------------------------------------------------------------------
 # What the terminal needs of the bot, as a Protocol: one person, many conversations.
@@ -271,7 +271,7 @@ class TerminalBot:
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
 
     async def choose_model(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
-        await self.choice.choose(name or USUAL)
+        await self.choice.choose(name or reply_texts.USUAL)
 
     async def stop(self, conversation: str) -> bool:
         return await self.turns.stop_conversation(conversation)

@@ -19,7 +19,6 @@ from agent.errors import CogencyError
 from agent.events import Outcome
 from agent.messages import Depth, Json
 from agent.records import Person, Thread
-from bot import wording
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Stoppable
 from bot.exits import Exit, exit_code, printable_json
@@ -29,6 +28,7 @@ from bot.platforms.terminal import inbound
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
+from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_CHARS = 50_000
@@ -139,10 +139,10 @@ def saved(name: str, content: str) -> str:
         with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
             file.write(content)
     except FileExistsError:
-        return f"{wording.literal(name)} exists already, so nothing was written."
+        return f"{formatting.literal(name)} exists already, so nothing was written."
     except (OSError, RuntimeError, ValueError):
-        return f"{wording.literal(name)} could not be written: name a file in a folder that exists."
-    return f"Written to {wording.literal(name)}."
+        return f"{formatting.literal(name)} could not be written: name a file in a folder that exists."
+    return f"Written to {formatting.literal(name)}."
 
 
 def _for_its_owner(path: str, flags: int) -> int:
@@ -183,7 +183,7 @@ class _Chat:
                 await self._do(meant)
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
-                self._complain(wording.literal(str(error)), exit_code(error))
+                self._complain(formatting.literal(str(error)), exit_code(error))
 
     async def ask(self, text: str, depth: Depth) -> None:
         surface = self._open()
@@ -214,7 +214,7 @@ class _Chat:
                 await self.ask(text, depth)
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
-                self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))
+                self._window.say(reply_texts.threads_text(self._listed, self._now(), self._conversation))
             case inbound.OpenThread(number):
                 await self._open_thread(number)
             case inbound.CommandLine(command, words):
@@ -263,7 +263,7 @@ class _Chat:
         return markdown
 
     def help(self) -> str:
-        return wording.help_text(inbound.help_text())
+        return command_texts.help_text(inbound.help_text())
 
     async def _answered(self, answering: Coroutine[object, object, None]) -> None:
         """Wait for a reply, which Ctrl-C stops; then close its display."""
@@ -299,7 +299,7 @@ class _Chat:
         """A place for a reply that was interrupted, below what it answers. The one before it has ended."""
         self._close()
         self._listed = [*left.threads]
-        self._window.say(wording.going_on(left.question, left.conversation, left.threads))
+        self._window.say(reply_texts.going_on(left.question, left.conversation, left.threads))
         return self._open()
 
     async def _open_thread(self, number: int) -> None:
@@ -310,7 +310,7 @@ class _Chat:
         thread = threads[number - 1]
         self._conversation = thread.conversation
         said = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
-        self._window.say(wording.thread_opened(thread, said))
+        self._window.say(reply_texts.thread_opened(thread, said))
 
     async def _memory(self, words: str) -> None:
         answer = await self._bot.memory(words)
@@ -327,12 +327,12 @@ class _Chat:
 
     async def _forget(self, words: str) -> None:
         if not words:
-            words = await self._window.answer(wording.forget_which())
+            words = await self._window.answer(memory_texts.FORGET_WHICH)
             if inbound.is_command(words):
                 self._instead = words
                 return
         if not words.strip():
-            self._window.say(wording.forget_declined())
+            self._window.say(memory_texts.FORGET_DECLINED)
             return
         answer = await self._bot.ask_to_forget(words, self._conversation)
         while answer.token:
@@ -344,7 +344,7 @@ class _Chat:
                 return
             agreed = {"yes": answer.token, "all": answer.wider}.get(said.strip().lower(), "")
             if not agreed:
-                self._window.say(wording.forget_declined())
+                self._window.say(memory_texts.FORGET_DECLINED)
                 self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
                 return
             answer = await self._bot.forget(agreed, self._conversation)

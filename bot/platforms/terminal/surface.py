@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from bot.exits import write_out
 from bot.memory.view import undo_turn_words
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction
-from bot.wording import UNSTORED
+from bot.texts import reply_texts
 
 # --------------------------------------------------------------------------------------------------
 # What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
@@ -61,7 +61,7 @@ class PlainDisplay:
         self._text = text
 
     def status(self, text: str) -> None:
-        if text == UNSTORED and not self._delayed:
+        if text == reply_texts.UNSTORED and not self._delayed:
             self._delayed = True
             self._complain(text)
 

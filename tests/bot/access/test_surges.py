@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.admission_terms import BacklogFull, Closed, Obstacle, Rate, RateReached, Whose
 from bot.access.admission import HOUR, MAX_COUNTED, MINUTE, RateCounter, RateLimits, limit_sentence
-from bot.wording import local_moment
+from bot.texts.formatting import local_moment
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

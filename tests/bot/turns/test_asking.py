@@ -10,8 +10,8 @@ from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.providers.scripted import Until
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming
+from bot.texts import reply_texts
 from bot.turns.worker import AnsweredElsewhere, TurnsLimits
-from bot.wording import UNSTORED
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import LEASE, said
@@ -133,7 +133,7 @@ async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_it
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
     assert world.clock.monotonic() < LEASE.total_seconds()
-    assert UNSTORED in world.surfaces["thread"].statuses
+    assert reply_texts.UNSTORED in world.surfaces["thread"].statuses
     assert world.surfaces["thread"].statuses[-1] == ""
     assert world.surfaces["thread"].left == [False, True]
     assert world.shown() == ["Hello."]

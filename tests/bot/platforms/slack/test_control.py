@@ -6,7 +6,7 @@ from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from bot.reply_surface import PageContent, PageKey, ReplyAction
-from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING
+from bot.texts import reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -46,7 +46,7 @@ async def test_stop_where_nothing_runs_is_answered_in_private_once(slack: FakeSl
         await slack.settled()
         await slack.say(ANN, DM, "stop")
         await slack.settled()
-    assert said_alone(slack) == [(ANN, NOTHING_RUNNING)] * 2
+    assert said_alone(slack) == [(ANN, reply_texts.NOTHING_RUNNING)] * 2
     assert host.taken == []
 
 
@@ -100,7 +100,7 @@ async def test_the_command_stop_stops_what_was_asked_by_command_there_whichever_
         await slack.command(ANN, GENERAL, "/stop")
         await slack.until(lambda: slack.state.whispers)
     assert host.taken[0].conversation in host.stopped
-    assert said_alone(slack) == [(ANN, STOPPING)]
+    assert said_alone(slack) == [(ANN, reply_texts.STOPPING)]
 
 
 async def test_the_command_stop_leaves_what_others_take_part_in(slack: FakeSlack) -> None:
@@ -124,7 +124,7 @@ async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack:
         host.running.add(host.taken[0].conversation)
         await slack.command(ANN, DM, "/stop")
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, STOPPING)]
+    assert said_alone(slack) == [(ANN, reply_texts.STOPPING)]
 
 
 async def test_the_word_stop_beside_the_threads_of_a_direct_message_stops_all_that_runs_there(slack: FakeSlack) -> None:
@@ -159,7 +159,7 @@ async def test_the_command_stop_says_when_nothing_runs_and_how_to_stop_a_thread(
         await slack.command(ANN, GENERAL, "/stop")
         await slack.until(lambda: slack.state.whispers)
     ((_, text),) = said_alone(slack)
-    assert text == f"{NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” in it."
+    assert text == f"{reply_texts.NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” in it."
 
 
 async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> None:
@@ -191,7 +191,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_on_the_button_below_it(
         surface = host.surface(second)
         await slack.clock.sleep(1.5)  # a post a second in one channel
         await surface.post(PageKey(2, 0), PageContent("answer.", final=True))
-    assert (second.text, second.conversation, second.person) == (GO_ON, first.conversation, first.person)
+    assert (second.text, second.conversation, second.person) == (reply_texts.GO_ON, first.conversation, first.person)
     assert second.place.audience == TeamAudience(TEAM)
     assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
 
@@ -204,7 +204,7 @@ async def test_two_clicks_are_one_question(slack: FakeSlack) -> None:
         offered = await cut(slack, host)
         for _ in range(2):
             await slack.acked(await slack.click(ANN, offered, "Continue"))
-    assert [incoming.text for incoming in host.taken] == ["hello", GO_ON]
+    assert [incoming.text for incoming in host.taken] == ["hello", reply_texts.GO_ON]
     assert host.taken[1].conversation == host.taken[0].conversation
 
 

@@ -11,7 +11,7 @@ from agent.spending import SpendingAccount, Spent
 from bot.host import MemoryAnswer, ShownEntry
 from bot.platforms.slack import modals
 from bot.reply_surface import PageContent, PageKey
-from bot.wording import forget_declined, receipt_text
+from bot.texts import memory_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -161,7 +161,7 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
         await slack.until(lambda: whisper.text != question)
     assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
     assert host.replies_too == [False]
-    assert whisper.text == receipt_text(host.receipt)
+    assert whisper.text == memory_texts.receipt_text(host.receipt)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ async def test_forgetting_everything_can_be_thought_over(
         await slack.click(ANN, whisper, label)
         await slack.until(lambda: not whisper.blocks[1:])
     assert host.forgotten == forgotten
-    assert whisper.text in (forget_declined(), receipt_text(host.receipt))
+    assert whisper.text in (memory_texts.FORGET_DECLINED, memory_texts.receipt_text(host.receipt))
 
 
 async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(slack: FakeSlack) -> None:

@@ -19,7 +19,7 @@ from bot.platforms.slack.pressing import (
     UNKNOWN_REPLY,
 )
 from bot.reply_surface import ReplyAction
-from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH, UNDONE
+from bot.texts import memory_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -121,7 +121,7 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
                 {**section, "elements": [text, {**line, "text": "Undone: I no longer remember this."}]},
             ],
         },
-        "markdown": {"type": "markdown", "text": f"It is blue.\n\n{UNDONE}"},
+        "markdown": {"type": "markdown", "text": f"It is blue.\n\n{memory_texts.UNDONE}"},
     }
     before = labels(shown.blocks, ANN)
     shown.blocks = [words[form], *shown.blocks]
@@ -246,7 +246,7 @@ async def test_a_question_from_before_a_channel_was_public_is_not_asked_again_in
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert not host.taken
-    assert said_alone(slack) == [(ANN, MORE_PUBLIC)]
+    assert said_alone(slack) == [(ANN, reply_texts.MORE_PUBLIC)]
 
 
 async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlack) -> None:
@@ -254,7 +254,11 @@ async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlac
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Continue"))
     (taken,) = host.taken
-    assert (taken.text, taken.person.id, taken.conversation) == (GO_ON, f"{TEAM}:{BOB}", f"{TEAM}:{GENERAL}:{ROOT}")
+    assert (taken.text, taken.person.id, taken.conversation) == (
+        reply_texts.GO_ON,
+        f"{TEAM}:{BOB}",
+        f"{TEAM}:{GENERAL}:{ROOT}",
+    )
     assert decode_reply_to(taken.reply_to).user == BOB
 
 
@@ -357,7 +361,7 @@ async def test_an_answer_to_a_repeated_question_can_be_repeated_too_but_not_for_
             host.replies = [replace(host.replies[0], message_id=host.taken[-1].message_id)]
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert len(host.taken) == MAX_REPEATS
-    assert said_alone(slack) == [(ANN, OFTEN_ENOUGH)]
+    assert said_alone(slack) == [(ANN, reply_texts.OFTEN_ENOUGH)]
 
 
 async def test_a_repeated_question_is_edited_and_forgotten_with_the_message(slack: FakeSlack) -> None:

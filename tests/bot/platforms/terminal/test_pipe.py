@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.terminal.surface import PipeWindow, PlainDisplay, lines_from
-from bot.wording import UNSTORED
+from bot.texts import reply_texts
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
@@ -133,9 +133,9 @@ sys.exit(code)
 async def test_a_store_that_takes_nothing_is_told_at_once_and_once_beside_the_output() -> None:
     out, err = io.StringIO(), io.StringIO()
     display = PipeWindow(lines_from(piped(b"")), out, err).open_display()
-    for status in ("Thinking…", UNSTORED, UNSTORED):
+    for status in ("Thinking…", reply_texts.UNSTORED, reply_texts.UNSTORED):
         display.status(status)
-    assert (out.getvalue(), err.getvalue()) == ("", f"{UNSTORED}\n\n")
+    assert (out.getvalue(), err.getvalue()) == ("", f"{reply_texts.UNSTORED}\n\n")
     display.show("Hello.")
     display.close()
-    assert (out.getvalue(), err.getvalue()) == ("Hello.\n\n", f"{UNSTORED}\n\n")
+    assert (out.getvalue(), err.getvalue()) == ("Hello.\n\n", f"{reply_texts.UNSTORED}\n\n")

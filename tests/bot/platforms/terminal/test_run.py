@@ -12,11 +12,10 @@ import pytest
 
 from agent.errors import StoreError
 from agent.messages import Depth
-from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.run import KEPT, MAY_DECIDE, answer_as_json, ask_once, chat, question_of
 from bot.platforms.terminal.surface import PipeWindow
-from bot.wording import forget_which
+from bot.texts import formatting, memory_texts
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.patience import PATIENCE_S
 
@@ -115,7 +114,7 @@ async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str])
 async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/new", "two", "/forget", "Thread", "yes")
-    assert texts[3] == forget_which()
+    assert texts[3] == memory_texts.FORGET_WHICH
     assert texts[4].startswith("I will forget this thread")
     assert list(bot.asked) == ["c1"]
 
@@ -139,7 +138,7 @@ async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/forget", "/forget thread", "yes", "/forget", "/memory")
     assert texts[2].startswith("I will forget this thread")
-    assert texts[-2:] == [forget_which(), "I know 0."]
+    assert texts[-2:] == [memory_texts.FORGET_WHICH, "I know 0."]
 
 
 async def test_after_forgetting_a_thread_the_next_question_begins_a_new_one() -> None:
@@ -183,7 +182,7 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
     shown, *written = await conversation(FakeChatBot(), "/memory export", *exports)
     assert shown == '```json\n{"facts": []}\n```'
     assert (path.read_text(), path.stat().st_mode & 0o777) == ('{"facts": []}', 0o600)
-    assert [sentence.rsplit(" ", 1)[1] for sentence in written[:1]] == [f"{wording.literal(str(path))}."]
+    assert [sentence.rsplit(" ", 1)[1] for sentence in written[:1]] == [f"{formatting.literal(str(path))}."]
     assert written[1].endswith("exists already, so nothing was written.")
     assert written[2].endswith("could not be written: name a file in a folder that exists.")
 

@@ -7,7 +7,7 @@ import pytest
 from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
 from bot.platforms.discord.options import ReplyMode
 from bot.platforms.discord.slash_commands import command_in
-from bot.wording import use_command
+from bot.texts import reply_texts
 from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
 
 
@@ -45,7 +45,7 @@ def meant(
 )
 def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, command: str) -> None:
     assert meant(said) == command
-    assert f"`/{command}`" in use_command(command, direct=False)
+    assert f"`/{command}`" in reply_texts.use_command(command, direct=False)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from agent.records import Answered, repeats_of
 from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
-from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
+from bot.texts import reply_texts
 from tests.bot.platforms.discord.reading.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 
@@ -19,7 +19,7 @@ PRESS = Press(9, 900, "token", CHANNEL, ANN, 77, "discord:7", False, True, NOON,
 
 def test_a_press_of_continue_is_a_question_of_the_presser_in_that_conversation_once_for_each_page() -> None:
     incoming = continue_pressed(PRESS)
-    assert (incoming.text, incoming.conversation, incoming.person.id) == (GO_ON, "discord:7", "discord:41")
+    assert (incoming.text, incoming.conversation, incoming.person.id) == (reply_texts.GO_ON, "discord:7", "discord:41")
     assert (incoming.channel, incoming.message_id, incoming.place) == ("20", "continue:77", PUBLIC)
     assert continue_pressed(replace(PRESS, id=10)).message_id == incoming.message_id
     assert decode_address(incoming.reply_to).message == "77"
@@ -52,7 +52,7 @@ def test_a_press_of_regenerate_asks_the_same_again_beside_a_press_of_continue() 
 
 
 def test_what_was_asked_where_fewer_read_is_not_asked_again_where_the_whole_server_reads_now() -> None:
-    with pytest.raises(Refused, match=MORE_PUBLIC):
+    with pytest.raises(Refused, match=reply_texts.MORE_PUBLIC):
         regenerate_pressed(PRESS, replace(REPLY, audience="group:discord:20"))
     assert (
         regenerate_pressed(replace(PRESS, private=True), replace(REPLY, audience="group:discord:20")).text
@@ -61,7 +61,7 @@ def test_what_was_asked_where_fewer_read_is_not_asked_again_where_the_whole_serv
 
 
 def test_a_question_is_asked_again_only_so_often() -> None:
-    with pytest.raises(Refused, match=OFTEN_ENOUGH):
+    with pytest.raises(Refused, match=reply_texts.OFTEN_ENOUGH):
         regenerate_pressed(PRESS, replace(REPLY, message_id=repeats_of(REPLY.message_id)[-1]))
 
 

@@ -8,7 +8,6 @@ from agent.admission_terms import Authority
 from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
-from bot import wording
 from bot.access.acl import AccessRules
 from bot.commands.discovery import COMMANDS
 from bot.commands.policy import NO_COLON, NUMBER
@@ -18,6 +17,7 @@ from bot.platforms.slack import home
 from bot.platforms.slack.commands import NOT_THERE
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING, pages_of
 from bot.platforms.slack.memory_panels import FILE_NAME, SENT
+from bot.texts import memory_texts, reply_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -222,7 +222,7 @@ async def test_nothing_is_erased_before_it_was_shown_and_agreed_to(
         await ann.changed(f"I will forget {words}.")
         assert not host.forgotten
         await ann.click("Forget", ticked=ticked)
-        await ann.changed(wording.receipt_text(host.receipt))
+        await ann.changed(memory_texts.receipt_text(host.receipt))
     assert host.forgotten == [(PERSON, words, frozenset())]
     assert host.replies_too == [ticked]
     assert "I will forget" not in ann.text
@@ -235,7 +235,7 @@ async def test_whoever_keeps_everything_forgets_nothing(slack: FakeSlack, ann: H
         await ann.click("Everything…")
         await ann.changed("I will forget everything.")
         await ann.click("Keep everything")
-        await ann.changed(wording.forget_declined())
+        await ann.changed(memory_texts.FORGET_DECLINED)
     assert not host.forgotten
 
 
@@ -271,7 +271,7 @@ async def test_another_model_is_chosen_in_the_menu_and_the_usual_one_again(slack
         await ann.opened()
         await ann.choose("other:model")
         await ann.changed("`other:model` answers you")
-        await ann.choose(wording.USUAL)
+        await ann.choose(reply_texts.USUAL)
         await slack.until(lambda: host.chosen[PERSON] == "")
 
 
@@ -379,7 +379,7 @@ async def test_while_nothing_can_be_looked_up_the_tab_says_so_and_offers_to_try_
     host = FakeHost(fail_next=StoreUnavailable("The database is away."))
     async with serving(slack, host):
         await ann.opened()
-        assert ann.text == wording.UNAVAILABLE
+        assert ann.text == reply_texts.UNAVAILABLE
         await ann.click("Try again")
         await ann.changed("What I remember about you")
 

@@ -11,7 +11,7 @@ from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import PAGE
 from bot.platforms.slack import memory_blocks
 from bot.platforms.slack.memory_panels import FILE_NAME, NO_FILE, SENT
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -105,7 +105,7 @@ async def test_the_buttons_work_for_nobody_else(slack: FakeSlack) -> None:
         whisper = await shown(slack)
         await slack.click(BOB, whisper, "Delete")
         await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, NOT_YOURS)
+    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, reply_texts.NOT_YOURS)
     assert len(host.asked_for_memory) == 1
 
 

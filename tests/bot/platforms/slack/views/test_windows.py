@@ -9,7 +9,7 @@ from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
 from bot.memory.policies import NOTHING
 from bot.platforms.slack.commands import NOT_THERE
-from bot.wording import NOT_YOURS
+from bot.texts import reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -98,5 +98,5 @@ async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
         whisper = await said(slack, ANN, GENERAL, "/budget")
         await slack.click(BOB, whisper, CHANGE.label)
         await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, NOT_YOURS)
+    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, reply_texts.NOT_YOURS)
     assert not slack.state.views

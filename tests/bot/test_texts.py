@@ -9,18 +9,8 @@ from markdown_it import MarkdownIt
 
 from agent.memory.facts import Fact
 from agent.records import Receipt, Thread
-from bot.wording import (
-    UNDONE,
-    chosen_model,
-    help_text,
-    literal,
-    model_text,
-    receipt_text,
-    shortened,
-    thread_opened,
-    threads_text,
-    undone,
-)
+from bot.texts import command_texts, memory_texts, reply_texts
+from bot.texts.formatting import literal, shortened
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -46,12 +36,12 @@ SEEN = {"text", "text_special", "code_inline"}
 
 def test_dates_are_those_of_the_readers_time_zone() -> None:
     late = NOON.replace(hour=20)
-    assert "today 05:00" in threads_text([thread("tea", late)], late.astimezone(TOKYO))
+    assert "today 05:00" in reply_texts.threads_text([thread("tea", late)], late.astimezone(TOKYO))
 
 
 def test_threads_are_numbered_dated_and_the_current_one_is_marked() -> None:
     threads = [thread("boats", conversation="c2"), thread("tea", NOON - timedelta(days=1), "c1")]
-    assert threads_text(threads, NOON, current="c2").splitlines() == [
+    assert reply_texts.threads_text(threads, NOON, current="c2").splitlines() == [
         "Your threads, the latest first:",
         "",
         "1. boats (today 12:00, this one)",
@@ -60,11 +50,11 @@ def test_threads_are_numbered_dated_and_the_current_one_is_marked() -> None:
 
 
 def test_no_threads_is_a_sentence() -> None:
-    assert threads_text([], NOON) == "There are no threads yet."
+    assert reply_texts.threads_text([], NOON) == "There are no threads yet."
 
 
 def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
-    text = thread_opened(thread("boats\n" + "and more " * 20))
+    text = reply_texts.thread_opened(thread("boats\n" + "and more " * 20))
     assert text.startswith("Back in “boats and more")
     assert "…" in text
     assert len(text) < 80
@@ -126,12 +116,13 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
     ],
 )
 def test_a_receipt_claims_no_more_than_was_proved(receipt: Receipt, text: str) -> None:
-    assert receipt_text(receipt) == text
+    assert memory_texts.receipt_text(receipt) == text
 
 
 def test_help_lists_every_command_with_what_it_does() -> None:
     assert (
-        help_text({"/new": "begin a new thread", "/quit": "leave"}) == "- `/new`: begin a new thread\n- `/quit`: leave"
+        command_texts.help_text({"/new": "begin a new thread", "/quit": "leave"})
+        == "- `/new`: begin a new thread\n- `/quit`: leave"
     )
 
 
@@ -153,7 +144,7 @@ def test_a_shortened_text_fits_and_begins_like_the_whole(text: str, chars: int) 
 
 
 def test_the_model_is_named_with_the_reason_and_the_choice() -> None:
-    text = model_text("a:b", "you chose it", ("a:b", "c:d"), "/model NAME")
+    text = reply_texts.model_text("a:b", "you chose it", ("a:b", "c:d"), "/model NAME")
     assert text == (
         "`a:b` answers you here: you chose it.\n"
         "You may choose with `/model NAME`: `a:b`, `c:d`; `usual` goes back to the usual one."
@@ -161,7 +152,7 @@ def test_the_model_is_named_with_the_reason_and_the_choice() -> None:
 
 
 def test_without_a_choice_nothing_is_offered() -> None:
-    assert model_text("a:b", "it is *set*.", (), "/model") == (
+    assert reply_texts.model_text("a:b", "it is *set*.", (), "/model") == (
         "`a:b` answers you here: it is \\*set\\*. There is no other to choose."
     )
 
@@ -170,10 +161,13 @@ def test_without_a_choice_nothing_is_offered() -> None:
     ("written", "name"), [(" c:d ", "c:d"), ("Usual", ""), ("usual:model", "usual:model"), ("", "")]
 )
 def test_a_name_is_taken_as_written_and_the_word_usual_goes_back(written: str, name: str) -> None:
-    assert chosen_model(written) == name
+    assert reply_texts.chosen_model(written) == name
 
 
 def test_only_the_last_line_of_what_was_remembered_is_undone() -> None:
     quoted = "*Remembered: said by the model*"
-    assert undone(f"{quoted}\n\n*Remembered: tea*\n\n-# footer") == f"{quoted}\n\n{UNDONE}\n\n-# footer"
-    assert undone("Hello.") == "Hello."
+    assert (
+        memory_texts.undone(f"{quoted}\n\n*Remembered: tea*\n\n-# footer")
+        == f"{quoted}\n\n{memory_texts.UNDONE}\n\n-# footer"
+    )
+    assert memory_texts.undone("Hello.") == "Hello."
