@@ -158,10 +158,7 @@ PROBES: tuple[Probe, ...] = (
         lambda h: h.has(CallsArrived) and not h.raw.lower().rpartition("</execute>")[2].strip(),
     ),
     Probe(
-        "answer from results",
-        "Which colour is my boat?",
-        lambda h: h.says("turquoise"),
-        _step(_RECALL_BOAT, _FOUND),
+        "answer from results", "Which colour is my boat?", lambda h: h.says("turquoise"), _step(_RECALL_BOAT, _FOUND)
     ),
     Probe(
         "say so when nothing was found",
@@ -174,9 +171,7 @@ PROBES: tuple[Probe, ...] = (
         "Which colour is my boat?",
         lambda h: h.called("recall", "boat"),
         _step(
-            ToolCall("recall", {"q": "boat"}),
-            "wrong arguments: 'query' is a required property",
-            ResultStatus.FAILURE,
+            ToolCall("recall", {"q": "boat"}), "wrong arguments: 'query' is a required property", ResultStatus.FAILURE
         ),
     ),
     Probe(

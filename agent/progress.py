@@ -158,12 +158,7 @@ def _step_out(step: RoundStep) -> dict[str, Json]:
 
 
 def _result_out(result: ToolResult) -> dict[str, Json]:
-    return {
-        "name": result.name,
-        "status": result.status,
-        "content": result.content,
-        "sources": list(result.sources),
-    }
+    return {"name": result.name, "status": result.status, "content": result.content, "sources": list(result.sources)}
 
 
 def _step_in(data: dict[str, Json]) -> RoundStep:

@@ -49,7 +49,7 @@ PRONOUNS: Final = {
 COPULAS: Final = re.compile(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
     r"|es|son|está|están|era|fue|será|queda)\b|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
-    r"|是|(?<!现)在(?=\S)|为|は|が(?=\S))",
+    r"|是|(?<!现)在(?=\S)|为|は|が(?=\S))"
 )
 """What stands between a subject and what is said of it, and says nothing itself."""
 STATE_VERBS: Final = _words(
@@ -75,7 +75,7 @@ SETTLES: Final = re.compile(
 """One lives at one place."""
 
 PLACED: Final = re.compile(
-    r"\b(?:is|are|ist|sind|liegt|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b|在(?!线)|にあります",
+    r"\b(?:is|are|ist|sind|liegt|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b|在(?!线)|にあります"
 )
 """A thing is at one place."""
 
@@ -91,19 +91,19 @@ CUE: Final = re.compile(
     r"|ahora|actualmente|corrección|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]"
     r"|pasado a)\b"
     r"|现在|如今|目前|改为|改到|改成|改在|换成|换到|变成|变更|更正|调整|推迟到|提前到|延期到|搬到|转到|起改"
-    r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった",
+    r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった"
 )
 """Words that announce a change: those of seed 003, their kin, and those of the other languages."""
 MOVES: Final = re.compile(
     r"\b(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?\b"
     r"|\b(?:verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
     r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa])\b"
-    r"|改为|改到|改成|改在|换成|推迟|提前|延期|変更|変わ|乗り換え|切り替え",
+    r"|改为|改到|改成|改在|换成|推迟|提前|延期|変更|変わ|乗り換え|切り替え"
 )
 """Of these, the verbs: what is moved is what the sentence is about."""
 ADDS: Final = re.compile(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa])\b"
-    r"|也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて|[\w\ue000-\uf8ff]も(?!う)",
+    r"|也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて|[\w\ue000-\uf8ff]も(?!う)"
 )
 """What is said beside something else does not change it."""
 RESTORES: Final = re.compile(
@@ -112,21 +112,21 @@ RESTORES: Final = re.compile(
 FILLERS: Final = re.compile(
     r"\b(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due|set"
     r"|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
-    r"|de momento)\b|计划|定于|予定",
+    r"|de momento)\b|计划|定于|予定"
 )
 """What may stand in a statement and changes nothing about it."""
 
 ENDED: Final = re.compile(
     r"\b(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no)\b"
-    r"|不再|已不|没有再|もう(?=.{0,80}(?:ない|ません))",
+    r"|不再|已不|没有再|もう(?=.{0,80}(?:ない|ません))"
 )
 """It was so, and is not any more."""
 NEGATED: Final = re.compile(
     r"\b(?:not|never|cannot|no longer)\b|n['’]t\b|\b(?:nicht|kein(?:e[nmrs]?)?|nie|niemals)\b|(?<!\w)no(?= \w)"
-    r"|\b(?:nunca|jamás|tampoco)\b|不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)",
+    r"|\b(?:nunca|jamás|tampoco)\b|不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)"
 )
 CANCELLED: Final = re.compile(
-    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa])\b|取消|作废|中止|キャンセル",
+    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa])\b|取消|作废|中止|キャンセル"
 )
 PROGRESS: Final = re.compile(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
@@ -134,34 +134,34 @@ PROGRESS: Final = re.compile(
     r"|cancell?ed|called off|open|closed|active|inactive|live|down|up|passed|failed|revoked|signed|shipped|delivered"
     r"|geplant|in arbeit|genehmigt|abgelehnt|verzögert|pausiert|fertig|abgesagt|offen|geschlossen"
     r"|aprobad[oa]|rechazad[oa]|retrasad[oa]|en curso|terminad[oa]|cancelad[oa]|abiert[oa]|cerrad[oa])\b"
-    r"|进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止",
+    r"|进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止"
 )
 """How far something is."""
 ONCE: Final = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
-    r"|original(?:mente)?|inicialmente|antes|anteriormente)\b|原来|原先|当初|最初|以前|元々|もともと",
+    r"|original(?:mente)?|inicialmente|antes|anteriormente)\b|原来|原先|当初|最初|以前|元々|もともと"
 )
 """Of what held before: the sentence says itself that it holds no more."""
 UPDATE: Final = re.compile(
-    r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]",
+    r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]"
 )
 """Before what replaces something that was said about the same."""
 LEAD_IN: Final = re.compile(
     r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
     r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
     r"|oh by the way|oh|by the way|for the record|notiz|hinweis|übrigens|also|nota|aviso|por cierto|注意|备注|更新"
-    r"|更正|メモ|訂正)\s?[:!,：，–-]\s*)+",
+    r"|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
 )
 """Before a sentence, and no part of what it is about."""
 DECIDES: Final = re.compile(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
-    r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})",
+    r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
 )
 """One is chosen for a purpose."""
 PAST: Final = re.compile(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa])\b|昨天|上周|上个月|买了|去了|見た|ました|先週|昨日",
+    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa])\b|昨天|上周|上个月|买了|去了|見た|ました|先週|昨日"
 )
 HABIT: Final = re.compile(r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los)\b|每|毎(?!日会)")
 
@@ -169,10 +169,10 @@ _DISPLACED: Final = (
     re.compile(
         r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de)"
         r"\s+"
-        r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})",
+        r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})"
     ),
     re.compile(
-        r"\b(?:from|von|vom|de)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+(?:to|auf|zu|zum|a|al)\s",
+        r"\b(?:from|von|vom|de)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+(?:to|auf|zu|zum|a|al)\s"
     ),
     re.compile(r"从(?P<old>[^从到换改转搬为成，。]{1,30})(?:换|改|转|搬|迁|切)"),
     re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
@@ -198,7 +198,7 @@ UNIQUE: Final = re.compile(
     r"|jef[ea]|director(?:a)?|gerente|dirección|domicilio|nombre|capital|banco|esposa|marido|sede|favorit[oa]|teléfono"
     r"|responsable|líder|correo|moneda|alcalde(?:sa)?|moneda|ciudad natal)\b"
     r"|经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|丈夫|首都|总部|最喜欢|时区|货币|职位|雇主"
-    r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先",
+    r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先"
 )
 """What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
 names may both be true.
@@ -207,89 +207,32 @@ MANY: Final = re.compile(
     r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
     r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
     r"|freund(?:in)?|kolleg(?:e|in)|sohn|tochter|kind(?:er)?|bruder|schwester|katze|hund|kund(?:e|in)"
-    r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente)\b|朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客",
+    r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente)\b|朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客"
 )
 
 _STATES: Final = (
+    ((r"open|offen|geöffnet|abiert[oa]", "开着|营业|開いて"), (r"closed|geschlossen|zu|cerrad[oa]", "关着|关门|閉ま")),
+    ((r"up|online|running|funciona|läuft", "在线|稼働"), (r"down|offline|stopped|caíd[oa]", "离线|停机|停止")),
     (
-        (
-            r"open|offen|geöffnet|abiert[oa]",
-            "开着|营业|開いて",
-        ),
-        (
-            r"closed|geschlossen|zu|cerrad[oa]",
-            "关着|关门|閉ま",
-        ),
+        (r"on track|on time|im plan|pünktlich|en plazo", "按时|順調"),
+        (r"delayed|late|behind|verspätet|verzögert|retrasad[oa]", "延迟|延误|遅れ"),
     ),
     (
-        (
-            r"up|online|running|funciona|läuft",
-            "在线|稼働",
-        ),
-        (
-            r"down|offline|stopped|caíd[oa]",
-            "离线|停机|停止",
-        ),
+        (r"approved|accepted|genehmigt|aprobad[oa]", "批准|承認"),
+        (r"rejected|declined|abgelehnt|rechazad[oa]", "拒绝|驳回|却下"),
     ),
     (
-        (
-            r"on track|on time|im plan|pünktlich|en plazo",
-            "按时|順調",
-        ),
-        (
-            r"delayed|late|behind|verspätet|verzögert|retrasad[oa]",
-            "延迟|延误|遅れ",
-        ),
+        (r"in (?:planning|progress|review)|pending|active|in arbeit|en curso", "进行中|進行中"),
+        (r"delayed|done|finished|completed?|paused|on hold|fertig|pausiert|terminad[oa]", "完成|暂停|完了"),
     ),
     (
-        (
-            r"approved|accepted|genehmigt|aprobad[oa]",
-            "批准|承認",
-        ),
-        (
-            r"rejected|declined|abgelehnt|rechazad[oa]",
-            "拒绝|驳回|却下",
-        ),
+        (r"available|free|verfügbar|frei|disponible|libre", "有空"),
+        (r"unavailable|taken|booked|besetzt|belegt|ocupad[oa]", "没空"),
     ),
+    ((r"passed|green|healthy|successful", ""), (r"failed|red|broken", "")),
     (
-        (
-            r"in (?:planning|progress|review)|pending|active|in arbeit|en curso",
-            "进行中|進行中",
-        ),
-        (
-            r"delayed|done|finished|completed?|paused|on hold|fertig|pausiert|terminad[oa]",
-            "完成|暂停|完了",
-        ),
-    ),
-    (
-        (
-            r"available|free|verfügbar|frei|disponible|libre",
-            "有空",
-        ),
-        (
-            r"unavailable|taken|booked|besetzt|belegt|ocupad[oa]",
-            "没空",
-        ),
-    ),
-    (
-        (
-            r"passed|green|healthy|successful",
-            "",
-        ),
-        (
-            r"failed|red|broken",
-            "",
-        ),
-    ),
-    (
-        (
-            r"enabled|activated|allowed|aktiviert|erlaubt|activad[oa]|permitid[oa]",
-            "启用|允许|有効",
-        ),
-        (
-            r"disabled|deactivated|forbidden|deaktiviert|verboten|desactivad[oa]|prohibid[oa]",
-            "禁用|禁止|無効",
-        ),
+        (r"enabled|activated|allowed|aktiviert|erlaubt|activad[oa]|permitid[oa]", "启用|允许|有効"),
+        (r"disabled|deactivated|forbidden|deaktiviert|verboten|desactivad[oa]|prohibid[oa]", "禁用|禁止|無効"),
     ),
 )
 """Words, and signs of scripts without blanks: the states of a pair exclude each other."""
@@ -332,10 +275,7 @@ KINDS: Final = tuple(
                 rf"|{_BEGUN_CJK}\d[\d.,万千百億亿]*\s?(?:元|円|块钱|美元|欧元|ドル|ユーロ)"
             ),
         ),
-        (
-            "share",
-            rf"{_BEGUN_CJK}{_AMOUNT}\s?(?:[%％]|percent\b|prozent\b|por ciento\b|パーセント)|百分之\d+",
-        ),
+        ("share", rf"{_BEGUN_CJK}{_AMOUNT}\s?(?:[%％]|percent\b|prozent\b|por ciento\b|パーセント)|百分之\d+"),
         (
             "date",
             (
@@ -408,10 +348,10 @@ NUMBERED: Final = re.compile(
 """Before a number: it is a name."""
 AT_MOST: Final = re.compile(
     r"\b(?:max(?:imum|\.)?|at most|no more than|not more than|up to|capped|cap|limit|below|under|less than|höchstens"
-    r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b|最多|不超过|最大|以内|以下|まで",
+    r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b|最多|不超过|最大|以内|以下|まで"
 )
 AT_LEAST: Final = re.compile(
     r"\b(?:min(?:imum|\.)?|at least|no less than|not less than|above|more than|over|mindestens|wenigstens"
-    r"|al menos|mínimo)\b|至少|不少于|最低|以上",
+    r"|al menos|mínimo)\b|至少|不少于|最低|以上"
 )
 REASON: Final = re.compile(r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据")

@@ -85,13 +85,7 @@ def without_quotes(text: str) -> str:
 
 
 def said_by(
-    text: str,
-    own: Iterable[str],
-    others: Iterable[str] = (),
-    *,
-    key: str = "",
-    name: str = "",
-    supposing: bool = False,
+    text: str, own: Iterable[str], others: Iterable[str] = (), *, key: str = "", name: str = "", supposing: bool = False
 ) -> bool:
     """Does `text` say what a person said? `own`: their messages, `others`: what else the model has read, both with the
     newest last; `key`: what a model calls it, which may be in words of its own, but not of others; `name`: what the

@@ -278,10 +278,7 @@ def _confirmed(before: ProfileEntry, again: ProfileEntry) -> ProfileEntry:
     """Said before, and now again. The person's own correction stays without sources: nobody rewords it."""
     sources = tuple(dict.fromkeys([*before.sources, *again.sources])) if before.sources else ()
     return replace(
-        before,
-        sources=sources,
-        time=max(before.time, again.time),
-        confidence=max(before.confidence, again.confidence),
+        before, sources=sources, time=max(before.time, again.time), confidence=max(before.confidence, again.confidence)
     )
 
 

@@ -63,10 +63,7 @@ _THOUSANDS: Final = re.compile(r"k$")
 _DATE: Final = re.compile(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
-_NO_CONTENT: Final = (
-    *(lexicon.ENDED, lexicon.CUE, lexicon.NEW),
-    *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED),
-)
+_NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
 """Words that say how something is said, and not what."""
 _DIGIT: Final = re.compile(r"\d")
 _NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()

@@ -119,9 +119,7 @@ class Provider(Protocol):
         ...
 
     def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),
+        self, messages: Sequence[Message], options: CallOptions = CallOptions()
     ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages` (replay mode: the whole context, each time).
 

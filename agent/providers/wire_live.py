@@ -223,9 +223,7 @@ EXECUTE: dict[str, Json] = {
             "workspace": {
                 "type": "OBJECT",
                 "description": "What belongs between <workspace> and </workspace>.",
-                "properties": {
-                    **{name: {"type": "STRING"} for name in WORKSPACE_FIELDS},
-                },
+                "properties": {**{name: {"type": "STRING"} for name in WORKSPACE_FIELDS}},
                 "required": [*WORKSPACE_FIELDS],
             },
             "calls": {

@@ -57,12 +57,7 @@ class RecallTool:
 
     @property
     def schema(self) -> JsonObject:
-        return {
-            "type": "object",
-            "properties": {**_PROPERTIES},
-            "required": ["query"],
-            "additionalProperties": False,
-        }
+        return {"type": "object", "properties": {**_PROPERTIES}, "required": ["query"], "additionalProperties": False}
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError for a time that is not understood."""
@@ -136,11 +131,7 @@ def _within(when: str, context: ToolContext) -> TimeSpan | None:
 
 
 def _block(
-    number: int,
-    message: StoredMessage,
-    names: Mapping[str, str],
-    time_zone: str,
-    superseded: Sequence[Superseded],
+    number: int, message: StoredMessage, names: Mapping[str, str], time_zone: str, superseded: Sequence[Superseded]
 ) -> str:
     who = "you answered" if message.author is Author.BOT else f"{names[message.person]} wrote"
     link = f" ({message.permalink})" if message.permalink else ""

@@ -64,11 +64,7 @@ _PROPERTIES: Final[JsonObject] = {
         "maxLength": MAX_CHARS,
         "description": "a sentence in their words, clear by itself",
     },
-    "key": {
-        "type": "string",
-        "maxLength": MAX_KEY_CHARS,
-        "description": "what it is about; the same key replaces",
-    },
+    "key": {"type": "string", "maxLength": MAX_KEY_CHARS, "description": "what it is about; the same key replaces"},
     "supersedes": {
         "type": "array",
         "items": {"type": "integer"},
@@ -90,12 +86,7 @@ class RememberTool:
 
     @property
     def schema(self) -> JsonObject:
-        return {
-            "type": "object",
-            "properties": {**_PROPERTIES},
-            "required": ["text"],
-            "additionalProperties": False,
-        }
+        return {"type": "object", "properties": {**_PROPERTIES}, "required": ["text"], "additionalProperties": False}
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError for what is not kept, with the reason."""
