@@ -171,10 +171,9 @@ def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.
 async def one_round(
     session: ports.ModelSession, messages: Sequence[Message]
 ) -> AsyncGenerator[ports.ProviderEvent, None]:
-    """Answer `messages` in this session alone, and close it. Errors as `Session.receive`."""
+    """Answer `messages` in this session alone, and close it. Errors as `Session.answer`."""
     try:
-        await session.send(messages)
-        async with aclosing(session.receive()) as events:
+        async with aclosing(session.answer(messages)) as events:
             async for event in events:
                 yield event
     finally:
@@ -187,13 +186,9 @@ class ReplaySession:
     def __init__(self, provider: ports.Provider, options: ports.CallOptions) -> None:
         self._provider = provider
         self._options = options
-        self._messages: Sequence[Message] = ()
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-
-    def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
-        return self._provider.stream(self._messages, self._options)
+    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+        return self._provider.stream(messages, self._options)
 
     async def close(self) -> tuple[str, ...]:
         """Nothing is kept."""
@@ -293,8 +288,7 @@ class Loop:
         self._turn.receive(ResponseBegun(self._clock.now()))
         answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
-            await self._session.send(messages)
-            async with aclosing(self._session.receive()) as stream:
+            async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)
         except asyncio.CancelledError:
             self._count(answer)

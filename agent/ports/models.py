@@ -132,15 +132,11 @@ class Provider(Protocol):
 class ModelSession(Protocol):
     """One turn's exchange with a model. Its rounds send only what is new where the vendor keeps the rest (resume)."""
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        """Ask for the answer to `messages`: always the whole context, whose beginning may not be sent again.
+    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to `messages`: always the whole context, whose beginning may not be sent again.
 
-        Raises ProviderUnavailable or ProviderRefused.
+        Errors as `Provider.stream`; closing it early abandons the answer.
         """
-        ...
-
-    def receive(self) -> AsyncGenerator[ProviderEvent, None]:
-        """The answer to what was sent last. Errors as `Provider.stream`; closing it early abandons the answer."""
         ...
 
     async def close(self) -> tuple[str, ...]:

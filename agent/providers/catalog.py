@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 GEMINI_PATH = "/v1beta"
 """Of the two versions that are served, the one that knows every name of a model."""
+_GOOGLE = "https://generativelanguage.googleapis.com"
 _OWN_MODEL = re.compile(r"(gpt-(?!oss)|o\d|chatgpt|codex)")
 
 
@@ -65,8 +66,15 @@ class Endpoint:
     key_required: bool = False
     path: str = "/v1"
     own_path: bool = False
+    key_header: str = "authorization"
     start: str = ""
     fetch: str = ""
+
+    def authorisation(self, key: str | None) -> dict[str, str]:
+        """The header that carries the key; none without one."""
+        if not key:
+            return {}
+        return {self.key_header: f"Bearer {key}" if self.key_header == "authorization" else key}
 
     @property
     def address(self) -> str:
@@ -138,36 +146,22 @@ ANTHROPIC = Endpoint(
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_BASE_URL",
     key_required=True,
+    key_header="x-api-key",
 )
 GEMINI = Endpoint(
     "gemini",
     "Gemini",
-    f"https://generativelanguage.googleapis.com{GEMINI_PATH}",
+    f"{_GOOGLE}{GEMINI_PATH}",
     "GEMINI_API_KEY",
     "GEMINI_BASE_URL",
     key_required=True,
     path=GEMINI_PATH,
     own_path=True,
+    key_header="x-goog-api-key",
 )
-REALTIME = Endpoint(
-    "openai-realtime",
-    "OpenAI Realtime",
-    "https://api.openai.com/v1",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    key_required=True,
-    own_path=True,
-)
+REALTIME = replace(OPENAI, name="openai-realtime", label="OpenAI Realtime")
 """OpenAI's voice models, over a WebSocket and in text; not Chat Completions."""
-LIVE = Endpoint(
-    "gemini-live",
-    "Gemini Live",
-    "https://generativelanguage.googleapis.com",
-    "GEMINI_API_KEY",
-    "GEMINI_BASE_URL",
-    key_required=True,
-    path="",
-)
+LIVE = replace(GEMINI, name="gemini-live", label="Gemini Live", base_url=_GOOGLE, path="", own_path=False)
 """Gemini's voice models, over a WebSocket; not Chat Completions. Its paths begin at the address's root."""
 OLLAMA = Endpoint(
     "ollama",
@@ -186,20 +180,5 @@ OPENROUTER = Endpoint(
 MISTRAL = Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", key_required=True)
 XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=True)
 
-ENDPOINTS = {
-    endpoint.name: endpoint
-    for endpoint in (
-        OPENAI,
-        ANTHROPIC,
-        GEMINI,
-        OLLAMA,
-        LLAMACPP,
-        VLLM,
-        LMSTUDIO,
-        OPENROUTER,
-        MISTRAL,
-        XAI,
-        REALTIME,
-        LIVE,
-    )
-}
+_ALL = (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI, REALTIME, LIVE)
+ENDPOINTS = {endpoint.name: endpoint for endpoint in _ALL}

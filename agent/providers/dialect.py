@@ -1,15 +1,17 @@
-"""What a wire module offers to the transports: requests out, vendor events in. Protocols and values; pure.
+"""What a wire module offers to the transports: requests out, vendor events in. Pure.
 
 A dialect is a frozen value: one wire protocol, for one model. A reader is made anew for each answer.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from agent.messages import Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
+from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
 from agent.providers.faults import Fault
+from agent.providers.wire import UsageFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,36 +26,38 @@ class ModelRequest:
 ReaderEvent: TypeAlias = ProviderEvent | Fault
 
 
-class AnswerReader(Protocol):
-    """Reads one answer: `receive` each event's data, then `close` once."""
+class AnswerReader(ABC):
+    """Reads one answer: `receive` each event's data, then `close` once.
 
-    @property
-    def begun(self) -> bool:
-        """Something came that belongs to an answer: from now on nothing is tried again."""
-        ...
+    `begun`: something came that belongs to an answer, so from now on nothing is tried again. `finished`: the answer is
+    complete, and only usage may still come. `ignored`: how many events could not be read, or are unknown. `dialect`
+    names what may go back to it.
+    """
 
-    @property
-    def finished(self) -> bool:
-        """The answer is complete; only usage may still come."""
-        ...
+    ends_openly: ClassVar = True
+    """Every answer says where it ends, so that one which only stops was cut off."""
+    usage_fields: ClassVar[UsageFields]
 
-    @property
-    def ends_openly(self) -> bool:
-        """Whether every answer says where it ends, so that one which only stops was cut off."""
-        ...
+    def __init__(self, dialect: str = "") -> None:
+        self.begun = False
+        self.finished = False
+        self.ignored: int = 0
+        self._dialect = dialect
+        self._reason = StopReason.END
+        self._usage: dict[str, object] = {}
 
-    @property
-    def ignored(self) -> int:
-        """How many events could not be read, or are unknown."""
-        ...
-
-    def receive(self, data: str) -> Sequence[ReaderEvent]:
+    @abstractmethod
+    def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one piece of data (a JSON text), in order. A Fault is the last that will be of use."""
-        ...
 
     def close(self) -> ResponseEnded:
         """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
-        ...
+        usage = self.usage_fields.read(self._usage) if self._usage else None
+        return ResponseEnded(self._reason, usage, self._native())
+
+    @abstractmethod
+    def _native(self) -> NativeContent | None:
+        """What goes back to the vendor as it came."""
 
 
 class Dialect(Protocol):
@@ -61,10 +65,6 @@ class Dialect(Protocol):
 
     @property
     def capabilities(self) -> Capabilities: ...
-
-    def authorisation(self, key: str) -> Mapping[str, str]:
-        """The headers that carry the key."""
-        ...
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The request for a streamed answer to `messages`."""
@@ -75,10 +75,6 @@ class Dialect(Protocol):
     def without(self, fault: Fault) -> "Dialect | None":
         """The same dialect without the field that the service has just refused by name; None if there is none."""
         ...
-
-
-# --------------------------------------------------------------------------------------------------
-# Two dialects for a service of which only the second is certain. Pure.
 
 
 ABSENT = frozenset({404, 405, 501})
@@ -95,9 +91,6 @@ class FallbackDialect:
     @property
     def capabilities(self) -> Capabilities:
         return self.first.capabilities
-
-    def authorisation(self, key: str) -> Mapping[str, str]:
-        return self.first.authorisation(key)
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         return self.first.request(messages, options)

@@ -72,15 +72,11 @@ class FallbackSession:
     def __init__(self, row: FallbackProvider, options: ports.CallOptions) -> None:
         self._row = row
         self._options = options
-        self._messages: Sequence[Message] = ()
         self._current: ports.ModelSession | None = None
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-
-    async def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
         if self._current is not None:
-            async with aclosing(_asked(self._current, self._messages)) as events:
+            async with aclosing(self._current.answer(messages)) as events:
                 async for event in events:
                     yield event
             return
@@ -91,7 +87,7 @@ class FallbackSession:
             session, why = open_session(provider, self._options), failure or rested
             begun = False
             try:
-                async with aclosing(_asked(session, self._messages)) as events:
+                async with aclosing(session.answer(messages)) as events:
                     async for event in events:
                         if not (begun or isinstance(event, ports.HandleKept)):
                             begun, self._current = True, session
@@ -112,11 +108,3 @@ class FallbackSession:
 
     async def close(self) -> tuple[str, ...]:
         return () if self._current is None else await self._current.close()
-
-
-async def _asked(session: ports.ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
-    """Send and receive as one, so that a failure of either is met in one place."""
-    await session.send(messages)
-    async with aclosing(session.receive()) as events:
-        async for event in events:
-            yield event

@@ -9,10 +9,9 @@ the connection then loses nothing.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agent import ports
@@ -20,7 +19,7 @@ from agent.errors import ProviderError
 from agent.messages import Message, Usage, estimate_tokens
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
-from agent.providers.dialect import AnswerReader, Dialect, ModelRequest
+from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
 from agent.providers.wire import described
 
@@ -100,65 +99,64 @@ class AttemptFailed(Exception):
         self.fault = fault
 
 
-class ReplayProvider:
-    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries.
+@dataclass(frozen=True, slots=True)
+class ProviderWorld:
+    """What every provider needs of the world. `chance` gives numbers in [0, 1), for the jitter of retries."""
 
-    `http` are connections that others use too, and close.
-    """
+    clock: ports.Clock
+    chance: Callable[[], float]
+    patience: ModelTimeouts = field(default_factory=ModelTimeouts)
+    retry: faults.RetryPolicy = field(default_factory=faults.RetryPolicy)
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        dialect: Dialect,
-        key: str | None,
-        *,
-        clock: ports.Clock,
-        chance: Callable[[], float],
-        patience: ModelTimeouts = ModelTimeouts(),
-        retry: faults.RetryPolicy = faults.RetryPolicy(),  # noqa: B008 -- frozen
-        estimate: Callable[[str], int] = estimate_tokens,
-        http: Http | None = None,
-    ) -> None:
-        self._endpoint = endpoint
-        self._model = model
-        self._dialect = dialect
-        self._key = key
-        self._clock = clock
-        self._chance = chance
-        self._patience = patience
-        self._retry = retry
-        self._estimate = estimate
-        self._http = http or Http(proxies=not endpoint.is_local)
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """One model of one service, and how it is asked."""
+
+    endpoint: Endpoint
+    model: str
+    key: str | None
+    world: ProviderWorld
 
     def __repr__(self) -> str:
-        return f"ReplayProvider({self.name!r} at {self._endpoint.address!r})"
+        return f"{self.name!r} at {self.endpoint.address!r}"
 
     @property
     def name(self) -> str:
-        return f"{self._endpoint.name}:{self._model}"
+        return f"{self.endpoint.name}:{self.model}"
 
-    @property
-    def capabilities(self) -> ports.Capabilities:
-        return self._dialect.capabilities
+    def error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
+        return faults.provider_error(fault, self.endpoint, self.model, self.key, begun=begun)
 
-    async def aclose(self) -> None:
-        """Close every connection."""
-        await self._http.aclose()
+    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> faults.Fault:
+        """What an answer with an error status says."""
+        fault = faults.read_fault(status, body)
+        wait_s = faults.retry_after_s(headers, self.world.clock.now())
+        return replace(
+            fault,
+            retry_after_s=fault.retry_after_s if wait_s is None else wait_s,
+            should_retry=faults.should_retry(headers),
+        )
 
-    async def stream(
+    def unreachable(self) -> faults.Fault:
+        """No connection was made, or it was closed before it carried a question."""
+        return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self.endpoint.is_local)
+
+    async def retried(
         self,
-        messages: Sequence[Message],
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+        attempt: Callable[[], AsyncGenerator[ports.ProviderEvent, None]],
+        mend: Callable[[faults.Fault], bool],
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """Answer `messages`. Errors as the port says, each with a sentence for the person."""
-        retries, waited_s, bytes_up = 0, 0.0, 0
+        """The events of the first attempt that comes through. Errors as the port says, each with a sentence.
+
+        An attempt that failed before its first event is made again at once if `mend` has changed what failed, else
+        after a wait that the policy decides. After the first event nothing is ever repeated.
+        """
+        retries, waited_s = 0, 0.0
         while True:
-            request = self._dialect.request(messages, options)
-            bytes_up += len(request.body)
             begun = False
             try:
-                async with aclosing(in_time(self._attempt(messages, request, bytes_up), self._patience)) as events:
+                async with aclosing(attempt()) as events:
                     async for event in events:
                         begun = begun or not isinstance(event, ports.HandleKept)
                         yield event
@@ -167,29 +165,87 @@ class ReplayProvider:
             else:
                 return
             if begun:
-                raise self._error(fault, begun=True)
-            if (simpler := self._dialect.without(fault)) is not None:
-                self._dialect = simpler
+                raise self.error(fault, begun=True)
+            if mend(fault):
                 continue
-            if (plain := plainer(messages, fault)) is not None:
-                messages = plain
-                continue
-            delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
+            delay_s = self.world.retry.delay_s(fault, retries, waited_s, self.world.chance())
             if delay_s is None:
-                raise self._error(fault, begun=False)
+                raise self.error(fault, begun=False)
             retries, waited_s = retries + 1, waited_s + delay_s
-            await self._clock.sleep(delay_s)
+            await self.world.clock.sleep(delay_s)
+
+
+@dataclass(slots=True)
+class Question:
+    """What is asked, as far as the service takes it, and how many bytes asking took so far."""
+
+    messages: Sequence[Message]
+    bytes_up: int = 0
+
+    def mend(self, fault: faults.Fault) -> bool:
+        """Leave out what was refused. Not remembered: the next picture may be a better one."""
+        plain = plainer(self.messages, fault)
+        self.messages = self.messages if plain is None else plain
+        return plain is not None
+
+
+class ReplayProvider:
+    """`http` are connections that others use too, and close."""
+
+    def __init__(self, served: ServedModel, dialect: Dialect, http: Http | None = None) -> None:
+        self._served = served
+        self._dialect = dialect
+        self._http = http or Http(proxies=not served.endpoint.is_local)
+
+    def __repr__(self) -> str:
+        return f"ReplayProvider({self._served!r})"
+
+    @property
+    def name(self) -> str:
+        return self._served.name
+
+    @property
+    def capabilities(self) -> ports.Capabilities:
+        return self._dialect.capabilities
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        question = Question(messages)
+
+        def mend(fault: faults.Fault) -> bool:
+            simpler = self._dialect.without(fault)
+            self._dialect = simpler or self._dialect
+            return simpler is not None or question.mend(fault)
+
+        return self._served.retried(
+            lambda: in_time(self._attempt(question, options), self._served.world.patience), mend
+        )
 
     async def _attempt(
-        self, messages: Sequence[Message], request: ModelRequest, bytes_up: int
+        self, question: Question, options: ports.CallOptions
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        request = self._dialect.request(question.messages, options)
+        question.bytes_up += len(request.body)
         reader = self._dialect.reader()
-        counted = Counted(self._estimate)
-        url = f"{self._endpoint.base_url}{request.path}"
+        counted = Counted()
+        endpoint = self._served.endpoint
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **request.headers,
+            **endpoint.authorisation(self._served.key),
+        }
         try:
-            async with self._http.request("POST", url, self._headers(request), request.body) as reply:
+            url = f"{endpoint.base_url}{request.path}"
+            async with self._http.request("POST", url, headers, request.body) as reply:
                 if reply.status != 200:
-                    raise AttemptFailed(_refusal(reply, await reply.read(), self._clock.now()))
+                    raise AttemptFailed(self._served.refusal(reply.status, reply.headers, await reply.read()))
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
                         for event in reader.receive(piece):
@@ -203,8 +259,10 @@ class ReplayProvider:
                     raise AttemptFailed(faults.Fault(faults.FaultKind.CUT))
         except TransportError as error:
             if not reader.finished:
-                raise AttemptFailed(self._lost(error)) from error
-        yield counted.ended(reader.close(), messages, bytes_up)
+                lost = isinstance(error, Unreachable)
+                fault = self._served.unreachable() if lost else faults.Fault(faults.FaultKind.CUT)
+                raise AttemptFailed(fault) from error
+        yield counted.ended(reader.close(), question)
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
         """The data of the reply's events, until the stream ends; after the answer's own end, only for a moment."""
@@ -218,28 +276,16 @@ class ReplayProvider:
                     break
             with suppress(TimeoutError):
                 while True:
-                    async with asyncio.timeout(self._patience.tail_s):
+                    async with asyncio.timeout(self._served.world.patience.tail_s):
                         tail = await anext(stream, None)
                     if tail is None:
                         return
                     yield tail
 
-    def _headers(self, request: ModelRequest) -> dict[str, str]:
-        headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
-        return {**headers, **self._dialect.authorisation(self._key)} if self._key else headers
-
-    def _lost(self, error: TransportError) -> faults.Fault:
-        if isinstance(error, Unreachable):
-            return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
-        return faults.Fault(faults.FaultKind.CUT)
-
-    def _error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
-        return faults.provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
-
 
 def plainer(messages: Sequence[Message], fault: faults.Fault) -> list[Message] | None:
     """The same without what the service refused of them: pictures that it cannot read, or what it wrote itself earlier,
-    in its own form. None if there is nothing of that kind. Not remembered: the next picture may be a better one.
+    in its own form. None if there is nothing of that kind.
     """
     if fault.of_pictures and any(message.images for message in messages):
         return [replace(message, text=described(message), images=()) for message in messages]
@@ -262,15 +308,15 @@ class Counted:
         elif isinstance(event, ports.ReasoningArrived):
             self._reasoning.append(event.text)
 
-    def ended(self, ended: ports.ResponseEnded, messages: Sequence[Message], bytes_up: int) -> ports.ResponseEnded:
-        """The same end, with usage and the `bytes_up` that asking took. A report of zeros counts as none."""
+    def ended(self, ended: ports.ResponseEnded, question: Question) -> ports.ResponseEnded:
+        """The same end, with usage and the bytes that asking took. A report of zeros counts as none."""
         if ended.usage is not None and ended.usage != Usage():
-            return replace(ended, usage=replace(ended.usage, bytes_up=bytes_up))
+            return replace(ended, usage=replace(ended.usage, bytes_up=question.bytes_up))
         estimated = Usage(
-            input_uncached=sum(self._estimate(message.text) for message in messages),
+            input_uncached=sum(self._estimate(message.text) for message in question.messages),
             output=self._estimate("".join(self._text)),
             reasoning=self._estimate("".join(self._reasoning)),
-            bytes_up=bytes_up,
+            bytes_up=question.bytes_up,
             estimated=True,
         )
         return replace(ended, usage=estimated)
@@ -297,13 +343,3 @@ async def in_time(
                 if not isinstance(event, ports.HandleKept):
                     silent = isinstance(event, ports.ReasoningArrived) and not event.text
                     limit_s = patience.first_token_s if silent else patience.between_tokens_s
-
-
-def _refusal(reply: Reply, body: bytes, now: datetime) -> faults.Fault:
-    fault = faults.read_fault(reply.status, body)
-    wait_s = faults.retry_after_s(reply.headers, now)
-    return replace(
-        fault,
-        retry_after_s=fault.retry_after_s if wait_s is None else wait_s,
-        should_retry=faults.should_retry(reply.headers),
-    )

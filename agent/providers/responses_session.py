@@ -16,18 +16,16 @@ only truth, so a chain may be lost at any time: the next request then sends ever
 A socket whose answer was not read to its end is closed: that stops the model, and no late event can reach another turn.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from agent.errors import ProviderError
 from agent.loop import one_round
 from agent.messages import Message
-from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, ResponseEnded
-from agent.providers.catalog import Endpoint
+from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
 from agent.providers.dialect import ResumeChain, answered
-from agent.providers.faults import Fault, FaultKind, RetryPolicy, provider_error
-from agent.providers.replay import AttemptFailed, Counted, ModelTimeouts, ReplayProvider, in_time, plainer
+from agent.providers.faults import Fault, FaultKind
+from agent.providers.replay import AttemptFailed, Counted, Question, ReplayProvider, ServedModel, in_time
 from agent.providers.socket_session import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
 from agent.providers.wire_responses import ResponsesDialect
@@ -39,60 +37,35 @@ LOST_LINE = 1006
 """A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket."""
 
 
-@dataclass(slots=True)
-class ResponsesService:
-    """What the sessions of one model share. `dialect` loses the fields that the service refuses."""
-
-    endpoint: Endpoint
-    model: str
-    key: str | None
-    dialect: ResponsesDialect
-    sockets: WarmSockets
-    http: ReplayProvider
-    clock: Clock
-    chance: Callable[[], float]
-    patience: ModelTimeouts
-    retry: RetryPolicy
-
-    def error(self, fault: Fault, *, begun: bool) -> ProviderError:
-        return provider_error(fault, self.endpoint, self.model, self.key, begun=begun)
-
-
 class ResponsesProvider:
-    """One model over WebSocket, and over HTTP (`http`, of the same model) where no socket is to be had."""
+    """One model over WebSocket, and over HTTP (`http`, of the same model) where no socket is to be had.
+
+    `dialect` loses the fields that the service refuses.
+    """
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        dialect: ResponsesDialect,
-        key: str | None,
-        http: ReplayProvider,
-        *,
-        clock: Clock,
-        chance: Callable[[], float],
-        patience: ModelTimeouts,
-        retry: RetryPolicy,
-        limits: SocketLimits,
+        self, served: ServedModel, dialect: ResponsesDialect, http: ReplayProvider, limits: SocketLimits
     ) -> None:
-        url = f"{socket_url(endpoint.base_url)}/responses"
-        headers = dialect.authorisation(key) if key else {}
-        sockets = WarmSockets(url, headers, clock, limits, proxies=not endpoint.is_local)
-        self._line = ResponsesService(endpoint, model, key, dialect, sockets, http, clock, chance, patience, retry)
+        endpoint = served.endpoint
+        url, headers = f"{socket_url(endpoint.base_url)}/responses", endpoint.authorisation(served.key)
+        self.served = served
+        self.dialect = dialect
+        self.sockets = WarmSockets(url, headers, served.world.clock, limits, proxies=not endpoint.is_local)
+        self.http = http
 
     def __repr__(self) -> str:
-        return f"ResponsesProvider({self.name!r} at {self._line.endpoint.address!r})"
+        return f"ResponsesProvider({self.served!r})"
 
     @property
     def name(self) -> str:
-        return self._line.http.name
+        return self.served.name
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self._line.dialect.capabilities, resume=True)
+        return replace(self.dialect.capabilities, resume=True)
 
     def connect(self, options: CallOptions) -> "ResponsesSession":
-        return ResponsesSession(self._line, options)
+        return ResponsesSession(self, options)
 
     def stream(
         self,
@@ -103,85 +76,71 @@ class ResponsesProvider:
         return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
-        """Close every connection."""
-        await self._line.sockets.aclose()
-        await self._line.http.aclose()
+        await self.sockets.aclose()
+        await self.http.aclose()
 
 
 class ResponsesSession:
     """One turn. See the module's docstring for what happens when something is lost."""
 
-    def __init__(self, line: ResponsesService, options: CallOptions) -> None:
-        self._line = line
+    def __init__(self, provider: ResponsesProvider, options: CallOptions) -> None:
+        self._provider = provider
         self._options = options
-        self._messages: Sequence[Message] = ()
         self._warm: WarmSocket | None = None
         self._chain = ResumeChain()
-        self._bytes_up = 0
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        """Remembers what to ask: whether a request went out well is known when its answer begins."""
-        self._messages = messages
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        question, replayed = Question(messages), False
 
-    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
-        messages, line = self._messages, self._line
-        retries, waited_s, replayed = 0, 0.0, False
-        self._bytes_up = 0
-        while await self._connected():
-            begun = False
-            try:
-                async with aclosing(in_time(self._attempt(messages), line.patience)) as events:
-                    async for event in events:
-                        begun = True
-                        yield event
-            except AttemptFailed as failed:
-                fault = failed.fault
-            else:
-                return
-            if begun:
-                raise line.error(fault, begun=True)
+        def mend(fault: Fault) -> bool:
+            nonlocal replayed
             if fault.code in LOST and not replayed:
                 replayed = True
                 if fault.code == LIMIT_REACHED:
                     self._drop()
-                continue
-            if (simpler := line.dialect.without(fault)) is not None:
-                line.dialect = simpler
-                continue
-            if (plain := plainer(messages, fault)) is not None:
-                messages = plain
-                continue
-            delay_s = line.retry.delay_s(fault, retries, waited_s, line.chance())
-            if delay_s is None:
-                raise line.error(fault, begun=False)
-            retries, waited_s = retries + 1, waited_s + delay_s
-            await line.clock.sleep(delay_s)
-        async with aclosing(line.http.stream(messages, self._options)) as events:
+                return True
+            simpler = self._provider.dialect.without(fault)
+            self._provider.dialect = simpler or self._provider.dialect
+            return simpler is not None or question.mend(fault)
+
+        async with aclosing(self._provider.served.retried(lambda: self._attempt(question), mend)) as events:
             async for event in events:
-                yield self._with_earlier_bytes(event)
+                yield event
 
     async def close(self) -> tuple[str, ...]:
         if self._warm is not None:
-            self._line.sockets.give_back(self._warm)
+            self._provider.sockets.give_back(self._warm)
             self._warm = None
         return ()
 
-    async def _connected(self) -> bool:
-        """Whether there is an open socket. A chain does not outlive the socket that it was made on."""
-        if self._warm is not None and self._warm.socket.is_open:
-            return True
-        self._drop()
-        self._warm = await self._line.sockets.take()
-        return self._warm is not None
+    async def _attempt(self, question: Question) -> AsyncGenerator[ProviderEvent, None]:
+        """Over a socket, or over HTTP where there is none. A chain does not outlive the socket that it was made on."""
+        if self._warm is None or not self._warm.socket.is_open:
+            self._drop()
+            self._warm = await self._provider.sockets.take()
+        if self._warm is None:
+            events = self._over_http(question)
+        else:
+            events = in_time(self._over_socket(self._warm, question), self._provider.served.world.patience)
+        async with aclosing(events):
+            async for event in events:
+                yield event
 
-    async def _attempt(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    async def _over_http(self, question: Question) -> AsyncGenerator[ProviderEvent, None]:
+        async with aclosing(self._provider.http.stream(question.messages, self._options)) as events:
+            async for event in events:
+                if isinstance(event, ResponseEnded) and event.usage:
+                    bytes_up = event.usage.bytes_up + question.bytes_up
+                    yield replace(event, usage=replace(event.usage, bytes_up=bytes_up))
+                else:
+                    yield event
+
+    async def _over_socket(self, warm: WarmSocket, question: Question) -> AsyncGenerator[ProviderEvent, None]:
         """Ask once. Until the answer is complete there is no chain, and no turn may use the socket after this one."""
-        if (warm := self._warm) is None:
-            raise AttemptFailed(Fault(FaultKind.UNREACHABLE))
-        link, self._chain = self._chain.link(messages), ResumeChain()
-        frame = self._line.dialect.frame(messages, link, self._options)
-        self._bytes_up += len(frame.encode())
-        reader, counted = self._line.dialect.reader(), Counted()
+        link, self._chain = self._chain.link(question.messages), ResumeChain()
+        frame = self._provider.dialect.frame(question.messages, link, self._options)
+        question.bytes_up += len(frame.encode())
+        reader, counted = self._provider.dialect.reader(), Counted()
         over = False
         try:
             await warm.socket.send(frame)
@@ -195,21 +154,16 @@ class ResponsesSession:
                     yield event
         except SocketClosed as closed:
             if not reader.begun and closed.code != LOST_LINE:
-                self._line.sockets.refused()
+                self._provider.sockets.refused()
             raise AttemptFailed(Fault(FaultKind.CUT)) from None
         finally:
             if not over:
                 self._drop()
-        ended = counted.ended(reader.close(), messages, self._bytes_up)
-        self._chain = answered(messages, reader.response_id, ended.native)
+        ended = counted.ended(reader.close(), question)
+        self._chain = answered(question.messages, reader.response_id, ended.native)
         yield ended
 
     def _drop(self) -> None:
         if self._warm is not None:
-            self._line.sockets.drop(self._warm)
+            self._provider.sockets.drop(self._warm)
         self._warm, self._chain = None, ResumeChain()
-
-    def _with_earlier_bytes(self, event: ProviderEvent) -> ProviderEvent:
-        if isinstance(event, ResponseEnded) and event.usage and self._bytes_up:
-            return replace(event, usage=replace(event.usage, bytes_up=event.usage.bytes_up + self._bytes_up))
-        return event

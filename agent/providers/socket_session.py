@@ -12,20 +12,18 @@ Rules.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.errors import ProviderError
 from agent.loop import one_round
 from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, ResponseEnded
 from agent.providers import faults
-from agent.providers.catalog import Endpoint
 from agent.providers.dialect import ReaderEvent
 from agent.providers.http_client import TransportError, Unreachable
-from agent.providers.replay import AttemptFailed, Counted, ModelTimeouts, in_time, plainer
+from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, in_time
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
 
 # --------------------------------------------------------------------------------------------------
@@ -225,10 +223,6 @@ class SocketDialect(Protocol):
         """What whoever chooses this model should know before it costs them; "" if there is nothing."""
         ...
 
-    def authorisation(self, key: str) -> Mapping[str, str]:
-        """The headers that carry the key."""
-        ...
-
     def dialogue(self, options: CallOptions) -> SocketExchange: ...
 
 
@@ -240,43 +234,21 @@ CATCH_UP_S = 0.005
 CATCH_UP_STEPS = 3
 """Of the event loop, for what came in the moment in which that time was over."""
 
-NO_KEY: Mapping[str, str] = {}
-
 
 class SocketProvider:
-    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries. `resumes` False: each round
-    has a connection of its own, over which the whole context goes.
-    """
+    """`resumes` False: each round has a connection of its own, over which the whole context goes."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        dialect: SocketDialect,
-        key: str | None,
-        *,
-        clock: Clock,
-        chance: Callable[[], float],
-        patience: ModelTimeouts = ModelTimeouts(),  # noqa: B008 -- frozen
-        retry: faults.RetryPolicy = faults.RetryPolicy(),  # noqa: B008 -- frozen
-        resumes: bool = True,
-    ) -> None:
-        self.patience = patience
-        self._resumes = resumes
-        self._endpoint = endpoint
-        self._model = model
+    def __init__(self, served: ServedModel, dialect: SocketDialect, *, resumes: bool = True) -> None:
+        self._served = served
         self._dialect = dialect
-        self._key = key
-        self._clock = clock
-        self._chance = chance
-        self._retry = retry
+        self._resumes = resumes
 
     def __repr__(self) -> str:
-        return f"SocketProvider({self.name!r} at {self._endpoint.address!r})"
+        return f"SocketProvider({self._served!r})"
 
     @property
     def name(self) -> str:
-        return f"{self._endpoint.name}:{self._model}"
+        return self._served.name
 
     @property
     def capabilities(self) -> Capabilities:
@@ -289,7 +261,7 @@ class SocketProvider:
         return self._dialect.warning
 
     def connect(self, options: CallOptions) -> "SocketSession":
-        return SocketSession(self, self._dialect, options)
+        return SocketSession(self._served, self._dialect, options)
 
     def stream(
         self,
@@ -302,81 +274,40 @@ class SocketProvider:
     async def aclose(self) -> None:
         """Nothing is kept: each session closes its own connection."""
 
-    async def dial(self) -> Socket:
-        """A new connection. Raises AttemptFailed."""
-        headers = self._dialect.authorisation(self._key) if self._key else NO_KEY
-        url = socket_url(self._endpoint.base_url) + self._dialect.path
-        try:
-            return await Socket.open(url, headers, proxies=not self._endpoint.is_local)
-        except HandshakeRefused as refused:
-            fault = faults.read_fault(refused.status, refused.body)
-            wait_s = faults.retry_after_s(refused.headers, self._clock.now())
-            fault = replace(fault, retry_after_s=wait_s, should_retry=faults.should_retry(refused.headers))
-            raise AttemptFailed(fault) from None
-        except Unreachable:
-            raise AttemptFailed(self.not_reached()) from None
-
-    def not_reached(self) -> faults.Fault:
-        """The connection was never made, or closed before it carried a question."""
-        return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
-
-    async def wait(self, fault: faults.Fault, retries: int, waited_s: float) -> float:
-        """Wait until the question may be asked again; seconds. Raises the fault's error if it may not."""
-        delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
-        if delay_s is None:
-            raise self.error(fault, begun=False)
-        await self._clock.sleep(delay_s)
-        return delay_s
-
-    def error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
-        return faults.provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
-
 
 class SocketSession:
-    """One turn's exchange; see the Session port. `receive` does all the work, so that it fails in one place."""
+    """One turn's exchange; see the port ModelSession."""
 
-    def __init__(self, provider: SocketProvider, dialect: SocketDialect, options: CallOptions) -> None:
-        self._provider = provider
+    def __init__(self, served: ServedModel, dialect: SocketDialect, options: CallOptions) -> None:
+        self._served = served
+        self._dialect = dialect
         self._dialogue = dialect.dialogue(options)
-        self._messages: tuple[Message, ...] = ()
+        self._question = Question(())
         self._socket: Socket | None = None
         self._asked = False
-        self._bytes_up = 0
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        self._messages = tuple(messages)
-
-    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
-        """The answer to what was sent last. Closing it early closes the connection."""
-        retries, waited_s = 0, 0.0
-        self._bytes_up = 0
-        while True:
-            begun = whole = False
-            try:
-                async with aclosing(in_time(self._attempt(), self._provider.patience)) as events:
-                    async for event in events:
-                        begun = True
-                        yield event
-                whole = True
-            except AttemptFailed as failed:
-                fault = failed.fault
-            else:
-                return
-            finally:
-                if not whole:
-                    await self._hang_up()
-            if begun:
-                raise self._provider.error(fault, begun=True)
-            if (plain := plainer(self._messages, fault)) is not None:
-                self._messages = tuple(plain)
-                continue
-            waited_s += await self._provider.wait(fault, retries, waited_s)
-            retries += 1
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """Closing it early closes the connection."""
+        self._question = Question(tuple(messages))
+        async with aclosing(self._served.retried(self._in_time, self._question.mend)) as events:
+            async for event in events:
+                yield event
 
     async def close(self) -> tuple[str, ...]:
         """Close the connection."""
         await self._hang_up()
         return ()
+
+    async def _in_time(self) -> AsyncGenerator[ProviderEvent, None]:
+        whole = False
+        try:
+            async with aclosing(in_time(self._attempt(), self._served.world.patience)) as events:
+                async for event in events:
+                    yield event
+            whole = True
+        finally:
+            if not whole:
+                await self._hang_up()
 
     async def _attempt(self) -> AsyncGenerator[ProviderEvent, None]:
         fault: faults.Fault | None = None
@@ -395,24 +326,35 @@ class SocketSession:
                 break
         fault = fault or faults.Fault(faults.FaultKind.CUT)
         raise AttemptFailed(
-            self._provider.not_reached() if fault.kind is faults.FaultKind.CUT and not self._asked else fault
+            self._served.unreachable() if fault.kind is faults.FaultKind.CUT and not self._asked else fault
         )
 
     async def _ask(self) -> None:
         """Send the question: its end over the connection that has its beginning, else the whole over a new one."""
-        if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._messages):
+        if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._question.messages):
             with suppress(SocketClosed):  # a frame that could not be written was not received
-                await self._send(self._socket, self._dialogue.ask(self._messages))
+                await self._send(self._socket, self._dialogue.ask(self._question.messages))
                 return
         await self._hang_up()
         self._asked = False
-        self._socket = socket = await self._provider.dial()
-        await self._send(socket, [self._dialogue.open(self._messages)])
+        self._socket = socket = await self._dial()
+        await self._send(socket, [self._dialogue.open(self._question.messages)])
         while not self._dialogue.ready:
             await self._hear(socket)
-        question = self._dialogue.ask(self._messages)
+        question = self._dialogue.ask(self._question.messages)
         self._asked = True
         await self._send(socket, question)
+
+    async def _dial(self) -> Socket:
+        """A new connection. Raises AttemptFailed."""
+        endpoint = self._served.endpoint
+        url = socket_url(endpoint.base_url) + self._dialect.path
+        try:
+            return await Socket.open(url, endpoint.authorisation(self._served.key), proxies=not endpoint.is_local)
+        except HandshakeRefused as refused:
+            raise AttemptFailed(self._served.refusal(refused.status, refused.headers, refused.body)) from None
+        except Unreachable:
+            raise AttemptFailed(self._served.unreachable()) from None
 
     async def _still_open(self, socket: Socket) -> bool:
         """Take in what came since the last answer. A timer that rings late, on a busy machine, does not decide: what is
@@ -441,7 +383,7 @@ class SocketSession:
         socket, counted, until = self._socket, Counted(), None
         while socket and not self._dialogue.finished:
             if self._dialogue.halted and until is None:
-                until = asyncio.get_running_loop().time() + self._provider.patience.tail_s
+                until = asyncio.get_running_loop().time() + self._served.world.patience.tail_s
             try:
                 async with asyncio.timeout_at(until):
                     events = await self._hear(socket)
@@ -455,7 +397,7 @@ class SocketSession:
             for event in events:
                 counted.see(event)
                 yield event
-        yield counted.ended(self._dialogue.close(), self._messages, self._bytes_up)
+        yield counted.ended(self._dialogue.close(), self._question)
 
     async def _hear(self, socket: Socket) -> list[ProviderEvent]:
         """The events of the next frame. Raises SocketClosed, and AttemptFailed for a fault."""
@@ -469,7 +411,7 @@ class SocketSession:
     async def _send(self, socket: Socket, frames: Sequence[str]) -> None:
         for frame in frames:
             await socket.send(frame)
-            self._bytes_up += len(frame.encode())
+            self._question.bytes_up += len(frame.encode())
 
     async def _hang_up(self) -> None:
         socket, self._socket = self._socket, None

@@ -1,13 +1,17 @@
-"""Reading JSON of a vendor, in which any field may be missing or of another type. Pure."""
+"""What all wire protocols share: reading a vendor's JSON, writing ours, counting tokens, roles in turns. Pure.
+
+In what a vendor sends, any field may be missing or of another type.
+"""
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from typing import Final, cast
 
-from agent.messages import Image, Json, Message, Role
+from agent.messages import Depth, Image, Json, Message, Role, Usage
 
 MAX_COUNT: Final = 1_000_000_000
 """More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database."""
@@ -40,8 +44,45 @@ def as_count(value: object) -> int:
     return max(0, int(min(value, MAX_COUNT)))
 
 
-# --------------------------------------------------------------------------------------------------
-# Writing what a vendor reads: JSON bodies, pictures, and words in place of pictures. Pure.
+@dataclass(frozen=True, slots=True)
+class UsageFields:
+    """Where a vendor reports its counts, each as a path ("details.cached"), and which of them overlap.
+
+    `input` and `output` hold the counts beside them, unless these are `cached_apart` and `reasoning_apart`. Where the
+    `total` shows that reasoning comes on top, it does so, too.
+    """
+
+    input: str
+    output: str
+    cached: str
+    written: str = ""
+    reasoning: str = ""
+    tools: str = ""
+    total: str = ""
+    cached_apart: bool = False
+    reasoning_apart: bool = False
+
+    def read(self, usage: Mapping[str, object]) -> Usage:
+        """Token counts as parts that do not overlap."""
+        whole, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
+        cached, written = _count(usage, self.cached), _count(usage, self.written)
+        on_top = self.reasoning_apart or (self.total and _count(usage, self.total) == whole + output + reasoning)
+        uncached = whole if self.cached_apart else max(0, whole - cached - written)
+        return Usage(
+            input_uncached=uncached + _count(usage, self.tools),
+            input_cached=cached,
+            input_written=written,
+            output=output if on_top else max(0, output - reasoning),
+            reasoning=reasoning if on_top else min(reasoning, output),
+        )
+
+
+def _count(usage: Mapping[str, object], path: str) -> int:
+    return as_count(reduce(lambda value, name: as_object(value).get(name), path.split("."), cast("object", usage)))
+
+
+EFFORT: Final = {Depth.FAST: "low", Depth.DEEP: "high"}
+"""How hard a model is to think. For every other depth it decides."""
 
 
 def encoded(body: Mapping[str, Json]) -> bytes:
@@ -65,11 +106,10 @@ def described(message: Message) -> str:
     return f"{message.text}\n\n[The person also sent {pictures}, which you cannot see. Say so if it matters.]"
 
 
-# --------------------------------------------------------------------------------------------------
-# A conversation as vendors with strict roles want it: user and assistant in turns, a user first and last. Pure.
-#
-# Rule: what is appended after a message of the user never changes what stands before it, so that a vendor's prefix
-# cache hits, and so that what is bound to a prefix (thinking, signatures) stays valid.
+def with_pictures(message: Message, types: Collection[str]) -> tuple[str, list[Image]]:
+    """The text of a message and its pictures of these types; of others the text says that they were there."""
+    seen = [image for image in message.images if image.media_type in types]
+    return described(replace(message, images=tuple(image for image in message.images if image not in seen))), seen
 
 
 MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
@@ -84,9 +124,11 @@ def system_text(messages: Sequence[Message]) -> str:
 
 
 def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
-    """What was spoken, in turns, without the system's words. Blank messages are left out: vendors refuse them.
+    """What was spoken, user and assistant in turns, a user first and last, as vendors with strict roles want it.
 
-    What another dialect wrote in its own form is left out too: the message's text stands for it.
+    Blank messages are left out: vendors refuse them. What another dialect wrote in its own form is left out too: the
+    message's text stands for it. What is appended after a message of the user never changes what stands before it, so
+    that a vendor's prefix cache hits, and what is bound to a prefix (thinking, signatures) stays valid.
     """
     known = [_known(message, dialect) for message in messages if message.role is not Role.SYSTEM]
     spoken = [message for message in known if message.text.strip() or message.images or message.native]
@@ -94,12 +136,17 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
     if spoken[-1].role is Role.ASSISTANT:
         spoken.append(Message(Role.USER, GO_ON))
-    return [_joined(list(run)) for _, run in groupby(spoken, key=lambda message: message.role)]
+    return grouped(spoken)
 
 
 def _known(message: Message, dialect: str) -> Message:
     ours = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
     return message if ours else replace(message, native=None)
+
+
+def grouped(messages: Sequence[Message]) -> list[Message]:
+    """What one role says without a break, joined by blank lines."""
+    return [_joined(list(run)) for _, run in groupby(messages, key=lambda message: message.role)]
 
 
 def _joined(run: Sequence[Message]) -> Message:

@@ -11,23 +11,29 @@ Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLL
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from agent import ports
-from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ModelRequest, ReaderEvent
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 from agent.providers.native_calls import NativeCalls, answers, functions, untaught
-from agent.providers.wire import as_count, as_list, as_object, as_text, data_url, described, encoded, parse_json
-
-MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
-"""Stands where history begins with an answer: strict templates want a user message first."""
+from agent.providers.wire import (
+    EFFORT,
+    MISSING_QUESTION,
+    UsageFields,
+    as_list,
+    as_object,
+    as_text,
+    data_url,
+    described,
+    encoded,
+    grouped,
+    parse_json,
+)
 
 DONE = "[DONE]"
-
-EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
 
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
 """How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status."""
@@ -64,11 +70,7 @@ class ChatDialect:
             halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
         )
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
-        """The body is UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
         whole = merged(messages)
         taught = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls(whole, options) else None
         said = self._with_calls(messages, taught) if taught is not None else list(map(self._said, whole))
@@ -152,35 +154,23 @@ def merged(messages: Sequence[Message]) -> list[Message]:
     return grouped([*system, *spoken])
 
 
-def grouped(messages: Sequence[Message]) -> list[Message]:
-    return [_joined(role, list(run)) for role, run in groupby(messages, key=lambda message: message.role)]
-
-
-def _joined(role: Role, run: Sequence[Message]) -> Message:
-    images = tuple(image for message in run for image in message.images)
-    return Message(role, "\n\n".join(message.text for message in run), images)
-
-
-class ChatReader:
-    """Reads one answer: `receive` each piece of data, then `close` once.
-
-    `begun` is true after the first piece that reads as a chat completion; `finished` after a finish reason or
-    `[DONE]`: from then on only usage may come. `ignored` counts what could not be read.
-    """
+class ChatReader(AnswerReader):
+    ends_openly = False
+    usage_fields = UsageFields(
+        input="prompt_tokens",
+        cached="prompt_tokens_details.cached_tokens",
+        written="prompt_tokens_details.cache_write_tokens",
+        output="completion_tokens",
+        reasoning="completion_tokens_details.reasoning_tokens",
+        total="total_tokens",  # most vendors count reasoning among the completion tokens, but not all
+    )
 
     def __init__(self, dialect: str = "") -> None:
-        self.begun = False
-        self.finished = False
-        self.ends_openly = False
-        self._dialect = dialect
+        super().__init__(dialect)
         self._calls = NativeCalls()
         self._said: list[str] = []
-        self.ignored = 0
-        self._reason = ports.StopReason.END
-        self._usage: dict[str, object] = {}
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one `data` field, in order. A Fault is the last that will be of use."""
         if data.strip() == DONE:
             self.begun = self.finished = True
             return self._close_calls()
@@ -195,10 +185,9 @@ class ChatReader:
         choices = [as_object(choice) for choice in as_list(chunk.get("choices"))]
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
-    def close(self) -> ports.ResponseEnded:
+    def _native(self) -> NativeContent | None:
         items = self._calls.items("".join(self._said))
-        native = NativeContent(self._dialect, items) if items else None
-        return ports.ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None, native)
+        return NativeContent(self._dialect, items) if items else None
 
     def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:
         events: list[ReaderEvent] = []
@@ -238,23 +227,3 @@ def _content(content: object) -> tuple[str, str]:
         thinking = part.get("thinking")
         thoughts.append(as_text(thinking) or "".join(as_text(as_object(p).get("text")) for p in as_list(thinking)))
     return "".join(texts), "".join(thoughts)
-
-
-def read_usage(usage: dict[str, object]) -> Usage:
-    """Token counts as parts that do not overlap: cached, written and other input; reasoning and other output.
-
-    Most vendors count reasoning among the completion tokens; where the total shows that it comes on top, it is not
-    taken off.
-    """
-    prompt, completion = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
-    inputs = as_object(usage.get("prompt_tokens_details"))
-    cached, written = as_count(inputs.get("cached_tokens")), as_count(inputs.get("cache_write_tokens"))
-    reasoning = as_count(as_object(usage.get("completion_tokens_details")).get("reasoning_tokens"))
-    on_top = as_count(usage.get("total_tokens")) == prompt + completion + reasoning
-    return Usage(
-        input_uncached=max(0, prompt - cached - written),
-        input_cached=cached,
-        input_written=written,
-        output=completion if on_top else max(0, completion - reasoning),
-        reasoning=reasoning,
-    )

@@ -10,38 +10,30 @@ Rules:
 - No `temperature`: current models are tuned for their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import cast
 from urllib.parse import quote
 
-from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ModelRequest, ReaderEvent
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 
-LEVEL = {Depth.FAST: "low", Depth.DEEP: "high"}
-
 _ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
+_FILTERED = (
+    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "ESCALATION"),
+    *("PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
+)
 _REASONS = {
-    "MAX_TOKENS": StopReason.LENGTH,
-    "CONTINUATION": StopReason.LENGTH,
-    "SAFETY": StopReason.FILTERED,
-    "RECITATION": StopReason.FILTERED,
-    "LANGUAGE": StopReason.FILTERED,
-    "BLOCKLIST": StopReason.FILTERED,
-    "PROHIBITED_CONTENT": StopReason.FILTERED,
-    "SPII": StopReason.FILTERED,
-    "IMAGE_SAFETY": StopReason.FILTERED,
-    "ESCALATION": StopReason.FILTERED,
-    "PUP_LIMITED_DISABLED": StopReason.FILTERED,
-    "MODEL_ARMOR": StopReason.FILTERED,
+    **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), StopReason.LENGTH),
+    **dict.fromkeys(_FILTERED, StopReason.FILTERED),
 }
 
 
@@ -64,13 +56,10 @@ class GeminiDialect:
             halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort, reasons=reasons(self.model)
         )
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"x-goog-api-key": key}
-
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stopSequences": [STOP_SEQUENCE]}
-        if self.effort and options.depth in LEVEL:
-            config["thinkingConfig"] = {"thinkingLevel": LEVEL[options.depth].upper()}
+        if self.effort and options.depth in wire.EFFORT:
+            config["thinkingConfig"] = {"thinkingLevel": wire.EFFORT[options.depth].upper()}
         body: dict[str, Json] = {"generationConfig": config}
         if (system := wire.system_text(messages)).strip():
             body["systemInstruction"] = {"parts": [{"text": system}]}
@@ -90,13 +79,16 @@ class GeminiDialect:
     def _parts(self, message: Message) -> list[Json]:
         if message.role is Role.ASSISTANT and message.native:
             return [dict(item) for item in message.native.items]
-        seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
-        pictures: list[Json] = [
-            {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
-        ]
-        words: list[Json] = [{"text": text}] if text.strip() else []
-        return [*words, *pictures]
+        return parts_of(message, IMAGE_TYPES if self.images else ())
+
+
+def parts_of(message: Message, image_types: Collection[str] = IMAGE_TYPES) -> list[Json]:
+    """The words of a message, if there are any, and its pictures."""
+    text, seen = wire.with_pictures(message, image_types)
+    pictures: list[Json] = [
+        {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
+    ]
+    return [{"text": text}, *pictures] if text.strip() else pictures
 
 
 def refuses_thinking(fault: Fault) -> bool:
@@ -104,30 +96,32 @@ def refuses_thinking(fault: Fault) -> bool:
     return fault.bad_request and "thinking" in fault.message.lower()
 
 
-class GeminiReader:
-    """Reads one answer: `receive` each piece of data, then `close` once. `dialect` names what may go back to it."""
+USAGE = wire.UsageFields(
+    input="promptTokenCount",
+    cached="cachedContentTokenCount",
+    tools="toolUsePromptTokenCount",
+    output="candidatesTokenCount",
+    reasoning="thoughtsTokenCount",
+    reasoning_apart=True,
+)
+
+
+class GeminiReader(AnswerReader):
+    usage_fields = USAGE
 
     def __init__(self, dialect: str = "") -> None:
-        self.begun = False
-        self.finished = False
-        self.ends_openly = True
-        self.ignored = 0
-        self._dialect = dialect
-        self._reason = StopReason.END
-        self._usage: dict[str, object] = {}
+        super().__init__(dialect)
         self._parts: list[dict[str, object]] = []
         self._said: list[str] = []
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one `data` field, in order. A Fault is the last that will be of use."""
         value = wire.parse_json(data)
         return [event for piece in wire.as_list(value) or [value] for event in self._piece(wire.as_object(piece))]
 
     def close(self) -> ResponseEnded:
-        text = "".join(self._said)
-        swallowed = self._reason is StopReason.END and stopped_inside(text)
-        reason = StopReason.HALTED if swallowed else self._reason
-        return ResponseEnded(reason, read_usage(self._usage) if self._usage else None, self._native(swallowed))
+        if self._reason is StopReason.END and stopped_inside("".join(self._said)):
+            self._reason = StopReason.HALTED
+        return super().close()
 
     def _piece(self, piece: Mapping[str, object]) -> list[ReaderEvent]:
         if error := piece.get("error"):
@@ -162,11 +156,11 @@ class GeminiReader:
         self._said.append(text)
         return [TokensArrived(text)]
 
-    def _native(self, swallowed: bool) -> NativeContent | None:  # noqa: FBT001 -- private, and named where it is called
+    def _native(self) -> NativeContent | None:
         """What goes back, if any part of it is signed: signed parts as they came, the others joined."""
         if not self._said or not any(part.get("thoughtSignature") for part in self._parts):
             return None
-        ends: list[dict[str, object]] = [{"text": STOP_SEQUENCE}] if swallowed else []
+        ends: list[dict[str, object]] = [{"text": STOP_SEQUENCE}] if self._reason is StopReason.HALTED else []
         items: list[dict[str, object]] = []
         for plain, run in groupby([*self._parts, *ends], key=lambda part: part.keys() == {"text"}):
             parts = list(run)
@@ -178,14 +172,3 @@ class GeminiReader:
 def stopped_inside(text: str) -> bool:
     """Whether a block of calls was left open: then the stop sequence came, which the vendor does not say."""
     return text.rfind("<execute") > text.rfind("</execute")
-
-
-def read_usage(usage: Mapping[str, object]) -> Usage:
-    """Token counts as parts that do not overlap."""
-    prompt, cached = wire.as_count(usage.get("promptTokenCount")), wire.as_count(usage.get("cachedContentTokenCount"))
-    return Usage(
-        input_uncached=max(0, prompt - cached) + wire.as_count(usage.get("toolUsePromptTokenCount")),
-        input_cached=cached,
-        output=wire.as_count(usage.get("candidatesTokenCount")),
-        reasoning=wire.as_count(usage.get("thoughtsTokenCount")),
-    )

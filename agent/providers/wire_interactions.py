@@ -12,21 +12,21 @@ Rules:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent import ports
-from agent.messages import Json, Message, NativeContent, Role, Usage
+from agent.messages import Json, Message, NativeContent, Role
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
-from agent.providers.catalog import Endpoint, reasons
-from agent.providers.dialect import ModelRequest, ReaderEvent, ResumeChain, answered
-from agent.providers.faults import Fault, FaultKind, RetryPolicy, read_error
+from agent.providers.catalog import reasons
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent, ResumeChain, answered
+from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
-from agent.providers.replay import ModelTimeouts, ReplayProvider
-from agent.providers.wire_gemini import IMAGE_TYPES, LEVEL, refuses_thinking, stopped_inside
+from agent.providers.replay import ReplayProvider, ServedModel
+from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_inside
 
 DONE = "[DONE]"
 
@@ -64,13 +64,10 @@ class InteractionsDialect:
             reasons=reasons(self.model),
         )
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"x-goog-api-key": key}
-
     def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stop_sequences": [STOP_SEQUENCE]}
-        if self.effort and options.depth in LEVEL:
-            config["thinking_level"] = LEVEL[options.depth]
+        if self.effort and options.depth in wire.EFFORT:
+            config["thinking_level"] = wire.EFFORT[options.depth]
         body: dict[str, Json] = {
             "model": self.model.removeprefix("models/"),
             "stream": True,
@@ -106,8 +103,7 @@ class InteractionsDialect:
         return [self._step(message) for message in wire.alternating(messages, "")]
 
     def _step(self, message: Message) -> Json:
-        seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        text, seen = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
         pictures: list[Json] = [
             {"type": "image", "data": wire.base64_of(image), "mime_type": image.media_type} for image in seen
         ]
@@ -115,24 +111,27 @@ class InteractionsDialect:
         return {"type": _STEPS[message.role], "content": [*words, *pictures]}
 
 
-class InteractionsReader:
-    """Reads one answer: `receive` each piece of data, then `close` once. `stored`: the vendor keeps the interaction."""
+class InteractionsReader(AnswerReader):
+    """`stored`: the vendor keeps the interaction."""
+
+    usage_fields = wire.UsageFields(
+        input="total_input_tokens",
+        cached="total_cached_tokens",
+        tools="total_tool_use_tokens",
+        output="total_output_tokens",
+        reasoning="total_thought_tokens",
+        reasoning_apart=True,
+    )
 
     def __init__(self, dialect: str = "", *, stored: bool = False) -> None:
-        self.begun = False
-        self.finished = False
-        self.ends_openly = True
-        self.ignored = 0
-        self._dialect = dialect
+        super().__init__(dialect)
         self._stored = stored
         self._handle = ""
         self._status = ""
-        self._usage: dict[str, object] = {}
         self._said: list[str] = []
         self._gap = ""
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one `data` field, in order. A Fault is the last that will be of use."""
         if data.strip() == DONE:
             self.begun = self.finished = True
             return []
@@ -161,12 +160,14 @@ class InteractionsReader:
                 return [read_error(error)] if error else []
 
     def close(self) -> ports.ResponseEnded:
-        reason = _REASONS.get(self._status, ports.StopReason.END)
-        if reason is ports.StopReason.END and stopped_inside("".join(self._said)):
-            reason = ports.StopReason.HALTED
+        self._reason = _REASONS.get(self._status, ports.StopReason.END)
+        if self._reason is ports.StopReason.END and stopped_inside("".join(self._said)):
+            self._reason = ports.StopReason.HALTED
+        return super().close()
+
+    def _native(self) -> NativeContent | None:
         usable = self._stored and self._handle and self._status == "completed"
-        native = NativeContent(self._dialect, ({"id": self._handle},)) if usable else None
-        return ports.ResponseEnded(reason, read_usage(self._usage) if self._usage else None, native)
+        return NativeContent(self._dialect, ({"id": self._handle},)) if usable else None
 
     def _state(self, interaction: Mapping[str, object]) -> list[ReaderEvent]:
         self.begun = True
@@ -220,17 +221,6 @@ def _thought(content: object) -> list[ReaderEvent]:
     return [ports.ReasoningArrived(text)] if text else []
 
 
-def read_usage(usage: Mapping[str, object]) -> Usage:
-    """Token counts as parts that do not overlap."""
-    whole, cached = wire.as_count(usage.get("total_input_tokens")), wire.as_count(usage.get("total_cached_tokens"))
-    return Usage(
-        input_uncached=max(0, whole - cached) + wire.as_count(usage.get("total_tool_use_tokens")),
-        input_cached=cached,
-        output=wire.as_count(usage.get("total_output_tokens")),
-        reasoning=wire.as_count(usage.get("total_thought_tokens")),
-    )
-
-
 # --------------------------------------------------------------------------------------------------
 # Gemini's Interactions, in resume mode: the vendor keeps the conversation of a turn, and forgets it when it is over.
 #
@@ -255,35 +245,17 @@ AT_ONCE = 8
 
 
 class InteractionsProvider:
-    """One model. `chance` gives numbers in [0, 1) for the jitter of retries."""
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        key: str | None,
-        *,
-        clock: ports.Clock,
-        chance: Callable[[], float],
-        patience: ModelTimeouts,
-        retry: RetryPolicy,
-    ) -> None:
-        self._endpoint = endpoint
-        self._model = model
-        self._key = key
-        self._clock = clock
-        self._chance = chance
-        self._patience = patience
-        self._retry = retry
-        self._dialect = InteractionsDialect(model)
-        self._http = Http(proxies=not endpoint.is_local)
+    def __init__(self, served: ServedModel) -> None:
+        self._served = served
+        self._dialect = InteractionsDialect(served.model)
+        self._http = Http(proxies=not served.endpoint.is_local)
 
     def __repr__(self) -> str:
-        return f"InteractionsProvider({self.name!r} at {self._endpoint.address!r})"
+        return f"InteractionsProvider({self._served!r})"
 
     @property
     def name(self) -> str:
-        return f"{self._endpoint.name}:{self._model}"
+        return self._served.name
 
     @property
     def capabilities(self) -> ports.Capabilities:
@@ -292,31 +264,19 @@ class InteractionsProvider:
     def connect(self, options: ports.CallOptions) -> "InteractionsSession":
         return InteractionsSession(self, options)
 
-    async def stream(
+    def stream(
         self,
         messages: Sequence[Message],
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Answer `messages`, and let the vendor store nothing. Errors as the port says."""
-        async with aclosing(self.ask(None, messages, options)) as events:
-            async for event in events:
-                yield event
+        return self.ask(None, messages, options)
 
     async def ask(
         self, chain: ResumeChain | None, messages: Sequence[Message], options: ports.CallOptions
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Answer `messages`, of which the vendor has what `chain` says. Errors as `stream`."""
-        asked = ReplayProvider(
-            self._endpoint,
-            self._model,
-            replace(self._dialect, chain=chain),
-            self._key,
-            clock=self._clock,
-            chance=self._chance,
-            patience=self._patience,
-            retry=self._retry,
-            http=self._http,
-        )
+        asked = ReplayProvider(self._served, replace(self._dialect, chain=chain), self._http)
         try:
             async with aclosing(asked.stream(messages, options)) as events:
                 async for event in events:
@@ -335,12 +295,12 @@ class InteractionsProvider:
         return tuple(handle for handle, deleted in zip(ours, gone, strict=True) if not deleted)
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self._http.aclose()
 
     async def _forget(self, interaction: str, gate: asyncio.Semaphore) -> bool:
-        url = f"{self._endpoint.base_url}/interactions/{quote(interaction, safe='')}"
-        headers = self._dialect.authorisation(self._key) if self._key else {}
+        endpoint = self._served.endpoint
+        url = f"{endpoint.base_url}/interactions/{quote(interaction, safe='')}"
+        headers = endpoint.authorisation(self._served.key)
         try:
             async with gate, asyncio.timeout(DELETE_TIMEOUT_S), self._http.request("DELETE", url, headers) as reply:
                 return reply.status == 404 or 200 <= reply.status < 300
@@ -354,21 +314,17 @@ class InteractionsSession:
     def __init__(self, provider: InteractionsProvider, options: ports.CallOptions) -> None:
         self._provider = provider
         self._options = options
-        self._messages: tuple[Message, ...] = ()
         self._chain = ResumeChain()
         self.kept: tuple[str, ...] = ()
 
-    async def send(self, messages: Sequence[Message]) -> None:
-        self._messages = tuple(messages)
-
-    async def receive(self) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """The answer to what was sent last. An answer that is abandoned leaves the chain as it was."""
-        async with aclosing(self._provider.ask(self._chain, self._messages, self._options)) as events:
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+        """An answer that is abandoned leaves the chain as it was."""
+        async with aclosing(self._provider.ask(self._chain, messages, self._options)) as events:
             async for event in events:
                 if isinstance(event, ports.HandleKept):
                     self.kept = (*self.kept, event.handle)
                 if isinstance(event, ports.ResponseEnded) and event.native:
-                    self._chain = answered(self._messages, self.kept[-1].removeprefix(PREFIX), event.native)
+                    self._chain = answered(messages, self.kept[-1].removeprefix(PREFIX), event.native)
                 yield event
 
     async def close(self) -> tuple[str, ...]:

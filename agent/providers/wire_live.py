@@ -10,30 +10,27 @@ Rules.
 - The service keeps the conversation with the connection and, for hours, under a handle. The handle is used on the next
   connection if it stands for all that was said so far, and is never stored. Where there is none, everything is sent
   again, and our own words stand for what the model called.
+- The sound of a model that speaks is not read, but shows that it is at it.
+- A turn is complete when the service says so, unless it says with that that it goes on in the background.
+- A connection that is closed with a reason has refused something; without one it was lost.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.messages import Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import WORKSPACE_FIELDS
 from agent.providers import wire
 from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.wire_gemini import IMAGE_TYPES
-
-# --------------------------------------------------------------------------------------------------
-# What one frame of Gemini Live says. Pure.
-#
-# Rules.
-# - A model that speaks is read by the transcript of what it says; its sound is not, but shows that it is at it.
-# - A turn is complete when the service says so, unless it says with that that it goes on in the background.
-# - A connection that is closed with a reason has refused something; without one it was lost.
-
+from agent.providers.wire_gemini import USAGE, parts_of
 
 TOOL = "execute"
+
+LIVE_USAGE = replace(USAGE, output="responseTokenCount")
 
 _KEYS = frozenset(
     {
@@ -41,26 +38,13 @@ _KEYS = frozenset(
         *("sessionResumptionUpdate", "voiceActivity", "voiceActivityDetectionSignal", "error"),
     }
 )
-_FILTERED = (
-    "PROHIBITED",
-    "SAFETY",
-    "BLOCKLIST",
-    "REJECTED",
-    "CELEBRITY",
-    "MINORS",
-    "INPUT_OTHER",
-    "INPUT_IP",
-    "UNSAFE",
-)
+_FILTERED = re.compile("PROHIBITED|SAFETY|BLOCKLIST|REJECTED|CELEBRITY|MINORS|INPUT_OTHER|INPUT_IP|UNSAFE")
 """Words in the reason why a turn is complete that mean that it was withheld."""
 _LOST = frozenset({1000, 1001, 1005, 1006})
 """Codes with which a connection ends that say nothing of what was asked."""
 _REFUSALS = {
-    "api key": 401,
-    "api_key": 401,
-    "quota": 429,
-    "rate limit": 429,
-    "exhausted": 429,
+    **dict.fromkeys(("api key", "api_key"), 401),
+    **dict.fromkeys(("quota", "rate limit", "exhausted"), 429),
     "not found": 404,
     "permission": 403,
     "unavailable": 503,
@@ -131,17 +115,6 @@ def call_text(calls: Sequence[LiveCall]) -> str:
     return f"{known}\n<execute>{_json(asked)}\n</execute>"
 
 
-def read_live_usage(usage: Mapping[str, object]) -> Usage:
-    """Token counts as parts that do not overlap."""
-    prompt, cached = wire.as_count(usage.get("promptTokenCount")), wire.as_count(usage.get("cachedContentTokenCount"))
-    return Usage(
-        input_uncached=max(0, prompt - cached) + wire.as_count(usage.get("toolUsePromptTokenCount")),
-        input_cached=cached,
-        output=wire.as_count(usage.get("responseTokenCount")),
-        reasoning=wire.as_count(usage.get("thoughtsTokenCount")),
-    )
-
-
 def closed_fault(code: int, reason: str) -> Fault:
     """What it means that the service closed the connection."""
     if code in _LOST:
@@ -172,7 +145,7 @@ def _complete(content: Mapping[str, object]) -> StopReason | None:
     if not content.get("turnComplete") or content.get("interactionStatus") == "IN_PROGRESS":
         return None
     reason = wire.as_text(content.get("turnCompleteReason"))
-    return StopReason.FILTERED if any(word in reason for word in _FILTERED) else StopReason.END
+    return StopReason.FILTERED if _FILTERED.search(reason) else StopReason.END
 
 
 def _call(value: object) -> LiveCall:
@@ -278,9 +251,6 @@ class LiveDialect:
     def warning(self) -> str:
         return PRICE.format(model=self.model) if self.spoken else ""
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"x-goog-api-key": key}
-
     def dialogue(self, options: CallOptions) -> "LiveDialogue":
         del options  # these models refuse a level of thinking
         return LiveDialogue(self)
@@ -309,7 +279,7 @@ class LiveDialect:
         if calls:
             return _frame({"toolResponse": {"functionResponses": _responses(calls, link.new)}})
         turns: list[Json] = [
-            {"role": _ROLES[message.role], "parts": _parts(message)} for message in wire.alternating(link.new, "")
+            {"role": _ROLES[message.role], "parts": parts_of(message)} for message in wire.alternating(link.new, "")
         ]
         return _frame({"clientContent": {"turns": turns, "turnComplete": True}})
 
@@ -374,7 +344,7 @@ class LiveDialogue:
         if self._messages is not None:
             self._chain = answered(self._messages, _HANDLE, native)
         self._messages = None
-        return ResponseEnded(answer.reason, read_live_usage(answer.usage) if answer.usage else None, native)
+        return ResponseEnded(answer.reason, LIVE_USAGE.read(answer.usage) if answer.usage else None, native)
 
     def lost(self, code: int, reason: str) -> Fault | None:
         if self._resuming and not self.ready:
@@ -440,15 +410,6 @@ def _responses(calls: Sequence[dict[str, object]], messages: Sequence[Message]) 
         {"id": wire.as_text(call.get("id")), "name": wire.as_text(call.get("name")), "response": {"output": output}}
         for call, output in zip(calls, outputs, strict=True)
     ]
-
-
-def _parts(message: Message) -> list[Json]:
-    seen = [image for image in message.images if image.media_type in IMAGE_TYPES]
-    text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
-    pictures: list[Json] = [
-        {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
-    ]
-    return [{"text": text}, *pictures] if text.strip() else pictures
 
 
 def _frame(frame: dict[str, Json]) -> str:

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
-from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ModelRequest, ReaderEvent
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 
 VERSION = "2026-10-21"
@@ -33,8 +33,6 @@ MAX_TOKENS = 32_000
 leaves deep thinking room before an answer; only what is written is billed."""
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-
-EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
 
 _REASONS = {
     "stop_sequence": StopReason.HALTED,
@@ -66,9 +64,6 @@ class MessagesDialect:
             halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort, reasons=reasons(self.model)
         )
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"x-api-key": key}
-
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """Two places are marked for the cache: the system's words, which all turns share, and (by the top-level mark)
         the end, which the next round of this turn goes on from.
@@ -76,8 +71,8 @@ class MessagesDialect:
         body: dict[str, Json] = {"model": self.model, "max_tokens": self.max_tokens, "stream": True}
         if self.caching:
             body["cache_control"] = _CACHED
-        if self.effort and options.depth in EFFORT:
-            body["output_config"] = {"effort": EFFORT[options.depth]}
+        if self.effort and options.depth in wire.EFFORT:
+            body["output_config"] = {"effort": wire.EFFORT[options.depth]}
         body["stop_sequences"] = [STOP_SEQUENCE]
         if (system := wire.system_text(messages)).strip():
             mark: dict[str, Json] = {"cache_control": _CACHED} if self.caching else {}
@@ -101,8 +96,7 @@ class MessagesDialect:
     def _content(self, message: Message) -> list[Json]:
         if message.role is Role.ASSISTANT and message.native:
             return [dict(item) for item in message.native.items]
-        seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
-        text = wire.described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        text, seen = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
         pictures: list[Json] = [
             {
                 "type": "image",
@@ -153,21 +147,21 @@ class _Block:
         return cast("JsonObject", whole)
 
 
-class MessagesReader:
-    """Reads one answer: `receive` each piece of data, then `close` once. `dialect` names what may go back to it."""
+class MessagesReader(AnswerReader):
+    usage_fields = wire.UsageFields(
+        input="input_tokens",
+        cached="cache_read_input_tokens",
+        written="cache_creation_input_tokens",
+        output="output_tokens",
+        reasoning="output_tokens_details.thinking_tokens",
+        cached_apart=True,
+    )
 
     def __init__(self, dialect: str = "") -> None:
-        self.begun = False
-        self.finished = False
-        self.ends_openly = True
-        self.ignored = 0
-        self._dialect = dialect
-        self._reason = StopReason.END
-        self._usage: dict[str, object] = {}
+        super().__init__(dialect)
         self._blocks: list[_Block] = []
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one `data` field, in order. A Fault is the last that will be of use."""
         event = wire.as_object(wire.parse_json(data))
         match event.get("type"):
             case "content_block_delta":
@@ -189,10 +183,6 @@ class MessagesReader:
             case _:
                 self.ignored += 1
         return []
-
-    def close(self) -> ResponseEnded:
-        usage = read_usage(self._usage) if self._usage else None
-        return ResponseEnded(self._reason, usage, self._native())
 
     def _begin(self, message: Mapping[str, object]) -> None:
         self.begun = True
@@ -260,16 +250,3 @@ class MessagesReader:
         if self._reason is StopReason.HALTED:
             items[-1] = {**items[-1], "text": blocks[-1].text + STOP_SEQUENCE}
         return NativeContent(self._dialect, tuple(items))
-
-
-def read_usage(usage: Mapping[str, object]) -> Usage:
-    """Token counts as parts that do not overlap; the vendor counts thinking among the output."""
-    output = wire.as_count(usage.get("output_tokens"))
-    thinking = wire.as_count(wire.as_object(usage.get("output_tokens_details")).get("thinking_tokens"))
-    return Usage(
-        input_uncached=wire.as_count(usage.get("input_tokens")),
-        input_cached=wire.as_count(usage.get("cache_read_input_tokens")),
-        input_written=wire.as_count(usage.get("cache_creation_input_tokens")),
-        output=max(0, output - thinking),
-        reasoning=min(thinking, output),
-    )

@@ -17,14 +17,24 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from urllib.parse import quote
 
-from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.dialect import ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.wire import as_count, as_object, as_text, data_url, described, encoded, parse_json
+from agent.providers.wire import (
+    EFFORT,
+    UsageFields,
+    as_object,
+    as_text,
+    data_url,
+    encoded,
+    parse_json,
+    with_pictures,
+)
 
-EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
+USAGE = UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")
+"""Pictures and text are counted alike."""
 PICTURES = frozenset({"image/png", "image/jpeg"})
 """What an item may hold."""
 
@@ -72,9 +82,6 @@ class RealtimeDialect:
     def warning(self) -> str:
         return ""
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     def dialogue(self, options: CallOptions) -> "RealtimeDialogue":
         return RealtimeDialogue(self, options)
 
@@ -98,8 +105,7 @@ class RealtimeDialect:
     def _items(self, message: Message) -> Sequence[JsonObject]:
         if message.native and message.native.dialect == self.name:
             return message.native.items
-        kept = tuple(image for image in message.images if image.media_type in PICTURES)
-        text = described(replace(message, images=tuple(image for image in message.images if image not in kept)))
+        text, kept = with_pictures(message, PICTURES)
         if message.role is Role.ASSISTANT:
             return [_said(text)] if text.strip() else []
         content: list[Json] = [{"type": "input_text", "text": text}] if text.strip() else []
@@ -170,7 +176,7 @@ class RealtimeDialogue:
         self._repairs = answer.repairs()
         self._messages = None
         reason = StopReason.HALTED if self.halted else answer.reason
-        return ResponseEnded(reason, read_usage(answer.usage) if answer.usage else None, native)
+        return ResponseEnded(reason, USAGE.read(answer.usage) if answer.usage else None, native)
 
     def lost(self, code: int, reason: str) -> Fault | None:
         del code
@@ -259,16 +265,6 @@ class _RealtimeResponse:
             for id_ in ids[first:]
         ]
         return [*deleted, *(_create(_said(self.texts[id_])) for id_ in ids[first:] if self.texts[id_])]
-
-
-def read_usage(usage: dict[str, object]) -> Usage:
-    """Token counts as parts that do not overlap. Pictures and text are counted alike."""
-    cached = as_count(as_object(usage.get("input_token_details")).get("cached_tokens"))
-    return Usage(
-        input_uncached=max(0, as_count(usage.get("input_tokens")) - cached),
-        input_cached=cached,
-        output=as_count(usage.get("output_tokens")),
-    )
 
 
 def _instructions(messages: Sequence[Message]) -> list[Message]:

@@ -1,12 +1,21 @@
-"""Responses on the wire: our messages → a request body or a WebSocket frame. Pure.
+"""Responses on the wire: our messages → a request body or a WebSocket frame, its events → ours. Pure.
 
-Rules.
+Rules of asking:
 - Nothing is stored at the vendor (`store: false`), so reasoning comes back encrypted and is returned unchanged.
 - The stable prefix is the first input item, in the role "developer". `instructions` would have to be sent each round.
 - The model halts by calling a free-text tool in place of writing `<execute>`. It is offered where the messages teach
   the protocol: a model that is asked for something else should find nothing to call.
 - What a round answers is the output of the calls before it: the first call gets the text, the others a reference.
 - No field is null, and none is sent that only some models take (`temperature`, `stop`).
+
+Rules of reading, the same over HTTP and WebSocket:
+- Text, refusals included, is passed on as it comes. The items of an answer that follow one another are paragraphs.
+- A call is passed on when the answer is complete, as the `<execute>` block that it stands for: an answer that breaks
+  off runs nothing, and several calls become one list. Until then an empty piece of text shows that the model is at it.
+- What was written is handed back as it came, except what the vendor would refuse: nulls, reasoning that it neither
+  stored nor encrypted, and reasoning that nothing follows.
+- An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
+- Servers that send no deltas, or one whole answer in place of a stream, read just the same.
 """
 
 import json
@@ -15,26 +24,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from agent.messages import Depth, Json, JsonObject, Message, NativeContent, Role, Usage
-from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.messages import Json, JsonObject, Message, NativeContent, Role
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.providers.catalog import reasons
-from agent.providers.dialect import ChainLink, ModelRequest, ReaderEvent
+from agent.providers.dialect import AnswerReader, ChainLink, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, asked_wait_s, read_error, should_retry
-from agent.providers.wire import as_count, as_list, as_object, as_text, data_url, described, encoded, parse_json
-
-# --------------------------------------------------------------------------------------------------
-# Reading one answer of the Responses protocol, over HTTP or WebSocket: the same events. Pure.
-#
-# Rules.
-# - Text, refusals included, is passed on as it comes. The items of an answer that follow one another are paragraphs.
-# - A call is passed on when the answer is complete, as the `<execute>` block that it stands for: an answer that
-#   breaks off runs nothing, and several calls become one list. Until then an empty piece of text shows that the model
-#   is at it.
-# - What was written is handed back as it came, except what the vendor would refuse: nulls, reasoning that it neither
-#   stored nor encrypted, and reasoning that nothing follows.
-# - An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
-# - Servers that send no deltas, or one whole answer in place of a stream, read just the same.
-
+from agent.providers.wire import (
+    EFFORT,
+    UsageFields,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    data_url,
+    described,
+    encoded,
+    parse_json,
+)
 
 TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -59,28 +65,26 @@ _PERMANENT = ("policy", "image", "prompt", "residency")
 """Words in the code of a failed response that would fail again."""
 
 
-class ResponsesReader:
-    """Reads one answer: `receive` each event's data, then `close` once.
+class ResponsesReader(AnswerReader):
+    """`response_id` is the answer's handle, "" until it is complete: only a completed answer can be built on."""
 
-    `response_id` is the answer's handle, "" until it is complete: only a completed answer can be built on.
-    """
+    usage_fields = UsageFields(
+        input="input_tokens",
+        cached="input_tokens_details.cached_tokens",
+        written="input_tokens_details.cache_write_tokens",
+        output="output_tokens",
+        reasoning="output_tokens_details.reasoning_tokens",
+    )
 
-    def __init__(self, dialect: str) -> None:
-        self.begun = False
-        self.finished = False
-        self.ends_openly = True
-        self.ignored = 0
+    def __init__(self, dialect: str = "") -> None:
+        super().__init__(dialect)
         self.response_id = ""
-        self._dialect = dialect
-        self._reason = StopReason.END
-        self._usage: dict[str, object] = {}
         self._items: list[dict[str, object]] = []
         self._place: tuple[object, ...] = ()
         self._said = False
         self._item_said = False
 
-    def receive(self, data: str) -> Sequence[ReaderEvent]:
-        """The events of one piece of data, in order. A Fault is the last that will be of use."""
+    def receive(self, data: str) -> list[ReaderEvent]:
         event = as_object(parse_json(data))
         kind = as_text(event.get("type"))
         if kind == "error" or (not kind and event.get("error")):
@@ -104,10 +108,6 @@ class ResponsesReader:
         self.ignored += kind not in SILENT
         thinks = kind == ADDED and as_object(event.get("item")).get("type") == "reasoning"
         return [ReasoningArrived("")] if thinks and self._said else []
-
-    def close(self) -> ResponseEnded:
-        usage = read_usage(self._usage) if self._usage else None
-        return ResponseEnded(self._reason, usage, self._native() if self.response_id else None)
 
     def _text(self, text: str, place: tuple[object, ...]) -> list[ReaderEvent]:
         if not text:
@@ -156,25 +156,13 @@ class ResponsesReader:
         return events
 
     def _native(self) -> NativeContent | None:
+        if not self.response_id:
+            return None
         kept = [item for item in self._items if item.get("type") != "reasoning" or item.get("encrypted_content")]
         while kept and kept[-1].get("type") == "reasoning":
             kept.pop()
         items = _returned(kept)
         return NativeContent(self._dialect, items) if items else None
-
-
-def read_usage(usage: Mapping[str, object]) -> Usage:
-    """Token counts as parts that do not overlap: cached, written and other input; reasoning and other output."""
-    inputs = as_object(usage.get("input_tokens_details"))
-    cached, written = as_count(inputs.get("cached_tokens")), as_count(inputs.get("cache_write_tokens"))
-    reasoning = as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens"))
-    return Usage(
-        input_uncached=max(0, as_count(usage.get("input_tokens")) - cached - written),
-        input_cached=cached,
-        input_written=written,
-        output=max(0, as_count(usage.get("output_tokens")) - reasoning),
-        reasoning=reasoning,
-    )
 
 
 def _place(event: Mapping[str, object]) -> tuple[object, ...]:
@@ -251,8 +239,6 @@ EXECUTE: dict[str, Json] = {
 TAUGHT = "</execute>"
 """Stands in a system message that teaches the protocol, and in no other."""
 
-EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
-
 OPTIONAL = ("include", "reasoning", "prompt_cache_key", "parallel_tool_calls", "tools")
 """What a service may refuse by name, and can then be left out."""
 
@@ -285,9 +271,6 @@ class ResponsesDialect:
         return Capabilities(
             halt=halt, images=self.images, effort="reasoning" not in self.left_out, reasons=reasons(self.model)
         )
-
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"}
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The whole context over HTTP."""

@@ -296,7 +296,7 @@ def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
     choice = named_choice(spec, settings, EMBEDDINGS_SETTING)
     if choice.endpoint is None:
         raise SettingsError(_NO_EMBEDDINGS)
-    from agent.providers.embeddings_api import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.openai_services import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
 
     return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
 
@@ -328,6 +328,6 @@ def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
     choice = named_choice(spec, settings, TRANSCRIPTION_SETTING)
     if choice.endpoint is None:
         raise SettingsError(_NO_TRANSCRIPTION)
-    from agent.providers.transcription import HttpTranscriber  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.openai_services import HttpTranscriber  # noqa: PLC0415 -- see the module's docstring
 
     return HttpTranscriber(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)

@@ -394,7 +394,6 @@ async def test_a_turn_that_is_cancelled_leaves_the_service(opened: Callable[...,
 
 
 async def _listen(session: ModelSession, arrived: asyncio.Event) -> None:
-    await session.send(CONTEXT)
-    async for event in session.receive():
+    async for event in session.answer(CONTEXT):
         if isinstance(event, TokensArrived):
             arrived.set()

@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.providers.catalog import OLLAMA, OPENAI
-from agent.providers.embeddings_api import HttpEmbedder, read_vectors
+from agent.providers.openai_services import HttpEmbedder, read_vectors
 from agent.records import Embedded
 from tests.fakes.aimock import AiMock
 from tests.fakes.model_server import CUT, ModelServer, Reply, whole

@@ -83,11 +83,9 @@ async def test_within_a_turn_the_model_that_answered_goes_on() -> None:
     clock = FakeClock()
     first, second = model("first", DOWN, "back"), model("second", "two", "three")
     session = FallbackProvider([first, second], clock).connect(CallOptions())
-    await session.send(QUESTION)
-    assert texts([event async for event in session.receive()]) == "two"
+    assert texts([event async for event in session.answer(QUESTION)]) == "two"
     await clock.sleep(REST_S)
-    await session.send(QUESTION)
-    later = [event async for event in session.receive()]
+    later = [event async for event in session.answer(QUESTION)]
     await session.close()
     assert texts(later) == "three"
     assert isinstance(later[-1], ResponseEnded)

@@ -40,8 +40,7 @@ class Talk:
         self.messages = list(MESSAGES)
 
     async def ask(self) -> list[ProviderEvent]:
-        await self.session.send(self.messages)
-        events = [event async for event in self.session.receive()]
+        events = [event async for event in self.session.answer(self.messages)]
         ended = events[-1]
         assert isinstance(ended, ResponseEnded)
         self.go_on(said(events), ended)
@@ -120,8 +119,7 @@ async def test_an_answer_that_is_abandoned_is_deleted_too() -> None:
     wire = InteractionsWire()
     async with serving(Waits(("Hi",), asyncio.Event()), wire=wire) as (world, provider):
         session = provider.connect(CallOptions())
-        await session.send(MESSAGES)
-        async with aclosing(session.receive()) as events:
+        async with aclosing(session.answer(MESSAGES)) as events:
             async for event in events:
                 if isinstance(event, TokensArrived):
                     break
@@ -134,8 +132,7 @@ async def test_after_an_answer_that_was_abandoned_the_last_completed_one_is_buil
     async with serving(Calls((CALL,)), Waits(("Hm",), asyncio.Event()), HI) as (world, provider):
         talk = Talk(provider.connect(CallOptions()))
         await talk.ask()
-        await talk.session.send(talk.messages)
-        async with aclosing(talk.session.receive()) as events:
+        async with aclosing(talk.session.answer(talk.messages)) as events:
             async for event in events:
                 if isinstance(event, TokensArrived):
                     break

@@ -16,11 +16,11 @@ async def test_the_rounds_of_a_session_build_on_one_another(aimock: AiMock) -> N
     ) as provider:
         assert isinstance(provider, InteractionsProvider)
         session = provider.connect(CallOptions())
-        await session.send(MESSAGES)
-        first = [event async for event in session.receive()]
+        first = [event async for event in session.answer(MESSAGES)]
         step = Message(Role.ASSISTANT, "".join(texts(first)), native=end_of(first).native)
-        await session.send([*MESSAGES, step, Message(Role.USER, "<results>[]</results>")])
-        second = [event async for event in session.receive()]
+        second = [
+            event async for event in session.answer([*MESSAGES, step, Message(Role.USER, "<results>[]</results>")])
+        ]
         handles = [event.handle for event in (*first, *second) if isinstance(event, HandleKept)]
         await session.close()
     assert end_of(first).reason is StopReason.HALTED

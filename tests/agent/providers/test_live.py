@@ -43,8 +43,7 @@ async def serving(*turns: Turn, visit: MakeVisit = LiveVisit) -> AsyncGenerator[
 
 
 async def ask(session: ModelSession, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
-    await session.send(messages)
-    return [event async for event in session.receive()]
+    return [event async for event in session.answer(messages)]
 
 
 def text_of(events: Sequence[ProviderEvent]) -> str:
@@ -177,8 +176,7 @@ async def test_a_connection_that_closes_in_the_middle_of_an_answer_breaks_it() -
     until = asyncio.Event()
     async with serving(Waits(("Hi",), until)) as (world, _):
         session = world.sockets.connect(CallOptions())
-        await session.send(CONTEXT)
-        stream = session.receive()
+        stream = session.answer(CONTEXT)
         assert await anext(stream) == TokensArrived("Hi")
         await say_go_away(world.service)
         await world.service.guests[0].close(1008, "The operation was aborted.")

@@ -41,8 +41,7 @@ async def serving(*turns: Turn) -> AsyncGenerator[tuple[SocketWorld, list[Realti
 
 
 async def ask(session: ModelSession, messages: Sequence[Message] = CONTEXT) -> list[ProviderEvent]:
-    await session.send(messages)
-    return [event async for event in session.receive()]
+    return [event async for event in session.answer(messages)]
 
 
 def text_of(events: Sequence[ProviderEvent]) -> str:
@@ -146,8 +145,7 @@ async def test_an_hour_that_is_over_in_the_middle_of_an_answer_breaks_it() -> No
     until = asyncio.Event()
     async with serving(Waits(("Hi",), until)) as (world, _):
         session = world.sockets.connect(CallOptions())
-        await session.send(CONTEXT)
-        stream = session.receive()
+        stream = session.answer(CONTEXT)
         assert await anext(stream) == TokensArrived("Hi")
         await expire(world.service)
         with pytest.raises(StreamBroken):
@@ -177,8 +175,7 @@ async def test_a_context_that_does_not_go_on_begins_another_conversation() -> No
 async def test_an_answer_that_was_left_early_is_not_built_on() -> None:
     async with serving(Says(("One", " two")), Says(("Hi",))) as (world, visits):
         session = world.sockets.connect(CallOptions())
-        await session.send(CONTEXT)
-        stream = session.receive()
+        stream = session.answer(CONTEXT)
         assert await anext(stream) == TokensArrived("One")
         await stream.aclose()
         assert text_of(await ask(session)) == "Hi"

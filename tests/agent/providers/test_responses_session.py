@@ -105,8 +105,7 @@ async def test_a_context_that_does_not_go_on_begins_a_new_chain_on_the_same_sock
     async with talking(HI, HI) as world:
         session = open_session(world.provider, CallOptions())
         for _ in range(2):
-            await session.send(CONTEXT)
-            _ = [event async for event in session.receive()]
+            _ = [event async for event in session.answer(CONTEXT)]
         await session.close()
         assert resumed(world) == [False, False]
         assert world.service.handshakes == 1
@@ -323,8 +322,7 @@ async def test_an_old_socket_is_replaced_when_a_turn_begins_and_not_before() -> 
 async def test_closing_the_provider_closes_every_socket() -> None:
     async with talking(HI) as world:
         session = open_session(world.provider, CallOptions())
-        await session.send(CONTEXT)
-        _ = [event async for event in session.receive()]
+        _ = [event async for event in session.answer(CONTEXT)]
         await world.aclose()
         assert len(world.service.open) == 1
         await session.close()

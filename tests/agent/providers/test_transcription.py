@@ -9,7 +9,7 @@ import pytest
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.ports import Transcript
 from agent.providers.catalog import OPENAI
-from agent.providers.transcription import HttpTranscriber, ending
+from agent.providers.openai_services import HttpTranscriber, ending
 from agent.providers.wire import MAX_COUNT
 from tests.fakes.model_server import CUT, ModelServer, Reply, Wait, whole
 from tests.patience import PATIENCE_S

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.catalog import GEMINI
 from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.wire_gemini import GeminiDialect, GeminiReader, read_usage, stopped_inside
+from agent.providers.wire_gemini import GeminiDialect, GeminiReader, stopped_inside
 
 DIALECT = GeminiDialect("gemini-3.8-flash")
 SIGNED = {"text": "Let me look.", "thoughtSignature": "c2ln"}
@@ -64,7 +65,7 @@ def test_no_name_of_a_model_leads_elsewhere() -> None:
 
 
 def test_the_key_travels_in_a_header_of_its_own() -> None:
-    assert DIALECT.authorisation("key-1") == {"x-goog-api-key": "key-1"}
+    assert GEMINI.authorisation("key-1") == {"x-goog-api-key": "key-1"}
 
 
 def test_it_stops_at_the_delimiter_and_reads_pictures() -> None:
@@ -254,7 +255,7 @@ def test_the_tag_that_the_stop_swallowed_is_put_back_beside_what_is_signed() -> 
     ],
 )
 def test_usage_is_split_into_parts_that_do_not_overlap(usage: dict[str, object], expected: Usage) -> None:
-    assert read_usage(usage) == expected
+    assert GeminiReader.usage_fields.read(usage) == expected
 
 
 def test_the_last_usage_counts() -> None:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, HandleKept, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.catalog import GEMINI
 from agent.providers.dialect import ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.wire_interactions import InteractionsDialect, InteractionsReader, read_usage
+from agent.providers.wire_interactions import InteractionsDialect, InteractionsReader
 from tests.fakes.vendor_types import knows
 
 PLAIN = InteractionsDialect("gemini-3.8-flash")
@@ -132,7 +133,7 @@ def test_it_resumes_and_stops_at_the_delimiter() -> None:
     assert PLAIN.capabilities.resume
     assert PLAIN.capabilities.halt is Halt.STOP_SEQUENCE
     assert PLAIN.capabilities.images
-    assert PLAIN.authorisation("key-1") == {"x-goog-api-key": "key-1"}
+    assert GEMINI.authorisation("key-1") == {"x-goog-api-key": "key-1"}
 
 
 roles = st.sampled_from(Role)
@@ -281,7 +282,7 @@ def test_each_step_of_output_begins_a_paragraph(first: str, gap: str) -> None:
     ],
 )
 def test_usage_is_split_into_parts_that_do_not_overlap(usage: dict[str, object], expected: Usage) -> None:
-    assert read_usage(usage) == expected
+    assert InteractionsReader.usage_fields.read(usage) == expected
 
 
 def test_the_last_usage_counts_wherever_it_stands() -> None:

@@ -18,6 +18,7 @@ from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_live import (
     HOW_TO_CALL,
+    LIVE_USAGE,
     SEE_FIRST,
     LiveCall,
     LiveDialect,
@@ -25,7 +26,6 @@ from agent.providers.wire_live import (
     call_text,
     can_write,
     closed_fault,
-    read_live_usage,
 )
 from tests.fakes.vendor_types import parses
 
@@ -284,7 +284,7 @@ def test_a_turn_that_goes_on_in_the_background_is_not_complete() -> None:
 def test_usage_is_in_parts_that_do_not_overlap() -> None:
     usage = {"promptTokenCount": 90, "cachedContentTokenCount": 10, "responseTokenCount": 7, "thoughtsTokenCount": 3}
     counted = Usage(input_uncached=80, input_cached=10, output=7, reasoning=3)
-    assert read_live_usage(usage) == counted
+    assert LIVE_USAGE.read(usage) == counted
     dialogue = asked()
     hear(dialogue, heard("Hi"), {**DONE, "usageMetadata": usage})
     assert dialogue.close().usage == counted

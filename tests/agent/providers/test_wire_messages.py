@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.catalog import ANTHROPIC
 from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_fault
-from agent.providers.wire_messages import MAX_TOKENS, MessagesDialect, MessagesReader, read_usage
+from agent.providers.wire_messages import MAX_TOKENS, MessagesDialect, MessagesReader
 from tests.fakes.vendor_types import fits, knows
 
 DIALECT = MessagesDialect("claude-sonnet-5-5")
@@ -70,7 +71,7 @@ def test_the_request_says_what_the_protocol_needs_and_no_more() -> None:
 
 
 def test_the_key_travels_in_a_header_of_its_own() -> None:
-    assert DIALECT.authorisation("sk-1") == {"x-api-key": "sk-1"}
+    assert ANTHROPIC.authorisation("sk-1") == {"x-api-key": "sk-1"}
 
 
 def test_it_stops_at_the_delimiter_and_reads_pictures() -> None:
@@ -318,7 +319,7 @@ def test_an_answer_that_does_not_stream_is_read_whole() -> None:
     ],
 )
 def test_usage_is_split_into_parts_that_do_not_overlap(usage: dict[str, object], expected: Usage) -> None:
-    assert read_usage(usage) == expected
+    assert MessagesReader.usage_fields.read(usage) == expected
 
 
 def test_usage_comes_in_two_parts() -> None:

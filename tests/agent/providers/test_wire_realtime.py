@@ -12,9 +12,10 @@ from openai.types.realtime.realtime_client_event_param import RealtimeClientEven
 from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.catalog import REALTIME
 from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.wire_realtime import RealtimeDialect, RealtimeDialogue, read_usage
+from agent.providers.wire_realtime import USAGE, RealtimeDialect, RealtimeDialogue
 from tests.fakes.vendor_types import fits
 
 DIALECT = RealtimeDialect("gpt-realtime-2.1-mini")
@@ -112,7 +113,7 @@ def test_the_depth_is_the_effort_where_the_model_takes_one(depth: Depth, effort:
 
 def test_the_path_names_the_model() -> None:
     assert RealtimeDialect("a/b?c").path == "/realtime?model=a%2Fb%3Fc"
-    assert DIALECT.authorisation("sk-1") == {"authorization": "Bearer sk-1"}
+    assert REALTIME.authorisation("sk-1") == {"authorization": "Bearer sk-1"}
 
 
 def test_every_frame_is_one_that_the_vendors_client_would_send() -> None:
@@ -151,7 +152,7 @@ def test_items_that_follow_one_another_are_paragraphs() -> None:
 
 def test_usage_is_in_parts_that_do_not_overlap() -> None:
     usage = {"input_tokens": 120, "output_tokens": 30, "input_token_details": {"cached_tokens": 64}}
-    assert read_usage(cast("dict[str, object]", usage)) == Usage(input_uncached=56, input_cached=64, output=30)
+    assert USAGE.read(cast("dict[str, object]", usage)) == Usage(input_uncached=56, input_cached=64, output=30)
     dialogue = asked()
     hear(dialogue, created(), done(usage=usage))
     assert dialogue.close().usage == Usage(input_uncached=56, input_cached=64, output=30)

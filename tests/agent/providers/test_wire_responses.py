@@ -21,7 +21,6 @@ from agent.providers.wire_responses import (
     SEE_FIRST,
     ResponsesDialect,
     ResponsesReader,
-    read_usage,
 )
 from tests.fakes.openai_types import check_sent
 
@@ -440,7 +439,7 @@ def test_usage_is_told_in_parts_that_do_not_overlap() -> None:
     }
     _, reader = read(completed(usage=usage))
     assert reader.close().usage == Usage(108, 8192, 700, output=80, reasoning=40)
-    assert read_usage({}) == Usage()
+    assert ResponsesReader.usage_fields.read({}) == Usage()
 
 
 def test_an_answer_that_tells_no_usage_has_none() -> None:

@@ -1,0 +1,149 @@
+"""Vectors of texts and speech as text, from services that speak OpenAI's `/embeddings` and `/audio/transcriptions`.
+
+Rules. One request, no retry: whoever asks has a job that is tried again, does without, or tells the person. An answer
+that does not hold a vector of numbers for each text is an error, never a guess. A service that listens gets the sound,
+and a name that says its form and nothing else.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2s
+from typing import Final
+
+from agent.errors import ProviderError
+from agent.messages import ModelCall, Usage, estimate_tokens
+from agent.ports import Transcript
+from agent.providers.catalog import Endpoint
+from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
+from agent.providers.http_client import Http, TransportError, Unreachable
+from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
+from agent.records import Embedded
+
+EMBED_TIMEOUT_S: Final = 60.0
+"""For a batch on a local model that has to be loaded first."""
+LISTEN_TIMEOUT_S: Final = 45.0
+"""Twenty minutes of speech take a fast model half of that; whoever spoke waits meanwhile."""
+MAX_CHARS: Final = 60_000
+"""More than anybody says in a message: what is longer is a fault of the service."""
+
+_ENDINGS: Final = {
+    **dict.fromkeys(("audio/aac", "audio/m4a", "audio/mp4", "audio/x-m4a"), "m4a"),
+    **dict.fromkeys(("audio/mp3", "audio/mpeg"), "mp3"),
+    **dict.fromkeys(("audio/ogg", "audio/opus"), "ogg"),
+    **dict.fromkeys(("audio/wav", "audio/wave", "audio/x-wav"), "wav"),
+    "audio/flac": "flac",
+    "audio/webm": "webm",
+}
+_ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
+
+
+class _OneRequest:
+    """A model of a service that is asked once."""
+
+    def __init__(
+        self, endpoint: Endpoint, model: str, key: str | None, http: Http | None = None, timeout_s: float | None = None
+    ) -> None:
+        self.name = f"{endpoint.name}:{model}"
+        self.is_local = endpoint.is_local
+        self._endpoint = endpoint
+        self._model = model
+        self._key = key
+        self._http = http or Http(proxies=not endpoint.is_local)
+        self._timeout_s = timeout_s
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _post(self, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
+        """The answer's body. Raises ProviderError."""
+        headers = {"content-type": content_type, **self._endpoint.authorisation(self._key)}
+        url, limit_s = f"{self._endpoint.base_url}{path}", self._timeout_s or timeout_s
+        try:
+            async with asyncio.timeout(limit_s), self._http.request("POST", url, headers, request) as reply:
+                body = await reply.read()
+        except TimeoutError:
+            raise self._error(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+        except TransportError as error:
+            kind = FaultKind.UNREACHABLE if isinstance(error, Unreachable) else FaultKind.CUT
+            raise self._error(Fault(kind)) from None
+        if reply.status != 200:
+            raise self._error(read_fault(reply.status, body))
+        return body
+
+    def _error(self, fault: Fault) -> ProviderError:
+        return provider_error(fault, self._endpoint, self._model, self._key, begun=False)
+
+
+class HttpEmbedder(_OneRequest):
+    """The port Embedder on a service."""
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        request = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
+        body = await self._post("/embeddings", "application/json", request, EMBED_TIMEOUT_S)
+        vectors = read_vectors(body, len(texts))
+        if vectors is None:
+            raise self._error(Fault(FaultKind.UNREADABLE))
+        reported = as_count(as_object(as_object(parse_json(body)).get("usage")).get("prompt_tokens"))
+        tokens = reported or sum(map(estimate_tokens, texts))
+        usage = Usage(input_uncached=tokens, bytes_up=len(request), estimated=not reported)
+        return Embedded(vectors, ModelCall(self.name, usage))
+
+
+class HttpTranscriber(_OneRequest):
+    """The port Transcriber on a service."""
+
+    async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
+        boundary = blake2s(sound, digest_size=16).hexdigest()  # nobody can make a sound that holds it
+        fields = {"model": self._model, "response_format": "json"}
+        request = _form(boundary, fields, sound, ending(name, media_type))
+        content_type = f"multipart/form-data; boundary={boundary}"
+        body = await self._post("/audio/transcriptions", content_type, request, LISTEN_TIMEOUT_S)
+        answer = as_object(parse_json(body))
+        text = answer.get("text")
+        if not isinstance(text, str):
+            raise self._error(Fault(FaultKind.UNREADABLE))
+        return Transcript(text[:MAX_CHARS], ModelCall(self.name, _usage(answer, text, len(request))))
+
+
+def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | None:
+    """The vectors in an answer to POST /embeddings, by their index; None unless there is one for each text."""
+    entries = [as_object(entry) for entry in as_list(as_object(parse_json(body)).get("data"))]
+    found: dict[int, tuple[float, ...]] = {}
+    for place, entry in enumerate(entries):
+        index = entry.get("index", place)
+        numbers = as_list(entry.get("embedding"))
+        if not isinstance(index, int) or not numbers:
+            return None
+        found[index] = tuple(float(number) for number in numbers if isinstance(number, int | float))
+        if len(found[index]) != len(numbers):
+            return None
+    lengths = {len(vector) for vector in found.values()}
+    return tuple(found[at] for at in range(count)) if found.keys() == set(range(count)) and len(lengths) <= 1 else None
+
+
+def ending(name: str, media_type: str) -> str:
+    """How the name of such a file ends, by which services know its form."""
+    kind = media_type.partition(";")[0].strip().lower()
+    own = _ENDING.search(name.lower())
+    return _ENDINGS.get(kind) or (own[1] if own else "ogg")
+
+
+def _form(boundary: str, fields: dict[str, str], sound: bytes, ending: str) -> bytes:
+    parts = [
+        f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+        for name, value in fields.items()
+    ]
+    about = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="speech.{ending}"\r\n'
+    parts += [f"{about}content-type: application/octet-stream\r\n\r\n".encode(), sound]
+    return b"".join([*parts, f"\r\n--{boundary}--\r\n".encode()])
+
+
+def _usage(answer: Mapping[str, object], text: str, bytes_up: int) -> Usage:
+    """As reported: some services count tokens, others seconds, others nothing."""
+    used = as_object(answer.get("usage"))
+    tokens_in, tokens_out = as_count(used.get("input_tokens")), as_count(used.get("output_tokens"))
+    if as_text(used.get("type")) == "tokens" or tokens_in:
+        return Usage(input_uncached=tokens_in, output=tokens_out, bytes_up=bytes_up)
+    return Usage(output=estimate_tokens(text), bytes_up=bytes_up, estimated=True)
