@@ -91,7 +91,9 @@ class SqliteThread:
         work_on = partial(self._transaction, begin, work, *args, **options)
         done = asyncio.get_running_loop().run_in_executor(self._executor, work_on)
         self._last = done
-        return asyncio.shield(done)
+        outer = asyncio.shield(done)
+        outer.add_done_callback(_retrieved)
+        return outer
 
     async def finished(self) -> None:
         """Until what was started last has ended, also for a caller that no longer waits for it."""
@@ -118,6 +120,12 @@ class SqliteThread:
         except sqlite3.Error:
             driver.close()  # the pool does not know this connection yet
             raise
+
+
+def _retrieved(future: asyncio.Future[T]) -> None:
+    """A caller that is cancelled as its work fails hears nothing of it: asyncio need not log that as forgotten."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _begin(connection: Connection) -> None:

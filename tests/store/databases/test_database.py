@@ -1,6 +1,7 @@
 """Transactions: whole or not at all, one writer, readers beside it, errors as sentences."""
 
 import asyncio
+import gc
 import sqlite3
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
 from agent.errors import StoreError
-from store.databases.sqlite import store_error
+from store.databases.sqlite import Begin, SqliteThread, store_error
 from store.engine import Store
 from store.tables import erased, meta
 from tests.fakes.incoming import said
@@ -50,6 +51,19 @@ async def test_work_that_fails_leaves_nothing_behind(store: Store) -> None:
         await store.database.write(half)
     stored = await store.database.read(lambda c: c.execute(select(meta.c.name)).scalars().all())
     assert "half" not in stored
+
+
+async def test_what_fails_as_its_caller_is_cancelled_is_not_logged_as_forgotten() -> None:
+    def fail(_: Connection) -> None:
+        raise KeyError
+
+    unheard: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    thread = SqliteThread(None, patience_s=1)
+    await asyncio.wait({thread.start(Begin.READING, fail)})
+    gc.collect()
+    await thread.close()
+    assert unheard == []
 
 
 async def test_a_cancelled_write_is_whole_and_the_next_one_works(store: Store) -> None:
