@@ -49,24 +49,16 @@ class DatabaseFiles(Protocol):
 
 
 class Database(Protocol):
-    """Runs work in transactions. Every method raises StoreError with one sentence."""
+    """Runs work in transactions. Every method raises StoreError with one sentence.
 
+    `where`: in words for a person, without user name and password. `is_shared`: other processes may write to it at the
+    same time. `files`: None if a server keeps them.
+    """
+
+    where: str
+    is_shared: bool
+    files: DatabaseFiles | None
     outages: "OutageLog"
-
-    @property
-    def where(self) -> str:
-        """The database in words for a person, without user name and password."""
-        ...
-
-    @property
-    def is_shared(self) -> bool:
-        """May other processes write to it at the same time?"""
-        ...
-
-    @property
-    def files(self) -> DatabaseFiles | None:
-        """None if a server keeps them."""
-        ...
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` on one consistent state."""
@@ -135,8 +127,7 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
 # A database that fails says so in the log, and again when it works: once for all who work on it.
 #
 # Rules
-#   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Whoever meets the error
-#   need not log it.
+#   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Callers need not log it.
 #   Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
 #   So does work that finds nothing to write: only what was written shows that the database works again.
 
@@ -153,9 +144,10 @@ class OutageKind(Enum):
 
 
 @dataclass(slots=True)
-class Outage:
-    """What is to be said of a database that fails. Pure: times are seconds of any clock that only goes forward."""
+class OutageLog:
+    """`monotonic`: seconds of a clock that only goes forward; None while failures are told to the caller alone."""
 
+    monotonic: Callable[[], float] | None = None
     _since: dict[OutageKind, float] = field(default_factory=dict[OutageKind, float])
     _told: float | None = None
     _announced: bool = False
@@ -163,6 +155,22 @@ class Outage:
     @property
     def lasts(self) -> bool:
         return bool(self._since)
+
+    @contextmanager
+    def noting(self, kind: OutageKind) -> Generator[None]:
+        """Log a failure of the block. Whether it shows that the database works, its caller says (`note_success`)."""
+        try:
+            yield
+        except StoreUnavailable as error:
+            if self.monotonic is not None and self.failed(kind, self.monotonic()):
+                log.warning("%s", error)
+            raise
+
+    def note_success(self, kind: OutageKind) -> None:
+        if self.lasts and self.monotonic is not None:
+            failed_for = self.worked(kind, self.monotonic())
+            if failed_for is not None:
+                log.warning("the database works again, after %.0f s", failed_for)
 
     def failed(self, kind: OutageKind, now: float) -> bool:
         """Whether to say so."""
@@ -187,46 +195,8 @@ class Outage:
         return now - began
 
 
-@dataclass(slots=True)
-class DatabaseWork:
-    """One transaction. `shows_health`: it read, or has written something."""
-
-    shows_health: bool = False
-
-
-@dataclass(slots=True)
-class OutageLog:
-    """`monotonic`: seconds of a clock that only goes forward; None while failures are told to the caller alone."""
-
-    monotonic: Callable[[], float] | None = None
-    outage: Outage = field(default_factory=Outage)
-
-    @contextmanager
-    def noting(self, kind: OutageKind) -> Generator[DatabaseWork]:
-        work = DatabaseWork()
-        try:
-            yield work
-        except StoreUnavailable as error:
-            if self.monotonic is not None and self.outage.failed(kind, self.monotonic()):
-                log.warning("%s", error)
-            raise
-        if work.shows_health and self.outage.lasts and self.monotonic is not None:
-            failed_for = self.outage.worked(kind, self.monotonic())
-            if failed_for is not None:
-                log.warning("the database works again, after %.0f s", failed_for)
-
-
-# --------------------------------------------------------------------------------------------------
-# The notifier within one process: wakes its workers when there is something to do. See the port Notifier.
-#
-# Rules
-#   Whatever is due is also found by looking into the ledger now and then, so a notification may get lost, and one too
-#   many does no harm.
-#   A notification while nobody waits is kept for the next wait.
-
-
 class LocalNotifier:
-    """The port Notifier within one process."""
+    """The port Notifier within one process. A notification while nobody waits is kept for the next wait."""
 
     def __init__(self) -> None:
         self._notified = asyncio.Event()
@@ -248,12 +218,8 @@ class LocalNotifier:
         """Nothing to give back."""
 
 
-# --------------------------------------------------------------------------------------------------
-# A port of the store: its methods are functions of a Connection, each in one transaction.
-
-
 class SqlStore:
-    """What works on a database."""
+    """A port on a database: its methods are functions of a Connection, each in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -262,9 +228,7 @@ class SqlStore:
 _Method: TypeAlias = "Callable[Concatenate[SqlStore, P], CoroutineType[Any, Any, T]]"
 
 
-def reads(
-    work: Callable[Concatenate[Connection, P], T],
-) -> "_Method[P, T]":
+def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
     """A method that runs `work` on one consistent state."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
@@ -273,9 +237,7 @@ def reads(
     return run
 
 
-def writes(
-    work: Callable[Concatenate[Connection, P], T],
-) -> "_Method[P, T]":
+def writes(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
     """A method that runs `work` in one transaction."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
@@ -284,9 +246,7 @@ def writes(
     return run
 
 
-def writes_alone(
-    work: Callable[Concatenate[Connection, P], T],
-) -> "_Method[P, T]":
+def writes_alone(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
     """A method that runs `work` in one transaction, while nobody else writes."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:

@@ -131,6 +131,9 @@ class PostgresDatabase:
         database.quieten()
         self.outages = database.OutageLog()
         self._url = f"postgresql://{url.partition('://')[2]}"
+        self.where = _named(self._url)
+        self.is_shared = True
+        self.files: database.DatabaseFiles | None = None
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=self.connect,
@@ -141,18 +144,6 @@ class PostgresDatabase:
         )
         self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._closed = False
-
-    @property
-    def where(self) -> str:
-        return _named(self._url)
-
-    @property
-    def is_shared(self) -> bool:
-        return True
-
-    @property
-    def files(self) -> database.DatabaseFiles | None:
-        return None
 
     async def connect(self) -> DriverConnection:
         """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
@@ -183,9 +174,11 @@ class PostgresDatabase:
 
     async def _run(self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]) -> T:
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
-        with self.outages.noting(kind) as noted:
-            done, noted.shows_health = await self._tried(engine, lock, work)
-            return done
+        with self.outages.noting(kind):
+            done, shows_health = await self._tried(engine, lock, work)
+        if shows_health:
+            self.outages.note_success(kind)
+        return done
 
     async def _tried(
         self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]
@@ -200,7 +193,7 @@ class PostgresDatabase:
             connection.execute(lock)
             begun = True
             done = work(connection)
-            return done, self.outages.outage.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
+            return done, self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
 
         tries = 0
         while True:

@@ -15,34 +15,25 @@ import sqlite3
 import stat
 import sys
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 import aiosqlite
 from filelock import BaseFileLock, FileLock, Timeout
-from sqlalchemy import URL, Connection, StaticPool, create_engine, event
+from sqlalchemy import URL, Connection, QueuePool, StaticPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
 from store.databases.database import CLOSED, DatabaseFiles, OutageKind, OutageLog, quieten
-
-# --------------------------------------------------------------------------------------------------
-# Connections of SQLite, each on a thread of its own, where all of its work is done.
-#
-# Rule: a transaction runs as a whole on the thread. Drivers that change threads for each statement take longer for that
-# than for all statements of a turn together.
-
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 SYNCHRONOUS: Final = "FULL"
 """What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute."""
-_BEGIN: Final = "store_begin"
 _PRAGMAS: Final = """
 PRAGMA busy_timeout = {patience_ms};
 PRAGMA journal_mode = WAL;
@@ -54,65 +45,64 @@ PRAGMA temp_store = MEMORY;
 # Some builds leave secure_delete off: deleted words would stay in the file. Sorting to disk would copy them there.
 
 
-class Begin(StrEnum):
-    """How a transaction begins."""
+class _Connections:
+    """Up to `size` connections to a file (None: the one of a database in memory), and as many threads to work on them.
 
-    READING = "BEGIN"
-    WRITING = "BEGIN IMMEDIATE"
-
-
-class SqliteThread:
-    """One thread and its connection, which is made when it is first used. Raises what SQLAlchemy raises.
-
-    `path`: None in memory. `patience_s`: how long to wait for another program that reads or writes the file.
+    `begin`: how their transactions begin. `patience_s`: how long to wait for another program that has the file locked.
+    `check`: raises StoreError if nothing may be done now.
     """
 
-    def __init__(self, path: Path | None, patience_s: float) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
-        self._last: asyncio.Future[Any] | None = None
-        self._changes = 0
-        self.has_written = False
-        """Whether the last transaction has changed anything."""
+    def __init__(self, path: Path | None, begin: str, size: int, patience_s: float, check: Callable[[], None]) -> None:
+        self._check = check
+        self._executor = ThreadPoolExecutor(size, "sqlite")
         self._pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous=SYNCHRONOUS)
         self._engine = create_engine(
             URL.create("sqlite", database=":memory:" if path is None else str(path)),
-            poolclass=StaticPool,
-            connect_args={"isolation_level": None},  # transactions are begun below, not by the driver
+            connect_args={"isolation_level": None, "check_same_thread": False},  # the driver begins no transactions
             hide_parameters=True,
+            **({"poolclass": StaticPool} if path is None else {"poolclass": QueuePool, "pool_size": size}),
         )
         event.listen(self._engine, "connect", self._prepare)
-        event.listen(self._engine, "begin", _begin)
-        self._begun_with = {begin: self._engine.execution_options(**{_BEGIN: begin}) for begin in Begin}
+        event.listen(self._engine, "begin", self._begin)
+        self._begin_with = begin
+        self._closed = False
 
     def start(
-        self, begin: Begin, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
-    ) -> asyncio.Future[T]:
-        """Do `work` in one transaction. To cancel what this returns does not end it: see `finished`."""
-        work_on = partial(self._transaction, begin, work, *args, **options)
-        done = asyncio.get_running_loop().run_in_executor(self._executor, work_on)
-        self._last = done
-        outer = asyncio.shield(done)
-        outer.add_done_callback(_retrieved)
-        return outer
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> Future[tuple[T, bool]]:
+        """Do `work` in one transaction: its outcome, and whether it has changed anything.
 
-    async def finished(self) -> None:
-        """Until what was started last has ended, also for a caller that no longer waits for it."""
-        if self._last is not None and not self._last.done():
-            await asyncio.wait({self._last})
+        It runs on one thread as a whole: to change threads for each statement takes longer than all of them together.
+        """
+        return self.start_alone(partial(self._transaction, work, *args, **options))
+
+    def start_alone(self, work: Callable[[], T]) -> Future[T]:
+        """Do other work on a thread, in the place of a transaction."""
+
+        def checked() -> T:
+            self._check()
+            return work()
+
+        if self._closed:  # a late caller would open the file again, without the lock
+            raise StoreError(CLOSED)
+        return self._executor.submit(checked)
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._executor, self._engine.dispose)
-        self._executor.shutdown()
+        """Wait for what is under way and what waits, then close the connections."""
+        self._closed = True
+        await asyncio.to_thread(self._executor.shutdown)
+        self._engine.dispose()
 
     def _transaction(
-        self, begin: Begin, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
-    ) -> T:
-        with self._begun_with[begin].begin() as connection:
-            done = work(connection, *args, **options)
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> tuple[T, bool]:
+        with self._engine.begin() as connection:
             driver = cast("sqlite3.Connection", connection.connection.driver_connection)
-            self.has_written = driver.total_changes != self._changes
-            self._changes = driver.total_changes
-            return done
+            before = driver.total_changes
+            return work(connection, *args, **options), driver.total_changes != before
+
+    def _begin(self, connection: Connection) -> None:
+        connection.exec_driver_sql(self._begin_with)
 
     def _prepare(self, driver: sqlite3.Connection, _: object) -> None:
         try:
@@ -120,56 +110,6 @@ class SqliteThread:
         except sqlite3.Error:
             driver.close()  # the pool does not know this connection yet
             raise
-
-
-def _retrieved(future: asyncio.Future[T]) -> None:
-    """A caller that is cancelled as its work fails hears nothing of it: asyncio need not log that as forgotten."""
-    if not future.cancelled():
-        future.exception()
-
-
-def _begin(connection: Connection) -> None:
-    begin: Begin = connection.get_execution_options()[_BEGIN]
-    connection.exec_driver_sql(begin)
-
-
-class SqliteThreads:
-    """As many threads as may work at the same time on one database; in memory `most` is 1."""
-
-    def __init__(self, path: Path | None, patience_s: float, *, limit: int) -> None:
-        self._free = asyncio.LifoQueue[SqliteThread | None]()  # the last one used is the next: the others may stay None
-        self._most = limit
-        self._path = path
-        self._patience_s = patience_s
-        self._closed = False
-        for _ in range(limit):
-            self._free.put_nowait(None)
-
-    @asynccontextmanager
-    async def free(self) -> AsyncGenerator[SqliteThread]:
-        """A thread that is free, until what it does has ended. Raises StoreError after the end."""
-        thread = await self._free.get()
-        try:
-            if self._closed:  # a late caller would open the file again, without the lock
-                raise StoreError(CLOSED)
-            if thread is None:
-                thread = SqliteThread(self._path, self._patience_s)
-            try:
-                yield thread
-            finally:
-                await thread.finished()
-        finally:
-            self._free.put_nowait(thread)
-
-    async def close(self) -> None:
-        """Wait for what is under way and what waits, then close the connections."""
-        threads = [await self._free.get() for _ in range(self._most)]
-        self._closed = True
-        for thread in threads:
-            if thread is not None:
-                await thread.close()
-        for _ in range(self._most):
-            self._free.put_nowait(None)
 
 
 READERS: Final = 4
@@ -312,42 +252,40 @@ class SqliteDatabase:
     def __init__(self, path: Path | None, *, lock: BaseFileLock | None, file: int | None, patience_s: float) -> None:
         quieten()
         self.path = path
+        self.where = "nowhere; it ends with this process" if path is None else str(path)
+        self.is_shared = False
+        self.files: DatabaseFiles | None = self
         self.outages = OutageLog()
         self._lock = lock
         self._file = file
         self._patience_s = patience_s
-        self._writer = SqliteThreads(path, patience_s, limit=1)
-        self._readers = self._writer if path is None else SqliteThreads(path, patience_s, limit=READERS)
-
-    @property
-    def where(self) -> str:
-        return "nowhere; it ends with this process" if self.path is None else str(self.path)
-
-    @property
-    def is_shared(self) -> bool:
-        return False
-
-    @property
-    def files(self) -> DatabaseFiles:
-        return self
+        self._writer = _Connections(path, "BEGIN IMMEDIATE", 1, patience_s, self._check)
+        self._readers = self._writer if path is None else _Connections(path, "BEGIN", READERS, patience_s, self._check)
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        async with self._thread(self._readers, OutageKind.READ) as thread:
-            return await thread.start(Begin.READING, work, *args, **options)
+        async with self._outcome(OutageKind.READ, self._readers.start(work, *args, **options)) as outcome:
+            done, _ = await outcome
+        self.outages.note_success(OutageKind.READ)
+        return done
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        async with self._thread(self._writer, OutageKind.WRITE) as thread:
-            return await thread.start(Begin.WRITING, work, *args, **options)
+        async with self._outcome(OutageKind.WRITE, self._writer.start(work, *args, **options)) as outcome:
+            done, changed = await outcome
+        if changed:
+            self.outages.note_success(OutageKind.WRITE)
+        return done
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.write(work, *args, **options)  # every write is alone
 
     async def checkpoint(self) -> bool:
-        if self.path is None:
+        path = self.path
+        if path is None:
             return True
         for _ in range(CHECKPOINT_TRIES):
-            async with self._thread(self._writer, OutageKind.WRITE):  # no write of ours meanwhile
-                if await _checkpointed(self.path, self._patience_s):
+            begun = self._writer.start_alone(lambda: asyncio.run(_checkpointed(path, self._patience_s)))
+            async with self._outcome(OutageKind.WRITE, begun) as emptied:  # no write of ours meanwhile
+                if await emptied:
                     return True
         return False
 
@@ -366,17 +304,25 @@ class SqliteDatabase:
             self._lock.release()
 
     @asynccontextmanager
-    async def _thread(self, threads: SqliteThreads, kind: OutageKind) -> AsyncGenerator[SqliteThread]:
-        """One for a transaction of this kind, whose errors become sentences."""
-        with self.outages.noting(kind) as noted:
-            if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
-                raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
+    async def _outcome(self, kind: OutageKind, begun: Future[T]) -> AsyncGenerator[asyncio.Future[T]]:
+        """The outcome of what was begun, to be awaited in the block. Errors become sentences, and outages are logged.
+
+        Whoever is cancelled before its thread is free has it not done; later it is waited for.
+        """
+        done = asyncio.wrap_future(begun)
+        with self.outages.noting(kind):
             try:
-                async with threads.free() as thread:
-                    yield thread
-                    noted.shows_health = kind is OutageKind.READ or thread.has_written
+                yield asyncio.shield(done)
+            except asyncio.CancelledError:
+                if not begun.cancel():
+                    await asyncio.wait({done})
+                raise
             except (DBAPIError, sqlite3.Error) as error:
                 raise store_error(error, self.path) from error
+
+    def _check(self) -> None:
+        if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
+            raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
 
 
 def _is_at(file: int, path: Path) -> bool:

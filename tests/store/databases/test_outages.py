@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from agent.errors import StoreError, StoreUnavailable
-from store.databases.database import REPEAT_S, Outage, OutageKind
+from store.databases.database import REPEAT_S, OutageKind, OutageLog
 from store.databases.sqlite import open_sqlite
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
@@ -63,7 +63,7 @@ async def test_what_is_wrong_with_one_message_is_not_the_databases_fault(caplog:
 def test_lines_alternate_and_never_come_faster_than_one_a_minute(
     happened: list[tuple[OutageKind, bool, float]],
 ) -> None:
-    outage, now, told, lines = Outage(), 0.0, -REPEAT_S, list[str]()
+    outage, now, told, lines = OutageLog(), 0.0, -REPEAT_S, list[str]()
     for kind, works, later in happened:
         now += later
         if not works and outage.failed(kind, now):
