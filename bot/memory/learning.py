@@ -59,49 +59,38 @@ class LearningModel:
     can_learn: bool = True
 
 
+@dataclass(frozen=True, slots=True)
 class Learner:
-    def __init__(
-        self,
-        profiles: Profiles,
-        facts: Facts,
-        jobs: Jobs,
-        spending: Spending,
-        model: Callable[[], LearningModel],
-        clock: Clock,
-        floor: ForegroundPriority,
-        synthesizer: ImpressionSynthesizer = SYNTHESIZER,
-        limits: LearningLimits = LearningLimits(),
-    ) -> None:
-        self._profiles = profiles
-        self._facts = facts
-        self._jobs = jobs
-        self._spending = spending
-        self._model = model
-        self._clock = clock
-        self._floor = floor
-        self._synthesizer = synthesizer
-        self._limits = limits
+    profiles: Profiles
+    facts: Facts
+    jobs: Jobs
+    spending: Spending
+    model: Callable[[], LearningModel]
+    clock: Clock
+    floor: ForegroundPriority
+    synthesizer: ImpressionSynthesizer = SYNTHESIZER
+    limits: LearningLimits = LearningLimits()
 
     def due(self, now: datetime) -> datetime | None:
         """When to learn from a turn that ends now; None while there is no model that can."""
-        return now + self._limits.quiet if self._model().can_learn else None
+        return now + self.limits.quiet if self.model().can_learn else None
 
     async def learn(self, job: Job) -> None:
         """The job: learn from the oldest messages that wait in a partition. Raises ProviderError and StoreError."""
-        if not self._model().can_learn:
+        if not self.model().can_learn:
             return
         partition = partition_of(job.person, job.key)
-        last_try = job.attempts >= self._limits.tries
-        waiting = await self._profiles.unlearned(partition, self._limits.batch + 1)
+        last_try = job.attempts >= self.limits.tries
+        waiting = await self.profiles.unlearned(partition, self.limits.batch + 1)
         said = self._batch(waiting)
         authority = Authority(int(job.payload or Authority.EMPLOYEE))
         if said and not await self._extract(partition, said, authority, last_try=last_try):
-            if await self._profiles.unlearned(partition, 1):
-                await self._again(job, self._limits.quiet)
+            if await self.profiles.unlearned(partition, 1):
+                await self._again(job, self.limits.quiet)
         elif len(said) < len(waiting):
             await self._again(job, timedelta())
         elif not await self._synthesise(partition, last_try=last_try):
-            await self._again(job, self._limits.quiet)
+            await self._again(job, self.limits.quiet)
 
     async def _extract(
         self, partition: Partition, messages: Sequence[Utterance], authority: Authority, *, last_try: bool
@@ -111,56 +100,56 @@ class Learner:
         `authority`: of the person where they wrote last.
         """
         # Shown by number, so that the model names what has changed, under the same key.
-        known = await self._facts.latest(partition.person, partition.audience, self._limits.known)
-        answer = await self._ask(partition, self._synthesizer.insight_prompt(messages, known))
+        known = await self.facts.latest(partition.person, partition.audience, self.limits.known)
+        answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known))
         if answer is None:
             return False
-        insights = self._synthesizer.read_insights(answer, messages)
+        insights = self.synthesizer.read_insights(answer, messages)
         if insights is None:
             _complain(last_try=last_try)
-        before = await self._profiles.of(partition)
-        profile = learned(before, partition.audience, insights or (), len(messages), self._clock.now())
-        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, messages, known)]
-        return await self._profiles.save(partition, profile, messages, stated)
+        before = await self.profiles.of(partition)
+        profile = learned(before, partition.audience, insights or (), len(messages), self.clock.now())
+        stated = [fact.written(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)]
+        return await self.profiles.save(partition, profile, messages, stated)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; False if it has to begin again later.
 
         What became of the profile meanwhile stands: the next synthesis knows of it.
         """
-        profile = await self._profiles.of(partition)
-        if not self._synthesizer.is_due(profile):
+        profile = await self.profiles.of(partition)
+        if not self.synthesizer.is_due(profile):
             return True
-        answer = await self._ask(partition, self._synthesizer.synthesis_prompt(profile))
+        answer = await self._ask(partition, self.synthesizer.synthesis_prompt(profile))
         if answer is None:
             return False
-        refined = self._synthesizer.read_synthesis(answer, profile, self._clock.now())
+        refined = self.synthesizer.read_synthesis(answer, profile, self.clock.now())
         if refined is None:
             _complain(last_try=last_try)
-        await self._profiles.save(partition, refined or synthesised(profile))
+        await self.profiles.save(partition, refined or synthesised(profile))
         return True
 
     async def _ask(self, partition: Partition, prompt: Sequence[Message]) -> str | None:
         """The model's answer; None if somebody who waits for theirs needs the model."""
 
         async def count(call: ModelCall) -> None:
-            await self._spending.charge(partition.person, LEARNING, [call], self._clock.now())
+            await self.spending.charge(partition.person, LEARNING, [call], self.clock.now())
 
-        model = self._model()
+        model = self.model()
         asking = complete(model.provider, as_data(prompt), count, OPTIONS)
-        return await self._floor.while_free(asking) if model.is_local else await asking
+        return await self.floor.while_free(asking) if model.is_local else await asking
 
     async def _again(self, job: Job, after: timedelta) -> None:
-        await self._jobs.schedule(job.kind, job.key, job.payload, self._clock.now() + after, person=job.person)
+        await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + after, person=job.person)
 
     def _batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
         """As many of the oldest as go in one call."""
         chars = 0
-        for number, one in enumerate(waiting[: self._limits.batch]):
-            chars += min(len(one.text), self._synthesizer.utterance_chars)
-            if number and chars > self._limits.batch_chars:
+        for number, one in enumerate(waiting[: self.limits.batch]):
+            chars += min(len(one.text), self.synthesizer.utterance_chars)
+            if number and chars > self.limits.batch_chars:
                 return waiting[:number]
-        return waiting[: self._limits.batch]
+        return waiting[: self.limits.batch]
 
 
 def _complain(*, last_try: bool) -> None:

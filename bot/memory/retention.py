@@ -169,25 +169,25 @@ Forget = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
 """Have the vendor of this model drop these handles; what may still be there."""
 
 
+@dataclass(frozen=True, slots=True)
 class VendorCopies:
-    def __init__(self, jobs: Jobs, clock: Clock, forget: Forget) -> None:
-        self._jobs = jobs
-        self._clock = clock
-        self._forget = forget
+    jobs: Jobs
+    clock: Clock
+    forget: Forget
 
     async def see(self, event: AgentEvent) -> None:
         """Note what is kept from now on, and what no longer is. Raises StoreError."""
         match event:
             case HandleOpened(model, handle):
                 payload = json.dumps({"model": model, "handle": handle})
-                await self._jobs.schedule(KIND, handle, payload, self._clock.now() + GUARD)
+                await self.jobs.schedule(KIND, handle, payload, self.clock.now() + GUARD)
             case HandleClosed(handle):
-                await self._jobs.cancel(KIND, handle)
+                await self.jobs.cancel(KIND, handle)
             case _:
                 pass
 
     async def drop(self, job: Job) -> None:
         """The job: delete it at the vendor. Raises ProviderUnavailable while it may still be there."""
         copy = cast("dict[str, str]", json.loads(job.payload))
-        if await self._forget(copy["model"], [copy["handle"]]):
+        if await self.forget(copy["model"], [copy["handle"]]):
             raise ProviderUnavailable(f"{copy['model']} may still keep a part of an old turn; trying again later.")

@@ -42,95 +42,77 @@ class MeaningLimits:
     """How long a search waits for the vector of its question."""
 
 
+@dataclass(slots=True)
 class MeaningfulMemories:
     """The port Memories, with the meaning of each question."""
 
-    def __init__(
-        self,
-        memories: Memories,
-        embeddings: Embeddings,
-        embedder: Embedder,
-        spending: Spending,
-        clock: Clock,
-        limits: MeaningLimits = MeaningLimits(),
-    ) -> None:
-        self._memories = memories
-        self._embeddings = embeddings
-        self._embedder = embedder
-        self._spending = spending
-        self._clock = clock
-        self._limits = limits
-        self._failing = False
+    memories: Memories
+    embeddings: Embeddings
+    embedder: Embedder
+    spending: Spending
+    clock: Clock
+    limits: MeaningLimits = MeaningLimits()
+    _failing: bool = False
 
     async def search(self, query: RecallQuery) -> list[Hit]:
         meaning = await self._meaning(query) if query.text.strip() else None
-        return await self._memories.search(replace(query, meaning=meaning))
+        return await self.memories.search(replace(query, meaning=meaning))
 
     async def _meaning(self, query: RecallQuery) -> Meaning | None:
         try:
-            async with asyncio.timeout(self._limits.patience_s):
-                asked = await self._embeddings.without_names(query.person, query.text)
-                embedded = await self._embedder.embed([asked[: self._limits.message_chars]])
-                await self._spending.charge(query.person, KIND, [embedded.call], self._clock.now())
+            async with asyncio.timeout(self.limits.patience_s):
+                asked = await self.embeddings.without_names(query.person, query.text)
+                embedded = await self.embedder.embed([asked[: self.limits.message_chars]])
+                await self.spending.charge(query.person, KIND, [embedded.call], self.clock.now())
         except (CogencyError, TimeoutError) as error:
             if not self._failing:
-                log.warning("recall goes by words alone until %s answers again: %s", self._embedder.name, error)
+                log.warning("recall goes by words alone until %s answers again: %s", self.embedder.name, error)
             self._failing = True
             return None
         self._failing = False
-        return Meaning(self._embedder.name, embedded.vectors[0])
+        return Meaning(self.embedder.name, embedded.vectors[0])
 
 
+@dataclass(frozen=True, slots=True)
 class MeaningWriter:
-    """The job that makes vectors of messages."""
+    """The job that makes vectors of messages. `floor`: of this machine's model, if the embedder shares it."""
 
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        embedder: Embedder,
-        jobs: Jobs,
-        spending: Spending,
-        clock: Clock,
-        floor: ForegroundPriority | None = None,
-        limits: MeaningLimits = MeaningLimits(),
-    ) -> None:
-        """`floor`: of this machine's model, if the embedder shares it."""
-        self._embeddings = embeddings
-        self._embedder = embedder
-        self._jobs = jobs
-        self._spending = spending
-        self._clock = clock
-        self._floor = floor
-        self._limits = limits
+    embeddings: Embeddings
+    embedder: Embedder
+    jobs: Jobs
+    spending: Spending
+    clock: Clock
+    floor: ForegroundPriority | None = None
+    limits: MeaningLimits = MeaningLimits()
 
     async def begin(self) -> None:
         """Put the job on the list. Raises StoreError."""
-        await self._jobs.schedule(KIND, self._embedder.name, "", self._clock.now())
+        await self.jobs.schedule(KIND, self.embedder.name, "", self.clock.now())
 
     async def write(self, job: Job) -> None:
         """The job. Raises ProviderError and StoreError."""
-        if job.key != self._embedder.name:
+        if job.key != self.embedder.name:
             return  # of a model that was set before
-        missing = await self._embeddings.missing(self._embedder.name, self._limits.batch)
+        missing = await self.embeddings.missing(self.embedder.name, self.limits.batch)
         ours = sorted(missing, key=lambda one: one.person)
         done = [await self._embed(who, list(some)) for who, some in groupby(ours, key=lambda one: one.person)]
-        at_once = len(missing) == self._limits.batch and all(done)
-        run_at = self._clock.now() + (timedelta() if at_once else self._limits.pause)
-        await self._jobs.schedule(KIND, self._embedder.name, "", run_at)
+        at_once = len(missing) == self.limits.batch and all(done)
+        run_at = self.clock.now() + (timedelta() if at_once else self.limits.pause)
+        await self.jobs.schedule(KIND, self.embedder.name, "", run_at)
 
     async def _embed(self, person: str, messages: Sequence[Unembedded]) -> bool:
         """Keep the vectors of one person's messages; False if somebody who waits for an answer needs the model."""
-        asking = self._embedder.embed([one.text[: self._limits.message_chars] for one in messages])
-        embedded = await asking if self._floor is None else await self._floor.while_free(asking)
+        asking = self.embedder.embed([one.text[: self.limits.message_chars] for one in messages])
+        embedded = await asking if self.floor is None else await self.floor.while_free(asking)
         if embedded is None:
             return False
-        await self._spending.charge(person, KIND, [embedded.call], self._clock.now())
-        await self._embeddings.keep(self._embedder.name, messages, embedded.vectors)
+        await self.spending.charge(person, KIND, [embedded.call], self.clock.now())
+        await self.embeddings.keep(self.embedder.name, messages, embedded.vectors)
         return True
 
     @asynccontextmanager
     async def writing(self, owner: str) -> AsyncGenerator[None]:
         """Do it until the block ends. Raises StoreError."""
         await self.begin()
-        async with JobWorker(self._jobs, {KIND: self.write}, self._clock, owner).serving():
+        async with JobWorker(self.jobs, {KIND: self.write}, self.clock, owner).serving():
             yield

@@ -7,7 +7,7 @@ place. What people wrote is shown literally. An entry's number is text: Markdown
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from difflib import get_close_matches
@@ -123,12 +123,33 @@ def read_memory_request(words: str) -> Request:
     """The request in the words after `/memory`. Never raises."""
     first, _, rest = words.strip().partition(" ")
     word, rest = first.casefold(), rest.strip()
-    if not word:
-        return ShowMemory()
-    if word in _READERS:
-        return _READERS[word](rest)
-    near = get_close_matches(word, _READERS, n=1)
-    return UnclearMemory(f"Did you mean `/memory {near[0]}`? {_ALL}" if near else _ALL)
+    which, _, text = rest.removeprefix("#").partition(" ")
+    names_entry = _WHICH.fullmatch(which) is not None
+    where = " ".join(rest.split()).casefold()
+    match word:
+        case "" | "show" if not rest:
+            return ShowMemory()
+        case "page" if rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0:
+            return ShowMemory(int(rest))
+        case "delete" if names_entry and not text:
+            return DeleteEntry(which)
+        case "undo" if not text and (names_entry or not which):
+            return UndoDelete(which)
+        case "correct" if names_entry and text.strip():
+            return CorrectEntry(which, text.strip())
+        case "everywhere" | "here" if names_entry and not text:
+            return UseEverywhere(which, on=word == "everywhere")
+        case "export":
+            return ExportMemory(rest)
+        case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
+            return PauseLearning(word == "pause", here=bool(where), for_everybody=where in _EVERYBODY)
+        case "help" if not rest:
+            return MemoryHelp()
+        case _ if word in _FORMS:
+            return UnclearMemory(_FORMS[word])
+        case _:
+            near = get_close_matches(word, _FORMS, n=1)
+            return UnclearMemory(f"Did you mean `/memory {near[0]}`? {_ALL}" if near else _ALL)
 
 
 def delete_words(key: str) -> str:
@@ -166,76 +187,22 @@ _HERE: Final = frozenset({"here", "in this channel"})
 _EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in this channel for everybody"})
 
 
-def _show(rest: str) -> Request:
-    return UnclearMemory(_ALL) if rest else ShowMemory()
-
-
-def _page(rest: str) -> Request:
-    number = rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0
-    return ShowMemory(int(rest)) if number else UnclearMemory("Write `/memory page 2` for the second page of the list.")
-
-
-def _delete(rest: str) -> Request:
-    which = rest.removeprefix("#")
-    return (
-        DeleteEntry(which)
-        if _WHICH.fullmatch(which)
-        else UnclearMemory("Write the entry's number, as in `/memory delete 3`.")
-    )
-
-
-def _undo(rest: str) -> Request:
-    which = rest.removeprefix("#")
-    if not which or _WHICH.fullmatch(which):
-        return UndoDelete(which)
-    return UnclearMemory("Write `/memory undo` to bring back what you deleted last, or its number behind it.")
-
-
-def _correct(rest: str) -> Request:
-    first, _, text = rest.partition(" ")
-    which, text = first.removeprefix("#"), text.strip()
-    if _WHICH.fullmatch(which) and text:
-        return CorrectEntry(which, text)
-    return UnclearMemory("Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.")
-
-
-def _use(word: str, *, on: bool) -> Callable[[str], Request]:
-    def read_which(rest: str) -> Request:
-        which = rest.removeprefix("#")
-        if _WHICH.fullmatch(which):
-            return UseEverywhere(which, on=on)
-        return UnclearMemory(f"Write the entry's number, as in `/memory {word} 3`.")
-
-    return read_which
-
-
-def _pause(word: str, *, on: bool) -> Callable[[str], Request]:
-    def read_where(rest: str) -> Request:
-        where = " ".join(rest.split()).casefold()
-        if where in _HERE | _EVERYBODY | {""}:
-            return PauseLearning(on, here=bool(where), for_everybody=where in _EVERYBODY)
-        return UnclearMemory(f"Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everybody`.")
-
-    return read_where
-
-
-def _help(rest: str) -> Request:
-    return UnclearMemory(_ALL) if rest else MemoryHelp()
-
-
-_READERS: Final[Mapping[str, Callable[[str], Request]]] = {
-    "show": _show,
-    "page": _page,
-    "delete": _delete,
-    "undo": _undo,
-    "correct": _correct,
-    "everywhere": _use("everywhere", on=True),
-    "here": _use("here", on=False),
-    "export": ExportMemory,
-    "pause": _pause("pause", on=True),
-    "resume": _pause("resume", on=False),
-    "help": _help,
+_NUMBER: Final = "Write the entry's number, as in `/memory {word} 3`."
+_PAUSE: Final = "Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everybody`."
+_FORMS: Final[Mapping[str, str]] = {
+    "show": _ALL,
+    "page": "Write `/memory page 2` for the second page of the list.",
+    "delete": _NUMBER.format(word="delete"),
+    "undo": "Write `/memory undo` to bring back what you deleted last, or its number behind it.",
+    "correct": "Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.",
+    "everywhere": _NUMBER.format(word="everywhere"),
+    "here": _NUMBER.format(word="here"),
+    "export": _ALL,
+    "pause": _PAUSE.format(word="pause"),
+    "resume": _PAUSE.format(word="resume"),
+    "help": _ALL,
 }
+"""What can be written where a request of that name cannot be read."""
 
 
 # --------------------------------------------------------------------------------------------------

@@ -78,14 +78,9 @@ class _Connections:
 
     def start_alone(self, work: Callable[[], T]) -> Future[T]:
         """Do other work on a thread, in the place of a transaction."""
-
-        def checked() -> T:
-            self._check()
-            return work()
-
         if self._closed:  # a late caller would open the file again, without the lock
             raise StoreError(CLOSED)
-        return self._executor.submit(checked)
+        return self._executor.submit(work)
 
     async def close(self) -> None:
         """Wait for what is under way and what waits, then close the connections."""
@@ -96,6 +91,7 @@ class _Connections:
     def _transaction(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
     ) -> tuple[T, bool]:
+        self._check()
         with self._engine.begin() as connection:
             driver = cast("sqlite3.Connection", connection.connection.driver_connection)
             before = driver.total_changes
@@ -282,10 +278,14 @@ class SqliteDatabase:
         path = self.path
         if path is None:
             return True
+
+        def emptied() -> bool:
+            self._check()
+            return asyncio.run(_checkpointed(path, self._patience_s))
+
         for _ in range(CHECKPOINT_TRIES):
-            begun = self._writer.start_alone(lambda: asyncio.run(_checkpointed(path, self._patience_s)))
-            async with self._outcome(OutageKind.WRITE, begun) as emptied:  # no write of ours meanwhile
-                if await emptied:
+            async with self._outcome(OutageKind.WRITE, self._writer.start_alone(emptied)) as done:  # no write meanwhile
+                if await done:
                     return True
         return False
 
