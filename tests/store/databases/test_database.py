@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sqlite3
+import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
 from agent.errors import StoreError
-from store.databases.sqlite import Begin, SqliteThread, store_error
+from store.databases.sqlite import open_sqlite, store_error
 from store.engine import Store
 from store.tables import erased, meta
 from tests.fakes.incoming import said
+from tests.patience import PATIENCE_S
 
 
 def count(connection: Connection) -> None:
@@ -57,12 +59,31 @@ async def test_what_fails_as_its_caller_is_cancelled_is_not_logged_as_forgotten(
     def fail(_: Connection) -> None:
         raise KeyError
 
+    def succeed(_: Connection) -> None:
+        failed.set()
+
     unheard: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    thread = SqliteThread(None, patience_s=1)
-    await asyncio.wait({thread.start(Begin.READING, fail)})
+    database, failed = open_sqlite("", 1.0), threading.Event()
+
+    async def cancelled(steps: int) -> None:
+        """So many steps of the loop after its work has failed."""
+        failed.clear()
+        failing = asyncio.create_task(database.write(fail))
+        after = asyncio.create_task(database.write(succeed))
+        await asyncio.sleep(0)
+        assert failed.wait(PATIENCE_S)  # there is one writer, so the one before has ended; the loop has yet to hear
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        failing.cancel()
+        await asyncio.wait({failing, after})
+        if not failing.cancelled():
+            failing.exception()
+
+    for steps in range(6):
+        await cancelled(steps)
     gc.collect()
-    await thread.close()
+    await database.close()
     assert unheard == []
 
 
