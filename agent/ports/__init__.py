@@ -1,83 +1,319 @@
-"""What the agent needs from the world, as Protocols, one module for each part of it."""
+"""What the agent needs from the world, as protocols: models, time, ears, vectors, tools; and of the store."""
+# pyright: reportUnusedImport=false
+# The ports of the store are offered here, too.
 
-from agent.ports.models import (
-    CallOptions,
-    Capabilities,
-    Clock,
-    Embedder,
-    Embeddings,
-    Halt,
-    HandleKept,
-    KeepingProvider,
-    ModelChanged,
-    ModelSession,
-    Provider,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    ResumingProvider,
-    StopReason,
-    TokensArrived,
-    Tool,
-    ToolContext,
-    ToolOutput,
-    ToolSpec,
-    Transcriber,
-    Transcript,
-    WarningProvider,
-)
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from agent.admission_terms import Authority
+from agent.errors import FailureReason
+from agent.memory.audience import Place
+from agent.memory.facts import Scope
+from agent.memory.marking import Superseded
+from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, Usage
 from agent.ports.storage import (
     Conversations,
     Facts,
     Forgetting,
+    Jobs,
     Knowledge,
+    Ledger,
+    Membership,
     Memories,
+    Notifier,
     Preferences,
     Profiles,
+    Replies,
     Spending,
     Summaries,
     WorkingSet,
 )
-from agent.ports.work import Jobs, Ledger, Membership, Notifier, Replies
+from agent.records import Embedded, Person, Unembedded
 
-__all__ = [
-    "CallOptions",
-    "Capabilities",
-    "Clock",
-    "Conversations",
-    "Embedder",
-    "Embeddings",
-    "Facts",
-    "Forgetting",
-    "Halt",
-    "HandleKept",
-    "Jobs",
-    "KeepingProvider",
-    "Knowledge",
-    "Ledger",
-    "Membership",
-    "Memories",
-    "ModelChanged",
-    "ModelSession",
-    "Notifier",
-    "Preferences",
-    "Profiles",
-    "Provider",
-    "ProviderEvent",
-    "ReasoningArrived",
-    "Replies",
-    "ResponseEnded",
-    "ResumingProvider",
-    "Spending",
-    "StopReason",
-    "Summaries",
-    "TokensArrived",
-    "Tool",
-    "ToolContext",
-    "ToolOutput",
-    "ToolSpec",
-    "Transcriber",
-    "Transcript",
-    "WarningProvider",
-    "WorkingSet",
-]
+
+class Halt(StrEnum):
+    """How a provider can stop at the delimiter. NONE: the reader closes the stream."""
+
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL = "tool"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Declared by an adapter, never guessed."""
+
+    halt: Halt = Halt.NONE
+    resume: bool = False
+    images: bool = False
+    effort: bool = False
+    native_calls: bool = False
+    """Tools are called in the vendor's form, which has no room for a workspace."""
+    reasons: bool = False
+    """The model reasons by itself before it writes: it is not told to think aloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a vendor takes it that has a form of its own for tools. `schema` is its arguments' JSON Schema."""
+
+    name: str
+    description: str
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What holds for every model call of one turn. `cache_key` names requests that begin alike, and nobody's data."""
+
+    depth: Depth = Depth.ADAPT
+    cache_key: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    """What the messages teach already, for a dialect that hands tools over in the vendor's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensArrived:
+    """A piece of the model's one text stream, protocol included."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningArrived:
+    """A piece of the vendor's own reasoning channel. Private: never shown, never stored as text of the reply."""
+
+    text: str
+
+
+class StopReason(StrEnum):
+    END = "end"
+    HALTED = "halted"
+    LENGTH = "length"
+    FILTERED = "filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """The model finished. The last event of every stream that did not fail."""
+
+    reason: StopReason
+    usage: Usage | None = None
+    native: NativeContent | None = None
+    """What was written, in the vendor's own form, where a later request must give it back unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanged:
+    """Another model answers than the one that was asked."""
+
+    name: str
+    why: FailureReason
+
+
+@dataclass(frozen=True, slots=True)
+class HandleKept:
+    """The vendor keeps this conversation under `handle`, until it is deleted there."""
+
+    handle: str
+
+
+ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded | ModelChanged | HandleKept
+
+
+class Provider(Protocol):
+    """One model behind one wire protocol."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it, for example "ollama:llama3.2"."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do, as its adapter declares it."""
+        ...
+
+    def stream(
+        self, messages: Sequence[Message], options: CallOptions = CallOptions()
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer `messages` (replay mode: the whole context, each time).
+
+        Raises ProviderUnavailable or ProviderRefused before the first event, StreamBroken after it. Closing the
+        generator closes the connection, which stops the generation.
+        """
+        ...
+
+
+class ModelSession(Protocol):
+    """One turn's exchange with a model. Its rounds send only what is new where the vendor keeps the rest (resume)."""
+
+    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to `messages`: always the whole context, whose beginning may not be sent again.
+
+        Errors as `Provider.stream`; closing it early abandons the answer.
+        """
+        ...
+
+    async def close(self) -> tuple[str, ...]:
+        """The turn is over: give the connection back, and have the vendor drop what it keeps.
+
+        Returns the handles (see HandleKept) of what may still be there. Never raises.
+        """
+        ...
+
+
+@runtime_checkable
+class ResumingProvider(Protocol):
+    """A provider whose vendor can keep the context behind a handle (capability `resume`)."""
+
+    def connect(self, options: CallOptions) -> ModelSession:
+        """A new session; the connection is made when it is first needed."""
+        ...
+
+
+@runtime_checkable
+class WarningProvider(Protocol):
+    """A provider with something to say before it is used."""
+
+    @property
+    def warning(self) -> str:
+        """A sentence for whoever chose it; "" if there is none."""
+        ...
+
+
+@runtime_checkable
+class KeepingProvider(Protocol):
+    """A provider whose vendor stores what it is sent (see HandleKept)."""
+
+    async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
+        """Have the vendor delete these. Returns those that may still be there; never raises."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, and waiting."""
+
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long; not at all for 0 or less."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said, and what it took to write it down."""
+
+    text: str
+    call: ModelCall
+
+
+class Transcriber(Protocol):
+    """Speech to text."""
+
+    async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
+        """`name` and `media_type` are the file's. Raises ProviderError."""
+        ...
+
+
+class Embedder(Protocol):
+    """Texts to vectors."""
+
+    @property
+    def name(self) -> str:
+        """The model, as "provider:name". Vectors of different models cannot be compared."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """A vector for each text, in their order. Raises ProviderError."""
+        ...
+
+
+class Embeddings(Protocol):
+    """The vectors that are kept; `model` is an `Embedder.name`. Raises StoreError."""
+
+    async def missing(self, model: str, limit: int) -> list[Unembedded]:
+        """The oldest messages that have no vector of this model yet."""
+        ...
+
+    async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep a vector for each message, in place of one of another model; none for what was changed meanwhile."""
+        ...
+
+    async def without_names(self, person: str, text: str) -> str:
+        """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""
+
+    person: Person
+    place: Place
+    conversation: str
+    message: int
+    now: datetime
+    readable_groups: frozenset[str] = frozenset()
+    authority: Authority = Authority.EMPLOYEE
+    superseded: tuple[Superseded, ...] = ()
+    """What to mark in what is quoted: it holds no longer."""
+    assumed: Scope = Scope.GLOBAL
+    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought: what it says holds only there."""
+    own_words: tuple[str, ...] = ()
+    """What the person wrote in this conversation, the question among it: nothing else is kept as theirs."""
+    others_words: tuple[str, ...] = ()
+    """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
+    visible_from: int = 0
+    """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool says, and the ids of the stored messages that it quotes."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
+class Tool(Protocol):
+    """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
+
+    @property
+    def name(self) -> str:
+        """One word of ASCII, which the model calls: "recall"."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line, written for the model."""
+        ...
+
+    @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the arguments (type object)."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """True if running it twice does no harm: such a call may be repeated after a crash."""
+        ...
+
+    @property
+    def timeout_s(self) -> float:
+        """A run that takes longer is cancelled, and the model told."""
+        ...
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
+        """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""
+        ...
