@@ -22,11 +22,10 @@ from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices
 from bot.hosting import BotHost
-from bot.platforms.discord.options import DiscordSettings, ReplyMode
+from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import point_at
 from bot.platforms.slack.api import SlackApi, web_client
-from bot.platforms.slack.options import Streaming
-from bot.setting_parsers import Secret
+from bot.setting_parsers import ReplyMode, Secret, Streaming
 from bot.turns.worker import TurnsLimits
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

@@ -1,7 +1,7 @@
 """From the text of a setting to its value: one function a kind of value. Pure.
 
-Rule: a cast raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never repeats the
-value: it may be a secret in the wrong place.
+Rule: it raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never repeats the value,
+which may be a secret in the wrong place.
 """
 
 import json
@@ -13,12 +13,6 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from agent.memory.audience import AudienceKind
 from agent.spending import NANO, Money
-
-# --------------------------------------------------------------------------------------------------
-# From the text of a setting to an address: of a service, a database, or where to listen. Pure.
-#
-# Rule: as above, ValueError continues "NAME …" to one sentence with the remedy, and never repeats the value.
-
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
@@ -112,10 +106,6 @@ def _split(value: str, first: str) -> SplitResult:
     return parts
 
 
-# --------------------------------------------------------------------------------------------------
-# A value that must not be shown: a key, a token, a signing secret.
-
-
 class Secret:
     """Holds a text that no `repr`, f-string, log line or traceback of its holder shows. `reveal` hands it over."""
 
@@ -141,9 +131,6 @@ E = TypeVar("E", bound=StrEnum)
 _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
 _MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
-_PERSON: Final = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+")
-"""Ids as Slack and Discord give them, and as the bot writes them."""
-_SLACK_GROUP: Final = re.compile(r"S[A-Z0-9]+", re.ASCII)
 _DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 _DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
 
@@ -166,28 +153,37 @@ class FooterStyle(StrEnum):
     """That, the tokens that it took, and their price."""
 
 
-class DiscordReplies(StrEnum):
-    """Where a mention in a Discord channel is answered."""
+class ReplyMode(StrEnum):
+    """Where a mention in a Discord channel is answered; in a thread or a DM always where it was asked."""
 
     THREAD = "thread"
+    """In a thread that the bot starts from the message: each question is a conversation of its own."""
     CHAIN = "chain"
-    PLACE = "place"
+    """In the channel, as a reply to the message: whoever replies to that goes on in its conversation."""
+    IN_PLACE = "place"
+    """In the channel, as a reply to the message: all that is asked there is one conversation."""
 
 
-class SlackStream(StrEnum):
-    """Where Slack shows a reply as a native stream."""
+class Streaming(StrEnum):
+    """Where replies grow as Slack's native streams; elsewhere, messages are edited."""
 
-    DM = "dm"
+    DIRECT = "dm"
+    """In direct messages. In the thread of a channel a stream grows for the asker alone: everybody else who reads along
+    would see nothing of it until its end, and an edited message grows for all."""
     EVERYWHERE = "everywhere"
+    """In threads of channels, too: for the asker it is smoother than edits, and edits are few in a busy workspace."""
     OFF = "off"
 
 
-class DiscordOthers(StrEnum):
-    """What becomes of servers that are not named."""
+class OtherServers(StrEnum):
+    """What becomes of Discord's servers that are not named."""
 
     REFUSE = "refuse"
+    """Nobody is answered there, and whoever asks learns which setting would change that."""
     LEAVE = "leave"
+    """The bot leaves them."""
     SERVE = "serve"
+    """Their members are answered there, and are nobody elsewhere."""
 
 
 class WhileBusy(StrEnum):
@@ -210,36 +206,32 @@ def command_prefix(value: str) -> str:
     return value
 
 
-def ids(value: str) -> frozenset[str]:
-    """Ids with commas between them."""
-    parts = [piece.strip() for piece in value.split(",")]
-    if not all(part.isascii() and part.isalnum() for part in parts):
-        raise ValueError("must be ids with commas between them, as in B0123,B0456")
-    return frozenset(parts)
+def id_list(form: str, what: str) -> Callable[[str], frozenset[str]]:
+    """Ids of this form, with commas between them; `what` names them in the remedy, with an example."""
+    pattern = re.compile(form, re.ASCII)
+
+    def read(value: str) -> frozenset[str]:
+        found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
+        if not found or not all(map(pattern.fullmatch, found)):
+            raise ValueError(f"must be {what}")
+        return found
+
+    return read
 
 
-def people(value: str) -> frozenset[str]:
-    """From ids of people with commas between them; a name would never match. Raises ValueError."""
-    found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
-    if not found or not all(map(_PERSON.fullmatch, found)):
-        raise ValueError("must be user ids, no names, with commas between them, as in U0123,184467440737095516")
-    return found
+ids = id_list(r"[A-Za-z0-9]+", "ids with commas between them, as in B0123,B0456")
+discord_roles = id_list(r"\d+", "ids of roles with commas between them, as in 123456789012345678,234567890123456789")
+discord_servers = id_list(
+    r"\d+", "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
+)
+slack_groups = id_list(r"S[A-Z0-9]+", "ids of user groups with commas between them, as in S0123,S0456")
 
 
-def discord_roles(value: str) -> frozenset[str]:
-    """Ids of roles with commas between them."""
-    parts = [piece.strip() for piece in value.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise ValueError("must be ids of roles with commas between them, as in 123456789012345678,234567890123456789")
-    return frozenset(parts)
-
-
-def discord_servers(value: str) -> frozenset[str]:
-    """Ids of servers with commas between them."""
-    parts = [piece.strip() for piece in value.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise ValueError("must be ids of servers with commas between them, as in 123456789012345678,234567890123456789")
-    return frozenset(parts)
+people = id_list(
+    r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+",
+    "user ids, no names, with commas between them, as in U0123,184467440737095516",
+)
+"""Ids as Slack and Discord give them, and as the bot writes them; a name would never match."""
 
 
 def models(value: str) -> tuple[str, ...]:
@@ -250,22 +242,19 @@ def models(value: str) -> tuple[str, ...]:
     return names
 
 
-def embeddings(value: str) -> str | None:
-    """A model, or off."""
-    if value.lower() == "off":
-        return None
-    if not _MODEL.match(value):
-        raise ValueError("must be off, or a model as in openai:text-embedding-3-small")
-    return value
+def model_or_off(example: str) -> Callable[[str], str | None]:
+    def read(value: str) -> str | None:
+        if value.lower() == "off":
+            return None
+        if not _MODEL.match(value):
+            raise ValueError(f"must be off, or a model as in {example}")
+        return value
+
+    return read
 
 
-def transcription(value: str) -> str | None:
-    """A model, or off."""
-    if value.lower() == "off":
-        return None
-    if not _MODEL.match(value):
-        raise ValueError("must be off, or a model as in openai:gpt-4o-mini-transcribe")
-    return value
+embeddings = model_or_off("openai:text-embedding-3-small")
+transcription = model_or_off("openai:gpt-4o-mini-transcribe")
 
 
 def one_of(kind: type[E]) -> Callable[[str], E]:
@@ -298,14 +287,6 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
         return Secret(value)
 
     return read
-
-
-def slack_groups(value: str) -> frozenset[str]:
-    """Ids of Slack's user groups with commas between them."""
-    found = frozenset(piece.strip() for piece in value.split(","))
-    if not all(_SLACK_GROUP.fullmatch(piece) for piece in found):
-        raise ValueError("must be ids of user groups with commas between them, as in S0123,S0456")
-    return found
 
 
 key = secret()

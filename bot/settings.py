@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
@@ -28,10 +28,10 @@ from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
-from bot import setting_parsers
+from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
-from bot.setting_parsers import DiscordOthers, DiscordReplies, FooterStyle, LogLevel, Secret, SlackStream, WhileBusy
+from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 
 # --------------------------------------------------------------------------------------------------
 # The file `.env`: names and values, taken literally.
@@ -111,6 +111,7 @@ def _is_own_group(group: int) -> bool:
 T = TypeVar("T")
 
 OURS = "COGENCY_"
+SOURCE: Final = "source"
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
@@ -124,224 +125,189 @@ PERSONA = (
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Beside a field of `Settings`: the name of its setting, and how its text is read.
+    """Where the value of a field of `Settings` comes from: the name of its setting, and how its text is read.
 
     `keys`: of an address, the settings whose values are sent there.
     """
 
     name: str
     read: Callable[[str], object]
+    default: object
     keys: tuple[str, ...] = ()
+
+
+def setting(name: str, read: Callable[[str], T], default: T, *, keys: tuple[str, ...] = (), shown: bool = True) -> T:
+    """A field of `Settings`."""
+    return field(default_factory=lambda: default, repr=shown, metadata={SOURCE: From(name, read, default, keys)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a person can change. Each field's setting and its form are in `.env.example`."""
 
-    model: Annotated[str | None, From("COGENCY_MODEL", setting_parsers.text)] = None
+    model: str | None = setting("COGENCY_MODEL", parsers.text, None)
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
-    fallback_models: Annotated[tuple[str, ...], From("COGENCY_FALLBACK_MODELS", setting_parsers.models)] = ()
+    fallback_models: tuple[str, ...] = setting("COGENCY_FALLBACK_MODELS", parsers.models, ())
     """Which answer, in this order, while the chosen model is down."""
-    learning_model: Annotated[str | None, From("COGENCY_LEARNING_MODEL", setting_parsers.text)] = None
+    learning_model: str | None = setting("COGENCY_LEARNING_MODEL", parsers.text, None)
     """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
-    embeddings: Annotated[str | None, From("COGENCY_EMBEDDINGS", setting_parsers.embeddings)] = None
+    embeddings: str | None = setting("COGENCY_EMBEDDINGS", parsers.embeddings, None)
     """"provider:name" of a model that recall compares meanings with; None: it goes by words alone."""
-    transcription: Annotated[str | None, From("COGENCY_TRANSCRIPTION", setting_parsers.transcription)] = None
+    transcription: str | None = setting("COGENCY_TRANSCRIPTION", parsers.transcription, None)
     """"provider:name" of a model that writes voice messages down; None: whoever sends one is asked to write."""
-    allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", setting_parsers.models)] = ()
+    allowed_models: tuple[str, ...] = setting("COGENCY_ALLOWED_MODELS", parsers.models, ())
     """Among which people may choose with /model, besides the usual one."""
-    channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", setting_parsers.models_by_channel)] = (
-        field(default_factory=dict[str, str])
-    )
+    channel_models: Mapping[str, str] = setting("COGENCY_CHANNEL_MODELS", parsers.models_by_channel, {})
     """By the platform's channel id."""
-    person_models: Annotated[Mapping[str, str], From("COGENCY_PERSON_MODELS", setting_parsers.models_by_person)] = (
-        field(default_factory=dict[str, str])
-    )
+    person_models: Mapping[str, str] = setting("COGENCY_PERSON_MODELS", parsers.models_by_person, {})
     """By the platform's user id; goes before the channel's."""
-    mode: Annotated[Mode, From("COGENCY_MODE", setting_parsers.one_of(Mode))] = Mode.AUTO
-    tools_form: Annotated[ToolsForm, From("COGENCY_TOOLS_FORM", setting_parsers.one_of(ToolsForm))] = ToolsForm.AUTO
-    database_url: Annotated[str, From("COGENCY_DATABASE_URL", setting_parsers.database_url)] = field(
-        default="", repr=False
-    )
+    mode: Mode = setting("COGENCY_MODE", parsers.one_of(Mode), Mode.AUTO)
+    tools_form: ToolsForm = setting("COGENCY_TOOLS_FORM", parsers.one_of(ToolsForm), ToolsForm.AUTO)
+    database_url: str = setting("COGENCY_DATABASE_URL", parsers.database_url, "", shown=False)
     """`load_settings` fills it in: a file in the person's data folder."""
-    persona: Annotated[str, From("COGENCY_PERSONA", setting_parsers.text)] = PERSONA
-    language: Annotated[str, From("COGENCY_LANGUAGE", setting_parsers.text)] = "the language that the person writes in"
-    channel_instructions: Annotated[
-        Mapping[str, str], From("COGENCY_CHANNEL_INSTRUCTIONS", setting_parsers.texts_by_channel)
-    ] = field(default_factory=dict[str, str])
+    persona: str = setting("COGENCY_PERSONA", parsers.text, PERSONA)
+    language: str = setting("COGENCY_LANGUAGE", parsers.text, "the language that the person writes in")
+    channel_instructions: Mapping[str, str] = setting("COGENCY_CHANNEL_INSTRUCTIONS", parsers.texts_by_channel, {})
     """By the platform's channel id."""
-    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", setting_parsers.one_of(LogLevel))] = None
+    log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)
     """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
-    allowed_bots: Annotated[frozenset[str], From("COGENCY_ALLOWED_BOTS", setting_parsers.ids)] = frozenset()
+    allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
-    discord_replies: Annotated[
-        DiscordReplies, From("COGENCY_DISCORD_REPLIES", setting_parsers.one_of(DiscordReplies))
-    ] = DiscordReplies.THREAD
-    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", setting_parsers.one_of(WhileBusy))] = WhileBusy.WAIT
-    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", setting_parsers.one_of(FooterStyle))] = FooterStyle.OFF
+    discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)
+    while_busy: WhileBusy = setting("COGENCY_WHILE_BUSY", parsers.one_of(WhileBusy), WhileBusy.WAIT)
+    footer: FooterStyle = setting("COGENCY_FOOTER", parsers.one_of(FooterStyle), FooterStyle.OFF)
 
-    allow: Annotated[acl.Entries, From("COGENCY_ALLOW", acl.parse_entries)] = frozenset()
+    allow: acl.Entries = setting("COGENCY_ALLOW", acl.parse_entries, frozenset())
     """Who may talk to the bot, as in `bot.access.acl`; empty for every member."""
-    deny: Annotated[acl.Entries, From("COGENCY_DENY", acl.parse_entries)] = frozenset()
-    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", acl.parse_openness)] = frozenset()
+    deny: acl.Entries = setting("COGENCY_DENY", acl.parse_entries, frozenset())
+    open_to: frozenset[Authority] = setting("COGENCY_OPEN_TO", acl.parse_openness, frozenset())
     """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
-    model_access: Annotated[Mapping[str, acl.Entries], From("COGENCY_MODEL_ACCESS", acl.parse_model_access)] = field(
-        default_factory=dict[str, acl.Entries]
-    )
+    model_access: Mapping[str, acl.Entries] = setting("COGENCY_MODEL_ACCESS", acl.parse_model_access, {})
     """Who may choose a model; one that is not named is everybody's."""
-    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", setting_parsers.people)] = frozenset()
+    operators: frozenset[str] = setting("COGENCY_OPERATORS", parsers.people, frozenset())
     """Ids of people without limits, who may change those of others."""
-    person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", setting_parsers.limit(100_000))] = 20
+    person_per_minute: int | None = setting("COGENCY_PERSON_PER_MINUTE", parsers.limit(100_000), 20)
     """Faster than anybody asks, and slower than any loop."""
-    person_per_hour: Annotated[int | None, From("COGENCY_PERSON_PER_HOUR", setting_parsers.limit(1_000_000))] = 200
+    person_per_hour: int | None = setting("COGENCY_PERSON_PER_HOUR", parsers.limit(1_000_000), 200)
     """A question every eighteen seconds, for a whole hour."""
-    channel_per_minute: Annotated[int | None, From("COGENCY_CHANNEL_PER_MINUTE", setting_parsers.limit(100_000))] = 60
+    channel_per_minute: int | None = setting("COGENCY_CHANNEL_PER_MINUTE", parsers.limit(100_000), 60)
     """A lively channel; more answers than that nobody can read, nor would a platform show them in time."""
-    backlog: Annotated[int | None, From("COGENCY_BACKLOG", setting_parsers.limit(1_000_000))] = 1_000
+    backlog: int | None = setting("COGENCY_BACKLOG", parsers.limit(1_000_000), 1_000)
     """Questions that wait. Sixteen at a time and half a minute each, the last of them waits for half an hour."""
-    max_running: Annotated[int, From("COGENCY_MAX_RUNNING", setting_parsers.whole(1, 10_000))] = 16
+    max_running: int = setting("COGENCY_MAX_RUNNING", parsers.whole(1, 10_000), 16)
     """Answers that run at once in one process: as many as a vendor's lower tiers and two cores carry; more wait."""
-    person_running: Annotated[int | None, From("COGENCY_PERSON_RUNNING", setting_parsers.limit(1_000))] = 4
+    person_running: int | None = setting("COGENCY_PERSON_RUNNING", parsers.limit(1_000), 4)
     """Answers of one person that run at once: some threads side by side, a quarter of one process's places."""
-    person_tokens: Annotated[int | None, From("COGENCY_PERSON_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = (
-        2_000_000
-    )
+    person_tokens: int | None = setting("COGENCY_PERSON_TOKENS_PER_DAY", parsers.limit(10**12), 2_000_000)
     """About a hundred questions that each fill the context."""
-    person_dollars: Annotated[Money | None, From("COGENCY_PERSON_DOLLARS_PER_DAY", setting_parsers.dollars)] = (
-        FIVE_DOLLARS
-    )
+    person_dollars: Money | None = setting("COGENCY_PERSON_DOLLARS_PER_DAY", parsers.dollars, FIVE_DOLLARS)
     """What the same takes with a vendor's middle model, most of it read from its cache."""
-    channel_tokens: Annotated[int | None, From("COGENCY_CHANNEL_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = None
+    channel_tokens: int | None = setting("COGENCY_CHANNEL_TOKENS_PER_DAY", parsers.limit(10**12), None)
     """Channels differ too much in size for one number."""
-    channel_dollars: Annotated[Money | None, From("COGENCY_CHANNEL_DOLLARS_PER_DAY", setting_parsers.dollars)] = None
-    everyone_tokens: Annotated[int | None, From("COGENCY_EVERYONE_TOKENS_PER_DAY", setting_parsers.limit(10**12))] = (
-        None
-    )
-    everyone_dollars: Annotated[Money | None, From("COGENCY_EVERYONE_DOLLARS_PER_DAY", setting_parsers.dollars)] = (
-        HUNDRED_DOLLARS
-    )
+    channel_dollars: Money | None = setting("COGENCY_CHANNEL_DOLLARS_PER_DAY", parsers.dollars, None)
+    everyone_tokens: int | None = setting("COGENCY_EVERYONE_TOKENS_PER_DAY", parsers.limit(10**12), None)
+    everyone_dollars: Money | None = setting("COGENCY_EVERYONE_DOLLARS_PER_DAY", parsers.dollars, HUNDRED_DOLLARS)
     """A mistake costs no more than this before somebody looks at it."""
 
-    max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", setting_parsers.whole(1, 100))] = 10
+    max_iterations: int = setting("COGENCY_MAX_ITERATIONS", parsers.whole(1, 100), 10)
     """Model calls in one turn. A task that needs more is better asked again with what was found."""
-    lease_s: Annotated[float, From("COGENCY_LEASE_S", setting_parsers.seconds(600))] = 30.0
+    lease_s: float = setting("COGENCY_LEASE_S", parsers.seconds(600), 30.0)
     """How long a process that says nothing keeps its answers from the others: longer than a busy machine's pauses."""
-    tool_timeout_s: Annotated[float, From("COGENCY_TOOL_TIMEOUT_S", setting_parsers.seconds(600))] = 20.0
+    tool_timeout_s: float = setting("COGENCY_TOOL_TIMEOUT_S", parsers.seconds(600), 20.0)
     """A person who watches a status line gives up at about this point."""
-    history_messages: Annotated[int, From("COGENCY_HISTORY_MESSAGES", setting_parsers.whole(1, 10_000))] = 200
+    history_messages: int = setting("COGENCY_HISTORY_MESSAGES", parsers.whole(1, 10_000), 200)
     """Earlier messages read for one turn; the token budget cuts further."""
-    history_tokens: Annotated[int, From("COGENCY_HISTORY_TOKENS", setting_parsers.whole(500, 1_000_000))] = 12_000
+    history_tokens: int = setting("COGENCY_HISTORY_TOKENS", parsers.whole(500, 1_000_000), 12_000)
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
-    memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", setting_parsers.whole(100, 100_000))] = 3_000
+    memory_tokens: int = setting("COGENCY_MEMORY_TOKENS", parsers.whole(100, 100_000), 3_000)
     """Facts, past threads and the working set, apart from history: more would crowd out the question."""
-    earlier: Annotated[bool, From("COGENCY_EARLIER", setting_parsers.switch)] = True
+    earlier: bool = setting("COGENCY_EARLIER", parsers.switch, default=True)
     """Past threads that a question is about stand in its context at once; else the model has to ask for them."""
-    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", setting_parsers.whole(0, 100_000))] = 800
+    profile_tokens: int = setting("COGENCY_PROFILE_TOKENS", parsers.whole(0, 100_000), 800)
     """Of what was learned about a person: about sixty short entries."""
-    file_tokens: Annotated[int, From("COGENCY_FILE_TOKENS", setting_parsers.whole(100, 10_000_000))] = TEXT_TOKENS
+    file_tokens: int = setting("COGENCY_FILE_TOKENS", parsers.whole(100, 10_000_000), TEXT_TOKENS)
     """Of what the files of one message hold, all together."""
-    learning: Annotated[bool, From("COGENCY_LEARNING", setting_parsers.switch)] = True
+    learning: bool = setting("COGENCY_LEARNING", parsers.switch, default=True)
     """Whether the bot learns about people from what they ask it."""
-    first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", setting_parsers.switch)] = True
+    first_notice: bool = setting("COGENCY_FIRST_NOTICE", parsers.switch, default=True)
     """Whether the first reply to a person says what is remembered, and how to stop it."""
-    retention: Annotated[Mapping[AudienceKind, int], From("COGENCY_RETENTION", setting_parsers.retention)] = field(
-        default_factory=dict[AudienceKind, int]
-    )
+    retention: Mapping[AudienceKind, int] = setting("COGENCY_RETENTION", parsers.retention, {})
     """How many days is kept what was said in direct messages, private and public places; others for ever."""
-    removal_grace_days: Annotated[int, From("COGENCY_REMOVAL_GRACE_DAYS", setting_parsers.whole(0, 3650))] = 30
+    removal_grace_days: int = setting("COGENCY_REMOVAL_GRACE_DAYS", parsers.whole(0, 3650), 30)
     """How long a server that has removed the bot may change its mind before what was said there is erased."""
-    first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", setting_parsers.seconds(3600))] = (
-        180.0
-    )
+    first_token_timeout_s: float = setting("COGENCY_FIRST_TOKEN_TIMEOUT_S", parsers.seconds(3600), 180.0)
     """A local model may load for minutes before its first word."""
-    next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", setting_parsers.seconds(600))] = 60.0
+    next_token_timeout_s: float = setting("COGENCY_NEXT_TOKEN_TIMEOUT_S", parsers.seconds(600), 60.0)
     """Between two pieces of an answer nothing loads: a silent minute is a broken line."""
-    provider_retries: Annotated[int, From("COGENCY_PROVIDER_RETRIES", setting_parsers.whole(0, 10))] = 2
+    provider_retries: int = setting("COGENCY_PROVIDER_RETRIES", parsers.whole(0, 10), 2)
     """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
 
-    openai_api_key: Annotated[Secret | None, From("OPENAI_API_KEY", setting_parsers.key)] = None
-    anthropic_api_key: Annotated[Secret | None, From("ANTHROPIC_API_KEY", setting_parsers.key)] = None
-    gemini_api_key: Annotated[Secret | None, From("GEMINI_API_KEY", setting_parsers.key)] = None
-    openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", setting_parsers.key)] = None
-    mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", setting_parsers.key)] = None
-    xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", setting_parsers.key)] = None
-    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", setting_parsers.web_address, ("OPENAI_API_KEY",))] = (
-        "https://api.openai.com/v1"
+    openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
+    anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)
+    gemini_api_key: Secret | None = setting("GEMINI_API_KEY", parsers.key, None)
+    openrouter_api_key: Secret | None = setting("OPENROUTER_API_KEY", parsers.key, None)
+    mistral_api_key: Secret | None = setting("MISTRAL_API_KEY", parsers.key, None)
+    xai_api_key: Secret | None = setting("XAI_API_KEY", parsers.key, None)
+    openai_base_url: str = setting(
+        "OPENAI_BASE_URL", parsers.web_address, "https://api.openai.com/v1", keys=("OPENAI_API_KEY",)
     )
-    anthropic_base_url: Annotated[
-        str, From("ANTHROPIC_BASE_URL", setting_parsers.web_address, ("ANTHROPIC_API_KEY",))
-    ] = "https://api.anthropic.com"
-    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", setting_parsers.web_address, ("GEMINI_API_KEY",))] = (
-        "https://generativelanguage.googleapis.com"
+    anthropic_base_url: str = setting(
+        "ANTHROPIC_BASE_URL", parsers.web_address, "https://api.anthropic.com", keys=("ANTHROPIC_API_KEY",)
     )
-    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", setting_parsers.web_address)] = "http://localhost:11434"
+    gemini_base_url: str = setting(
+        "GEMINI_BASE_URL", parsers.web_address, "https://generativelanguage.googleapis.com", keys=("GEMINI_API_KEY",)
+    )
+    ollama_base_url: str = setting("OLLAMA_BASE_URL", parsers.web_address, "http://localhost:11434")
 
-    slack_bot_token: Annotated[
-        Secret | None,
-        From("SLACK_BOT_TOKEN", setting_parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions")),
-    ] = None
-    slack_app_token: Annotated[
-        Secret | None,
-        From("SLACK_APP_TOKEN", setting_parsers.secret("xapp-", "make one on the app's page, Basic Information")),
-    ] = None
-    slack_signing_secret: Annotated[Secret | None, From("SLACK_SIGNING_SECRET", setting_parsers.key)] = None
-    slack_config_token: Annotated[
-        Secret | None,
-        From("SLACK_CONFIG_TOKEN", setting_parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps")),
-    ] = None
+    slack_bot_token: Secret | None = setting(
+        "SLACK_BOT_TOKEN", parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"), None
+    )
+    slack_app_token: Secret | None = setting(
+        "SLACK_APP_TOKEN", parsers.secret("xapp-", "make one on the app's page, Basic Information"), None
+    )
+    slack_signing_secret: Secret | None = setting("SLACK_SIGNING_SECRET", parsers.key, None)
+    slack_config_token: Secret | None = setting(
+        "SLACK_CONFIG_TOKEN", parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"), None
+    )
     """For `cogency doctor` only: with it, it sees how the app is set up."""
-    slack_connections: Annotated[int, From("COGENCY_SLACK_CONNECTIONS", setting_parsers.whole(1, 10))] = 2
+    slack_connections: int = setting("COGENCY_SLACK_CONNECTIONS", parsers.whole(1, 10), 2)
     """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
-    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", setting_parsers.listen_address)] = None
+    slack_http: tuple[str, int] | None = setting("COGENCY_SLACK_HTTP", parsers.listen_address, None)
     """Where to listen for Slack's requests; None: Socket Mode."""
-    slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", setting_parsers.slack_groups)] = (
-        frozenset()
-    )
+    slack_managers: frozenset[str] = setting("COGENCY_SLACK_MANAGERS", parsers.slack_groups, frozenset())
     """User groups whose members are managers."""
-    slack_command_prefix: Annotated[str, From("COGENCY_SLACK_COMMAND_PREFIX", setting_parsers.command_prefix)] = ""
+    slack_command_prefix: str = setting("COGENCY_SLACK_COMMAND_PREFIX", parsers.command_prefix, "")
     """What the names of all slash commands begin with."""
-    slack_stream: Annotated[SlackStream, From("COGENCY_SLACK_STREAM", setting_parsers.one_of(SlackStream))] = (
-        SlackStream.DM
-    )
+    slack_stream: Streaming = setting("COGENCY_SLACK_STREAM", parsers.one_of(Streaming), Streaming.DIRECT)
     """Where replies grow as native streams, before the asker's eyes alone; elsewhere messages are edited."""
-    discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", setting_parsers.key)] = None
-    discord_servers: Annotated[frozenset[str], From("COGENCY_DISCORD_SERVERS", setting_parsers.discord_servers)] = (
-        frozenset()
-    )
+    discord_token: Secret | None = setting("DISCORD_TOKEN", parsers.key, None)
+    discord_servers: frozenset[str] = setting("COGENCY_DISCORD_SERVERS", parsers.discord_servers, frozenset())
     """The servers that are the operator's; empty for those that belong to the application's owner."""
-    discord_other_servers: Annotated[
-        DiscordOthers, From("COGENCY_DISCORD_OTHER_SERVERS", setting_parsers.one_of(DiscordOthers))
-    ] = DiscordOthers.REFUSE
+    discord_other_servers: OtherServers = setting(
+        "COGENCY_DISCORD_OTHER_SERVERS", parsers.one_of(OtherServers), OtherServers.REFUSE
+    )
     """Whoever has a server can add a public bot to it, and ask at the operator's expense."""
-    discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", setting_parsers.discord_roles)] = (
-        frozenset()
-    )
+    discord_admins: frozenset[str] = setting("COGENCY_DISCORD_ADMINS", parsers.discord_roles, frozenset())
     """Roles that stand for an administrator's."""
-    discord_managers: Annotated[frozenset[str], From("COGENCY_DISCORD_MANAGERS", setting_parsers.discord_roles)] = (
-        frozenset()
-    )
+    discord_managers: frozenset[str] = setting("COGENCY_DISCORD_MANAGERS", parsers.discord_roles, frozenset())
     """Roles that make managers; empty for whoever may manage the server."""
-    discord_employees: Annotated[frozenset[str], From("COGENCY_DISCORD_EMPLOYEES", setting_parsers.discord_roles)] = (
-        frozenset()
-    )
+    discord_employees: frozenset[str] = setting("COGENCY_DISCORD_EMPLOYEES", parsers.discord_roles, frozenset())
     """Roles without which a member is a guest; empty for every member."""
-    discord_dm_idle_minutes: Annotated[
-        int, From("COGENCY_DISCORD_DM_IDLE_MINUTES", setting_parsers.whole(1, 525_600))
-    ] = 360
+    discord_dm_idle_minutes: int = setting("COGENCY_DISCORD_DM_IDLE_MINUTES", parsers.whole(1, 525_600), 360)
     """After so long a silence a direct message begins a conversation."""
-    discord_message_content: Annotated[bool, From("COGENCY_DISCORD_MESSAGE_CONTENT", setting_parsers.switch)] = True
+    discord_message_content: bool = setting("COGENCY_DISCORD_MESSAGE_CONTENT", parsers.switch, default=True)
     """Whether to ask for the message content intent."""
-    discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", setting_parsers.shards)] = 1
+    discord_shards: int | None = setting("COGENCY_DISCORD_SHARDS", parsers.shards, 1)
     """None: as many as Discord recommends."""
-    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", setting_parsers.web_address, SLACK_TOKENS)] = (
-        "https://slack.com/api"
+    slack_api_base_url: str = setting(
+        "SLACK_API_BASE_URL", parsers.web_address, "https://slack.com/api", keys=SLACK_TOKENS
     )
-    discord_api_base_url: Annotated[
-        str, From("DISCORD_API_BASE_URL", setting_parsers.web_address, ("DISCORD_TOKEN",))
-    ] = "https://discord.com/api/v10"
-    discord_gateway_url: Annotated[
-        str, From("DISCORD_GATEWAY_URL", setting_parsers.socket_address, ("DISCORD_TOKEN",))
-    ] = "wss://gateway.discord.gg"
+    discord_api_base_url: str = setting(
+        "DISCORD_API_BASE_URL", parsers.web_address, "https://discord.com/api/v10", keys=("DISCORD_TOKEN",)
+    )
+    discord_gateway_url: str = setting(
+        "DISCORD_GATEWAY_URL", parsers.socket_address, "wss://gateway.discord.gg", keys=("DISCORD_TOKEN",)
+    )
 
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles. Not a setting itself."""
@@ -354,7 +320,7 @@ class Settings:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        return tuple(filter(None, [*kept, *setting_parsers.passwords_of(self.database_url)]))
+        return tuple(filter(None, [*kept, *parsers.passwords_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
@@ -413,7 +379,7 @@ def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> st
 
 def _remote_database(settings: Settings) -> list[str]:
     """The other machines on which everything is kept."""
-    return [host for host in setting_parsers.database_hosts(settings.database_url) if not is_loopback(host)]
+    return [host for host in parsers.database_hosts(settings.database_url) if not is_loopback(host)]
 
 
 def setting_names() -> tuple[str, ...]:
@@ -430,24 +396,16 @@ def needed(value: T | None, name: str) -> T:
 
 def _sources() -> dict[str, From]:
     """Where each attribute of `Settings` comes from, in their order."""
-    hints = get_type_hints(Settings, include_extras=True)
-    return {
-        attribute: extra
-        for attribute, hint in hints.items()
-        for extra in getattr(hint, "__metadata__", ())
-        if isinstance(extra, From)
-    }
+    return {part.name: part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata}
 
 
 def _moved(settings: Settings) -> list[tuple[From, str]]:
     """The addresses of services that are not their vendors'."""
-    readers = {setting_parsers.web_address, setting_parsers.socket_address}
-    vendors = {part.name: part.default for part in fields(Settings)}
+    readers = {parsers.web_address, parsers.socket_address}
     return [
         (source, getattr(settings, attribute))
         for attribute, source in _sources().items()
-        if source.read in readers
-        and urlsplit(getattr(settings, attribute))[:2] != urlsplit(str(vendors[attribute]))[:2]
+        if source.read in readers and urlsplit(getattr(settings, attribute))[:2] != urlsplit(str(source.default))[:2]
     ]
 
 

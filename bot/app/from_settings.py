@@ -6,8 +6,9 @@ from agent.errors import SettingsError
 from bot.access.acl import AccessKind, AccessRules, Entries
 from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
-from bot.platforms.discord.options import DiscordSettings, OtherServers, Ranks, ReplyMode
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode, Streaming
+from bot.platforms.discord.options import DiscordSettings, Ranks
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
+from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 
 
@@ -24,7 +25,7 @@ def slack_settings(settings: Settings) -> SlackSettings | None:
         groups=_groups(settings.allow, *settings.model_access.values()),
         denied=_groups(settings.deny),
         command_prefix=settings.slack_command_prefix,
-        streaming=Streaming(settings.slack_stream),
+        streaming=settings.slack_stream,
     )
 
 
@@ -56,8 +57,8 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     if settings.discord_token is None:
         return None
     home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
-    others, servers = OtherServers(settings.discord_other_servers), settings.discord_servers | home
-    if others is OtherServers.LEAVE and not servers:
+    servers = settings.discord_servers | home
+    if settings.discord_other_servers is OtherServers.LEAVE and not servers:
         raise SettingsError(
             "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
         )
@@ -65,10 +66,10 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
         settings.discord_token,
         settings.discord_api_base_url,
         settings.discord_gateway_url,
-        ReplyMode(settings.discord_replies),
+        settings.discord_replies,
         settings.allowed_bots,
         servers=servers,
-        others=others,
+        others=settings.discord_other_servers,
         home=home,
         ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
         dm_idle=timedelta(minutes=settings.discord_dm_idle_minutes),

@@ -7,7 +7,6 @@ import re
 from dataclasses import FrozenInstanceError, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from agent.errors import SettingsError
 from agent.spending import NANO
 from bot.models.choice import ModelSettings
 from bot.setting_parsers import LogLevel, Secret
-from bot.settings import From, Settings, load_settings, moved_addresses, needed, setting_names
+from bot.settings import SOURCE, Settings, load_settings, moved_addresses, needed, setting_names
 
 HIDDEN = "hunter2hunter2"
 
@@ -173,10 +172,7 @@ def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path)
 
 
 def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
-    hints = get_type_hints(Settings, include_extras=True)
-    sources = [
-        extra for hint in hints.values() for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, From)
-    ]
+    sources = [part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata]
     services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
     assert {name for name, keys in services.items() if not keys} == {"COGENCY_DATABASE_URL", "OLLAMA_BASE_URL"}
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}

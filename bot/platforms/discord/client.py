@@ -22,10 +22,11 @@ from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.members import Members, Servers, refused_line
 from bot.platforms.discord.missed import DiscordMissed
 from bot.platforms.discord.objects import channel_place
-from bot.platforms.discord.options import DiscordSettings, OtherServers
+from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.surroundings import Surroundings
+from bot.setting_parsers import OtherServers
 from bot.turns.watermark import Watermark
 
 # --------------------------------------------------------------------------------------------------

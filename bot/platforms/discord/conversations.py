@@ -16,9 +16,10 @@ from bot.message_intake import is_stop
 from bot.platforms.discord import inbound
 from bot.platforms.discord.address import pages_at
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost
-from bot.platforms.discord.options import DiscordSettings, ReplyMode
+from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.preferences import REPLIES
+from bot.setting_parsers import ReplyMode
 
 _MODES: Final = {mode.value: mode for mode in ReplyMode}
 

@@ -22,8 +22,9 @@ from bot.backoff import Backoff, OncePerMinute
 from bot.caches import MAX_ENTRIES, until_too_old
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
-from bot.platforms.discord.options import DiscordSettings, OtherServers, Ranks
+from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.discord.places import UNREADABLE
+from bot.setting_parsers import OtherServers
 
 # --------------------------------------------------------------------------------------------------
 # What an operator's choice of roles makes of somebody's standing in a server. Pure.

@@ -2,31 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
-from bot.setting_parsers import Secret
-
-
-class ReplyMode(StrEnum):
-    """Where a mention in a channel is answered. In a thread or a DM the answer always stands where it was asked."""
-
-    THREAD = "thread"
-    """In a thread that the bot starts from the message: each question is a conversation of its own."""
-    CHAIN = "chain"
-    """In the channel, as a reply to the message: whoever replies to that goes on in its conversation."""
-    IN_PLACE = "place"
-    """In the channel, as a reply to the message: all that is asked there is one conversation."""
-
-
-class OtherServers(StrEnum):
-    """What becomes of servers that are not named; see `members.servers`."""
-
-    REFUSE = "refuse"
-    """Nobody is answered there, and whoever asks learns which setting would change that."""
-    LEAVE = "leave"
-    """The bot leaves them."""
-    SERVE = "serve"
-    """Their members are answered there, and are nobody elsewhere."""
+from bot.setting_parsers import OtherServers, ReplyMode, Secret
 
 
 @dataclass(frozen=True, slots=True)

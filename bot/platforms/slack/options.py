@@ -1,10 +1,9 @@
 """What the Slack adapter needs to be told."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, TypeAlias
 
-from bot.setting_parsers import Secret
+from bot.setting_parsers import Secret, Streaming
 
 PLATFORM: Final = "slack"
 """Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"."""
@@ -35,17 +34,6 @@ class HttpEvents:
     idle_s: float = 75.0
     """A connection on which no request comes, or only half of its head, is closed after that: a little later than
     balancers let go of theirs, and before somebody can hold them all."""
-
-
-class Streaming(StrEnum):
-    """Where replies grow as Slack's native streams; elsewhere, messages are edited."""
-
-    DIRECT = "dm"
-    """In direct messages. In the thread of a channel a stream grows for the asker alone: everybody else who reads along
-    would see nothing of it until its end, and an edited message grows for all."""
-    EVERYWHERE = "everywhere"
-    """In threads of channels, too: for the asker it is smoother than edits, and edits are few in a busy workspace."""
-    OFF = "off"
 
 
 Delivery: TypeAlias = SocketMode | HttpEvents

@@ -35,13 +35,13 @@ from bot.platforms.slack.message_pages import (
     metadata_of,
     page_errors,
 )
-from bot.platforms.slack.options import Streaming
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sessions import AgentSession, AgentSessions
 from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
 from bot.texts import memory_texts
+from bot.setting_parsers import Streaming
 
 log = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from bot.platforms.discord.inbound import (
     read_question,
     thread_name,
 )
-from bot.platforms.discord.options import ReplyMode
 from bot.platforms.discord.places import private_place
+from bot.setting_parsers import ReplyMode
 from tests.fakes.clock import NOON
 
 ANN = DiscordAuthor(41, "Ann")

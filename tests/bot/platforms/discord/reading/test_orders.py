@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
-from bot.platforms.discord.options import ReplyMode
 from bot.platforms.discord.slash_commands import command_in
 from bot.texts import reply_texts
+from bot.setting_parsers import ReplyMode
 from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
 
 

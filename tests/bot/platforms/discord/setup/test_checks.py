@@ -8,8 +8,8 @@ import pytest
 from bot.findings import Level, healthy
 from bot.platforms.discord.checks import DiscordFacts, findings
 from bot.platforms.discord.invite import EVERYTHING, DiscordFeature, needed, person_link, server_link, text
-from bot.platforms.discord.options import DiscordSettings, OtherServers
-from bot.setting_parsers import Secret
+from bot.platforms.discord.options import DiscordSettings
+from bot.setting_parsers import OtherServers, Secret
 
 SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {
