@@ -14,6 +14,7 @@ from agent.records import Quoted
 from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
+from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import (
     AgentEvent,
     AgentOpened,
@@ -28,7 +29,6 @@ from bot.platforms.slack.inbound import (
 from bot.platforms.slack.manifest import PROMPTS
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
-from bot.platforms.slack.methods import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import TaskGroup

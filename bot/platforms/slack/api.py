@@ -26,8 +26,8 @@ from yarl import URL
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
+from bot.platforms.slack.features import Method
 from bot.platforms.slack.markup import neutral
-from bot.platforms.slack.methods import READS, Method
 from bot.setting_parsers import Secret
 
 # --------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class SlackApi:
     async def call(self, method: Method, **args: Json) -> JsonObject:
         """The method's answer. Raises SlackError; None among the arguments means: leave it out."""
         given = {name: value for name, value in args.items() if value is not None}
-        if method in READS:
+        if method.verb == "GET":
             return _body(await self._send(method, params=given, http_verb="GET"))
         given = harmless_fields(given)
         return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))

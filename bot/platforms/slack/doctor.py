@@ -10,7 +10,7 @@ from agent.ports import Clock
 from bot.findings import Finding
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, first_text, items, text, web_client
 from bot.platforms.slack.checks import SlackFacts, Told, findings
-from bot.platforms.slack.methods import Method
+from bot.platforms.slack.features import Method
 from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.setting_parsers import Secret
 

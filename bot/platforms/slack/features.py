@@ -1,18 +1,81 @@
-"""What the bot can be in Slack, feature by feature, and what each needs of Slack: scopes and events. Pure.
+"""What the bot can be in Slack, feature by feature, and what each needs of Slack: methods, events and scopes. Pure.
 
 Rules
+- Every call names its `Method`, and every event that is read stands here: the manifest asks for what the code needs.
 - A method or an event that no feature claims belongs to the bot itself, and is always needed.
 - A feature that is left out costs nothing but itself: what needs it is refused by Slack, and said in one sentence.
 """
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
-from bot.platforms.slack.methods import EVENT_SCOPES, METHOD_SCOPES, Method
 from bot.platforms.slack.options import SlackSettings
 
 T = TypeVar("T")
+
+_HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
+
+
+class Method(StrEnum):
+    """Its name, how it is called (one that only reads takes no JSON), and the scopes that it needs."""
+
+    verb: str
+    scopes: tuple[str, ...]
+
+    def __new__(cls, name: str, verb: str, *scopes: str) -> Self:
+        method = str.__new__(cls, name)
+        method._value_, method.verb, method.scopes = name, verb, scopes
+        return method
+
+    AUTH_TEST = "auth.test", "POST"
+    OPEN_CONNECTION = "apps.connections.open", "POST"  # the app-level token has its own, connections:write
+    POST = "chat.postMessage", "POST", "chat:write"
+    POST_EPHEMERAL = "chat.postEphemeral", "POST", "chat:write"
+    UPDATE = "chat.update", "POST", "chat:write"
+    DELETE = "chat.delete", "POST", "chat:write"
+    START_STREAM = "chat.startStream", "POST", "chat:write"
+    APPEND_STREAM = "chat.appendStream", "POST", "chat:write"
+    STOP_STREAM = "chat.stopStream", "POST", "chat:write"
+    SET_STATUS = "assistant.threads.setStatus", "POST", "chat:write"
+    SUGGEST_PROMPTS = "assistant.threads.setSuggestedPrompts", "POST", "assistant:write"
+    SET_SESSION = "agents.sessions.setStatus", "POST", "chat:write"
+    RENAME_SESSION = "agents.sessions.rename", "POST", "chat:write"
+    USER = "users.info", "GET", "users:read"
+    USERS = "users.list", "GET", "users:read"
+    CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
+    MEMBERS = "conversations.members", "GET", "channels:read"  # asked about public channels only
+    CONVERSATIONS = "users.conversations", "GET", "channels:read", "groups:read", "im:read", "mpim:read"
+    REPLIES = "conversations.replies", "GET", *_HISTORY
+    HISTORY = "conversations.history", "GET", *_HISTORY
+    OPEN_VIEW = "views.open", "POST"
+    PUBLISH_VIEW = "views.publish", "POST"
+    FILE = "files.info", "GET", "files:read"
+    DELETE_FILE = "files.delete", "POST", "files:write"
+    UPLOAD_URL = "files.getUploadURLExternal", "GET", "files:write"
+    COMPLETE_UPLOAD = "files.completeUploadExternal", "POST", "files:write"
+    GROUP_MEMBERS = "usergroups.users.list", "GET", "usergroups:read"
+    BOT = "bots.info", "GET", "users:read"
+    EXPORT_MANIFEST = "apps.manifest.export", "POST"  # an app configuration token has its own, app_configurations:read
+
+
+EVENT_SCOPES: Final[Mapping[str, str]] = {
+    "agent_session_stopped": "chat:write",
+    "agent_session_title_changed": "chat:write",
+    "app_context_changed": "assistant:write",
+    "app_home_opened": "",  # needs none
+    "app_mention": "app_mentions:read",
+    "app_uninstalled": "",  # needs none
+    "channel_deleted": "channels:read",
+    "channel_shared": "channels:read",
+    "group_deleted": "groups:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
+}
 
 
 class SlackFeature(StrEnum):
@@ -65,8 +128,8 @@ def events(features: Collection[SlackFeature]) -> frozenset[str]:
 
 def scopes(features: Collection[SlackFeature]) -> frozenset[str]:
     """Everything that the bot token needs for these, and nothing else."""
-    methods = frozenset(METHOD_SCOPES) - _left_out(_METHODS, features)
-    of_methods = (scope for method in methods for scope in METHOD_SCOPES[method])
+    methods = frozenset(Method) - _left_out(_METHODS, features)
+    of_methods = (scope for method in methods for scope in method.scopes)
     of_events = (EVENT_SCOPES[event] for event in events(features))
     own = (scope for feature in features for scope in _SCOPES.get(feature, ()))
     return frozenset(filter(None, (*of_methods, *of_events, *own)))

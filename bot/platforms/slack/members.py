@@ -33,8 +33,8 @@ from bot.platforms.slack.api import (
     text,
     texts,
 )
+from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import SlackBot, person_id
-from bot.platforms.slack.methods import Method
 
 # --------------------------------------------------------------------------------------------------
 # Which of the operator's user groups somebody is in: managers, and roles that lists name.

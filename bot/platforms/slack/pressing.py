@@ -25,10 +25,10 @@ from bot.platforms.slack.address import ReplyTo, of_click
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
 from bot.platforms.slack.buttons import ReplyClick
 from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import DELETE, Reacted, SlackBot
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
-from bot.platforms.slack.methods import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import ReplyAction
