@@ -44,7 +44,6 @@ def exit_code(error: CogencyError) -> Exit:
             return Exit.FAILED
 
 
-# --------------------------------------------------------------------------------------------------
 # Writing to a stream whose reader may leave, or whose disk may be full, and which may be a terminal.
 #
 # Rule: names, answers and what servers say come from others, so nothing is written that steers a terminal.

@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from bot.exits import printable_line
 
-# --------------------------------------------------------------------------------------------------
 # What an examination finds: one line each, with what to change. Pure.
 #
 # Rules

@@ -226,7 +226,6 @@ discord_servers = id_list(
 )
 slack_groups = id_list(r"S[A-Z0-9]+", "ids of user groups with commas between them, as in S0123,S0456")
 
-
 people = id_list(
     r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+",
     "user ids, no names, with commas between them, as in U0123,184467440737095516",

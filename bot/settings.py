@@ -33,12 +33,10 @@ from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 
-# --------------------------------------------------------------------------------------------------
 # The file `.env`: names and values, taken literally.
 #
 # It lies in the folder where the program is started, which may be anybody's. So it is read only if nobody else could
 # have written it: it belongs to the user (or to root, who may do anything), and only they may write it.
-
 
 if sys.platform != "win32":
     import grp

@@ -24,9 +24,7 @@ from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
 from bot.texts.formatting import counted, local_moment
 
-# --------------------------------------------------------------------------------------------------
 # What somebody was told a moment ago, and need not read again.
-
 
 TOLD_AGAIN: Final = timedelta(minutes=1)
 """Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it."""
@@ -46,13 +44,11 @@ class NoticeThrottle:
         return False
 
 
-# --------------------------------------------------------------------------------------------------
 # How many messages are taken in, and what is said to whoever writes more. Pure.
 #
 # Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders,
 # and talk that is overheard) is counted here, by each process in its memory; so are questions, as those that are
 # forgotten are in no ledger any more.
-
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)

@@ -109,9 +109,7 @@ _WHO: Final = {
 }
 
 
-# --------------------------------------------------------------------------------------------------
 # What each budget is, with what `/budget` changed, and what is spent of it today.
-
 
 FRESH_S: Final = 5.0
 """How old the sums of channels and of everybody may be: they are added up from every call of the day."""
@@ -184,13 +182,11 @@ class BudgetAllowances:
         return self._channels[2]
 
 
-# --------------------------------------------------------------------------------------------------
 # What `/budget` is asked, read from its words; the same on every platform. Pure.
 #
 # The words: whose, then what. Whose: "me" (also when nothing is said), "channel" (this one), "everyone", or
 # "person:ID" and "channel:ID", with which platforms replace a mention. What: nothing (to see it), "5,000,000 tokens",
 # "$20", "exempt", or "reset" (to the usual budget).
-
 
 USAGE: Final = (
     "Write whose budget (nothing for your own, `channel`, `everyone`, or a person), and to change it "
@@ -277,12 +273,10 @@ _REQUEST: Final = re.compile(
 )
 
 
-# --------------------------------------------------------------------------------------------------
 # Seeing and changing budgets: `/budget` on every platform, and `cogency budget`.
 #
 # Rules. Everybody may see their own budget. Operators see and change all of them: raise, lift, reset. A budget is never
 # lowered below the usual one here; that is a setting. A change counts from the next message on.
-
 
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) may see and change other budgets than their own."
 OPERATOR = "You are an operator: no budget holds for you."

@@ -78,7 +78,6 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # From the settings to the rules of the gate: who may ask, how much, and for how much. Pure.
 
 

@@ -41,7 +41,6 @@ from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 
-# --------------------------------------------------------------------------------------------------
 # Where the time, new names and randomness come in.
 
 

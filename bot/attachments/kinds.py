@@ -135,9 +135,7 @@ def _by_ending(ending: str) -> FileKind | None:
     return next((kind for endings, kind in kinds if ending in endings), None)
 
 
-# --------------------------------------------------------------------------------------------------
 # How much of each text the model gets when not everything fits. Pure.
-
 
 TEXT_TOKENS: Final = 12_000
 """What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
@@ -164,9 +162,7 @@ def cut_text(text: str, tokens: int) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # What stands for a file whose content the model does not get, and how a file is named to it. Pure.
-
 
 MAX_NAMES: Final = 5
 """Of files that stand in the words of their message for as long as it is kept."""

@@ -20,13 +20,11 @@ from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
 from bot.attachments.pdf import PdfSeconds, PdfTexts
 
-# --------------------------------------------------------------------------------------------------
 # From the bytes of a text file to its characters, or the insight that it is none. Pure.
 #
 # The encoding is what a byte order mark says; else UTF-8, which nothing else looks like by chance; else what the
 # platform announced; else UTF-16, which shows by its zeros; else Windows-1252, in which most of what is left was
 # written.
-
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),

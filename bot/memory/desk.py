@@ -34,11 +34,9 @@ from bot.memory.view import EntryNumbers, decode_numbers
 from bot.reply_surface import PageGone, PageLocked, SurfaceError
 from bot.texts.formatting import shortened, zone_of
 
-# --------------------------------------------------------------------------------------------------
 # What somebody may want to ask next, from what is known about them. Pure.
 #
 # Rule: only what may be shown where it is suggested goes in, and only what the person said or asked themselves.
-
 
 TITLE_CHARS: Final = 60
 """What fits a button on a phone."""
@@ -331,14 +329,12 @@ class MemoryDesk:
         return "\n\n".join(filter(None, [done, still]))
 
 
-# --------------------------------------------------------------------------------------------------
 # What people do about a reply that has ended: say what they think of it, or have it deleted.
 #
 # Rules
 #   Whoever can see a reply may judge it; only who asked, or an operator, may delete it.
 #   Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
 #   deleted later, by a job.
-
 
 ENDING_S: Final = 1.5
 """Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who

@@ -25,14 +25,12 @@ from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.texts import formatting, memory_texts
 from bot.texts.formatting import counted, zone_of
 
-# --------------------------------------------------------------------------------------------------
 # What `/forget` is asked, read from its words; the same on every platform. Pure.
 #
 #     thread | everything | 2 hours | the last 3 days | today | since Monday | since 14:30 | about Apollo
 #
 # Rules. "2 days" are the last 48 hours; what names days of the calendar, such as "yesterday", means those days where
 # the person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
-
 
 HELP: Final[Mapping[str, str]] = {
     "/forget thread": "forget this thread: what you said in it, and what came of it",
@@ -240,13 +238,11 @@ def _shown(text: str) -> str:
     return short.replace("`", "")
 
 
-# --------------------------------------------------------------------------------------------------
 # What is said before something is forgotten. Pure.
 #
 # Rule: who agrees must know to what. What will be erased is counted, for what was chosen by time or by words its
 # first lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none,
 # that is UTC.
-
 
 LINE_CHARS = 100
 """Enough to recognise what was said; it stays on one or two lines of a phone."""
@@ -256,7 +252,6 @@ OTHERS: Final = "said to others, and so not shown here"
 CHANGED = "Meanwhile this has changed; nothing is erased yet."
 BUSY = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
 UNREADABLE = "I no longer understand this button: please write `/forget` again."
-
 
 NOTHING_BUT_CHOICES: Final = (
     "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"

@@ -159,14 +159,12 @@ def _complain(*, last_try: bool) -> None:
     log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether the bot may learn from what somebody says, where they say it: people may pause that.
 #
 # Rules
 #   A pause of the person, of theirs in a channel, or of the channel for everybody: each is enough. What is said
 #   during a pause is never learned later. So after a pause only what was said after its end counts; and what waits to
 #   be learned from when a pause begins is passed over.
-
 
 PAUSE: Final = "learning"
 """The preference's name."""

@@ -50,7 +50,6 @@ class FirstNotice:
         return self.named(person, LEARNS if self.learns() else KEEPS)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a turn has kept of its asker, said below its answer, and taken back where they do not want that.
 #
 # Rules
@@ -58,7 +57,6 @@ class FirstNotice:
 #   back is what the turn's question taught, also what was learned from it since, for the profile, too: by the asker
 #   alone, once. It is erased, what it had superseded holds again, and the question teaches no more. What the profile
 #   has of other messages as well stays.
-
 
 LINE_CHARS: Final = 200
 """Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it."""
@@ -124,11 +122,9 @@ def _short(text: str) -> str:
     return literal(shortened(" ".join(text.split()), LINE_CHARS))
 
 
-# --------------------------------------------------------------------------------------------------
 # What a search would have found for its person elsewhere, told to them alone: a number, and never to the model.
 #
 # Rule: only what this very person may read in their direct messages counts, at this moment.
-
 
 log = logging.getLogger(__name__)
 

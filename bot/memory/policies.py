@@ -24,12 +24,10 @@ from bot.host import PolicyAsker
 from bot.memory.desk import flowing
 from bot.texts.formatting import literal, zone_of
 
-# --------------------------------------------------------------------------------------------------
 # What `/policy` is asked, read from its words; the same on every platform. Pure.
 #
 # The words: nothing or "list"; "history"; "set budget: at most 5,000 EUR a month" (without a colon it has no name, and
 # replaces nothing by it); "remove 3", with the number that the list shows.
-
 
 USAGE: Final = (
     "Write `list`, `history`, `set NAME: WHAT HOLDS`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
@@ -107,7 +105,6 @@ def _kind(name: str) -> ConstraintType:
 
 
 _NUMBER: Final = re.compile(r"#?(\d{1,12})", re.ASCII)
-
 
 SOURCE: Final = "policy"
 MOST: Final = 50

@@ -118,13 +118,11 @@ def _counted(erased: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(erased.items()) if count) or "nothing"
 
 
-# --------------------------------------------------------------------------------------------------
 # Deleting the bot's replies in their platforms, after their words were forgotten.
 #
 # Rules
 #   One page at a time, at a pace that leaves the platforms' limits to the answers. What cannot be deleted any more,
 #   because it is gone or may not be touched, is done; everything else is tried again later.
-
 
 PAGE_PAUSE_S = 1.5
 """Forty a minute: Slack allows fifty deletions, Discord more."""
@@ -153,13 +151,11 @@ class ReplyDeletion:
         await self.clock.sleep(PAGE_PAUSE_S)
 
 
-# --------------------------------------------------------------------------------------------------
 # What vendors keep of a turn, and its deletion there, also after a crash.
 #
 # Theory of operation. As soon as a vendor keeps something, its deletion is a job of the ledger, due a while later. A
 # turn that ends well has it deleted and takes the job back; after a crash, or with a vendor that is down, the job
 # does it. Nothing is left to remember by anybody, and forgetting has nothing of its own to do at a vendor.
-
 
 KIND = "vendor_copy"
 GUARD = timedelta(minutes=30)

@@ -21,12 +21,10 @@ from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
 from bot.texts.formatting import literal, shortened
 
-# --------------------------------------------------------------------------------------------------
 # What `/memory` is asked, read from its words; the same on every platform, and what buttons say. Pure.
 #
 # Rules. An entry is named by its number, which is its own for as long as it is known, or by its key, which is what
 # buttons carry. What cannot be read gets one sentence that says what can be written.
-
 
 OF_TURN: Final = "t:"
 """Before a turn's number, in the place of an entry's."""
@@ -205,13 +203,11 @@ _FORMS: Final[Mapping[str, str]] = {
 """What can be written where a request of that name cannot be read."""
 
 
-# --------------------------------------------------------------------------------------------------
 # The numbers by which a person names what is known about them: once given, never given to anything else. Pure.
 #
 # Rule. A number stands for what was listed under it, also when the list has changed meanwhile. So numbers have gaps
 # where something was forgotten, and of what is listed no more only the newest are kept, so that there are `MOST` or
 # as many as the list has; what had one of the others gets a new one.
-
 
 MOST: Final = 500
 """More than most lists hold; the text of them stays under 20,000 characters."""

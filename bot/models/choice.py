@@ -263,11 +263,9 @@ async def _listens(endpoint: Endpoint) -> bool:
     return True
 
 
-# --------------------------------------------------------------------------------------------------
 # The model for embeddings that the settings name.
 #
 # The HTTP client is imported only where a model is named.
-
 
 EMBEDDINGS_SETTING: Final = "COGENCY_EMBEDDINGS"
 _WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
@@ -301,11 +299,9 @@ def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
     return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
 
 
-# --------------------------------------------------------------------------------------------------
 # The model for speech that the settings name.
 #
 # The HTTP client is imported only where a model is named.
-
 
 TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"
 """They take no speech in OpenAI's form at these addresses."""

@@ -140,9 +140,7 @@ def check_allowed(switch: ModelSwitch, name: str) -> None:
         raise SettingsError(f"That model cannot be chosen: {others}.")
 
 
-# --------------------------------------------------------------------------------------------------
 # What people may know and decide about the model that answers them; their choice is kept among their preferences.
-
 
 MODEL = "model"
 """The preference's name."""

@@ -22,7 +22,6 @@ STATUS_LINES = {
     "share_file": "Preparing a file…",
 }
 
-
 ENDS: Final[Mapping[ResultStatus, StepState]] = {
     ResultStatus.SUCCESS: StepState.DONE,
     ResultStatus.FAILURE: StepState.FAILED,
@@ -37,7 +36,6 @@ UNFINISHED: Final = "Not finished."
 
 GROWING: Final = frozenset({ReplyAction.STOP})
 """What is offered below a reply that grows."""
-
 
 DONE: Final[Mapping[str, str]] = {
     "recall": "searched past threads",

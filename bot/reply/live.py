@@ -33,7 +33,6 @@ from bot.reply.draft import Draft
 from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.texts import reply_texts
 
-# --------------------------------------------------------------------------------------------------
 # When the next write may start. Pure: it answers "not before t" and never sleeps.
 #
 # Rules.
@@ -43,7 +42,6 @@ from bot.texts import reply_texts
 # - What follows the last edit of a page is a new message, which has waited long enough.
 # - A platform that asks us to wait is obeyed, and the interval is stretched: whoever was too fast once is too fast at
 #   that pace. Each write that goes well takes half of the stretch back.
-
 
 AT_ONCE = float("-inf")
 
@@ -324,9 +322,7 @@ class LiveReply:
             await self._on_pages(tuple(page.id for page in self._wall.pages))
 
 
-# --------------------------------------------------------------------------------------------------
 # How a reply ends: what stands below the answer, and which buttons stay. Pure.
-
 
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
 """Ends after which the model can go on."""

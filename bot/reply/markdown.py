@@ -171,7 +171,6 @@ def kind_is_certain(block: LineBlock, line: str, longest: int) -> bool:
     return len(line.rstrip("\r")) > longest or _OPENING_BEGUN.match(line) is None
 
 
-# --------------------------------------------------------------------------------------------------
 # Makes an unfinished text fit to be shown: what is open is closed, what would flicker is held back. Pure.
 #
 # Rules.
@@ -180,7 +179,6 @@ def kind_is_certain(block: LineBlock, line: str, longest: int) -> bool:
 #   table's header without its separator; a marker that may still become another one. Links and headers that are longer
 #   than HELD_CHARS are not waited for.
 # - Whatever the text is, the result has no open fence.
-
 
 HELD_CHARS = 1_000
 """The longest link or table header that is waited for: longer than either ever is, shorter than any page."""

@@ -23,7 +23,6 @@ from bot.reply.markdown import close_markdown
 from bot.reply.split import Page, Pager
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ShownStep
 
-# --------------------------------------------------------------------------------------------------
 # What each page of a reply should look like now. Pure.
 #
 # Rules.
@@ -37,7 +36,6 @@ from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ShownStep
 # - What is offered stands below the last page only.
 # - A page of only whitespace, and no steps, is not shown; no platform takes one. A reply that ends without a word shows
 #   nothing at all.
-
 
 _UNBROKEN = r"\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}"
 _WORD_BEGUN = regex.compile(rf"(?<![^{_UNBROKEN}])[^{_UNBROKEN}]{{1,40}}\Z")

@@ -29,9 +29,7 @@ import regex
 
 from bot.reply.markdown import LineBlock, block_after, is_row, kind_is_certain, spans, spans_are_certain
 
-# --------------------------------------------------------------------------------------------------
 # Where a page ends, and what the next one takes over from it: the rules stand in `bot.reply.split`. Pure.
-
 
 LOOKAHEAD = 300
 """How far behind a page's end the text must have come at most before its cut is certain: the longest opening line that

@@ -185,13 +185,11 @@ def _names(interaction: Interaction) -> DiscordNames:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # The entries in the menu of every message: "Ask about this" and "Forget this".
 #
 # The message comes with the choice of the entry, but not with the window that is sent after it, and where its person
 # alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
 # fetched if the bot can read there, and else the asker is told to choose the entry once more.
-
 
 ASK: Final = "Ask about this"
 FORGET: Final = "Forget this"

@@ -180,11 +180,9 @@ def _unknown(what: str) -> Finding:
     return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", "Try again later.")
 
 
-# --------------------------------------------------------------------------------------------------
 # What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
 #
 # Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
-
 
 _IN_CHANNELS: Final = ("view_channel", "send_messages", "read_message_history")
 """A reply to a message takes the right to read it."""

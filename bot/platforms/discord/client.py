@@ -29,7 +29,6 @@ from bot.platforms.discord.surroundings import Surroundings
 from bot.setting_parsers import OtherServers
 from bot.turns.watermark import Watermark
 
-# --------------------------------------------------------------------------------------------------
 # The connections to Discord's gateway, among which the bot's servers are divided: which is up, and which is behind.
 #
 # Rules. Everything has come in only when it has on every connection. One that was lost is caught up by itself: the
@@ -78,7 +77,6 @@ class Shards:
         self._listening.behind = any(one.behind for one in known)
 
 
-# --------------------------------------------------------------------------------------------------
 # Channels of a server that fewer can read than before: what they held for the whole server stays in them.
 #
 # What was closed while the bot was away is found with the next message there.

@@ -16,7 +16,6 @@ from bot.backoff import OncePerMinute
 from bot.platforms.discord.rest import Rest, explained
 from bot.reply_surface import PageUnsent
 
-# --------------------------------------------------------------------------------------------------
 # Whose turn it is to write in one place. Pure: it answers "in so many seconds".
 #
 # The rules. One write at a time, and `gap_s` between the starts of two. A write is counted somewhere between its
@@ -24,7 +23,6 @@ from bot.reply_surface import PageUnsent
 # no delay on the way can bring more than FEW of them into so long a time. Whoever is told to wait keeps their place,
 # so that of n replies that grow in a channel each writes every n-th time; what they write is what they have to say
 # then. A place whose reply does not come back when it is due is given up.
-
 
 FEW: Final = 5
 """As many writes as Discord was seen to allow in a row, in so many seconds."""

@@ -19,7 +19,6 @@ from bot.platforms.discord.run import DiscordUnreachable, point_at
 MOST_GUILDS: Final = 200
 """One page, as large as Discord gives: whoever is in more servers than that knows them."""
 
-
 MOST_ASKED: Final = 20
 """Servers that are asked whose they are, one request each, where no setting names any."""
 

@@ -22,13 +22,11 @@ from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
 from bot.texts import formatting, reply_texts
 
-# --------------------------------------------------------------------------------------------------
 # What one person alone is shown: panels of text, with buttons beside and below it.
 #
 # Rules. A panel is made of components alone ("Components V2"), and Discord never lets such a message be plain text
 # again: so each of these answers is a panel from the start, also one that only says what went wrong. Links in it
 # unfold nothing.
-
 
 Panel: TypeAlias = discord.ui.LayoutView
 Part: TypeAlias = discord.ui.Item[discord.ui.LayoutView]
@@ -143,7 +141,6 @@ def typed_text(interaction: Interaction) -> str:
     return next((str(field["value"]) for field in fields if "value" in field), "")
 
 
-# --------------------------------------------------------------------------------------------------
 # Who uses a command, a button or a window, and what they may decide where they do.
 #
 # Rule: what somebody may do for others is read off the interaction itself, which says what they are there, and now.
@@ -232,9 +229,7 @@ def _manages_channel(interaction: Interaction, author: DiscordAuthor) -> bool:
     return interaction.guild_id is not None and managing
 
 
-# --------------------------------------------------------------------------------------------------
 # What is said to one whose question was refused or could not be taken in: to them alone, no more often than helps.
-
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,6 @@ from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.discord.places import UNREADABLE
 from bot.setting_parsers import OtherServers
 
-# --------------------------------------------------------------------------------------------------
 # What an operator's choice of roles makes of somebody's standing in a server. Pure.
 #
 #     admin       the server's owner, administrators, and the roles named for it
@@ -55,7 +54,6 @@ def _authority(standing: ServerStanding, ranks: Ranks) -> Authority:
     return Authority.EMPLOYEE if roles & ranks.employees or not ranks.employees else Authority.GUEST
 
 
-# --------------------------------------------------------------------------------------------------
 # Which of the bot's servers are served, and which of them say who somebody is elsewhere.
 #
 # Whoever has a server of their own can add a public bot to it, and is an admin there. So a server counts only if the
@@ -64,7 +62,6 @@ def _authority(standing: ServerStanding, ranks: Ranks) -> Authority:
 #
 # Where the operator has named none, those count whose owner owns the application, or is of the team that does: Discord
 # says who that is, and nobody else can make it so. A bot that is being tried out needs no setting.
-
 
 MAX_TOLD: Final = 10
 """Servers named in one line of the log; whoever adds the bot to hundreds should not fill it."""

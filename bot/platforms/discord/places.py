@@ -65,12 +65,10 @@ def private_place(person: str, member_of: int | None = None) -> Place:
     return Place(PersonAudience(person), within_team=None if member_of is None else known_as(member_of))
 
 
-# --------------------------------------------------------------------------------------------------
 # Who can read which channel or thread of a server now, by Discord's own permissions.
 #
 # Rules. Channels and roles are those of the gateway's cache; who the person is in their server is asked anew.
 # Whatever is neither a channel nor a thread of a server that the bot is in has no readers that anybody could name.
-
 
 UNREADABLE: Final = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
 """Whatever keeps us from something of Discord: no permission, deleted, no network."""
@@ -150,7 +148,6 @@ def _snowflake(known: str) -> int:
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
-# --------------------------------------------------------------------------------------------------
 # Places of Discord that are no more, as forgetting knows them. Pure.
 #
 # A thread that began from a message of a channel is found by its channel. What somebody asked in private stays theirs.

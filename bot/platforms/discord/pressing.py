@@ -35,7 +35,6 @@ from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import ReplyAction
 from bot.texts import memory_texts, reply_texts
 
-# --------------------------------------------------------------------------------------------------
 # Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
 
 

@@ -127,13 +127,11 @@ def _parameter(argument: Argument) -> inspect.Parameter:
     return inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, default=missing, annotation=annotation)
 
 
-# --------------------------------------------------------------------------------------------------
 # Tells Discord which commands there are, only when they have changed.
 #
 # Discord lets an application make 200 commands a day in a server, and every client loads them anew when they are put.
 # So what it has is read first, with its translations, and compared with the tree: of each command what we say of it,
 # and not what Discord adds, in any order of the commands. A value that means the same as none counts as none.
-
 
 _SAID: Final = frozenset(
     {

@@ -35,7 +35,6 @@ from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import Threads
 from bot.texts.formatting import shortened
 
-# --------------------------------------------------------------------------------------------------
 # What people look at while they write to the agent beside it: a note for the next question of theirs.
 #
 # Rules
@@ -43,7 +42,6 @@ from bot.texts.formatting import shortened
 # - A message is read if what is said there may be used in that answer; of a channel, a canvas, a list nothing is read:
 #   they are named, or linked.
 # - What Slack says with a message holds; what it said before is kept in memory, for a while and for one question.
-
 
 KEPT_S: Final = 900.0
 """Who has not asked anything for so long is about something else."""
@@ -125,12 +123,10 @@ class Looking:
                 assert_never(thing.kind)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a person may want to ask, offered as they open the agent's conversations.
 #
 # Rules. At most four, first from what is known about the person, then general ones. Once in a while for each
 # person: whoever goes back and forth has them before their eyes. Slack is told at once that the tab was opened.
-
 
 log = logging.getLogger(__name__)
 

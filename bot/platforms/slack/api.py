@@ -30,12 +30,10 @@ from bot.platforms.slack.features import Method
 from bot.platforms.slack.markup import neutral
 from bot.setting_parsers import Secret
 
-# --------------------------------------------------------------------------------------------------
 # What leaves for Slack: nothing in it pings anybody, and no link in it unfolds. Pure.
 #
 # Rule: every text that somebody may read is made harmless, wherever it stands in a message, a stream, a view or a
 # title. What only a machine reads comes back as it was sent.
-
 
 _OPAQUE: Final = frozenset(
     {"value", "private_metadata", "metadata", "action_id", "block_id", "callback_id", "external_id", "url", "id"}
@@ -65,11 +63,9 @@ def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value if name in _OPAQUE | _TYPED else harmless(value) for name, value in fields.items()}
 
 
-# --------------------------------------------------------------------------------------------------
 # Reading what Slack sends, where every field may be missing. Pure.
 #
 # Rule: nothing here raises. A field that is missing or of another type reads as empty.
-
 
 Value: TypeAlias = "Json | JsonObject"
 
@@ -135,7 +131,6 @@ _FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)
 
 DEFAULT_RETRY_AFTER_S = 30.0
 """When a limit comes without its header: Slack's own default."""
-
 
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
@@ -369,9 +364,7 @@ def _refusal(said: str) -> str:
     return text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""
 
 
-# --------------------------------------------------------------------------------------------------
 # slack-sdk's client, as we use it.
-
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 

@@ -64,7 +64,6 @@ NEARLY_PRIVATE: Final = (
 )
 """Whoever mistypes "privately" would see a private question before everybody."""
 
-
 NOT_THERE: Final = "You cannot read that channel, so I did not ask there."
 WAITS: Final = "Slack does not take your question at the moment. It is not lost: I ask it as soon as I can."
 

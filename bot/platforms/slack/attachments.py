@@ -39,13 +39,11 @@ class SlackFiles:
         return url_of_file(fields(await self._api.call(Method.FILE, file=file), "file"))
 
 
-# --------------------------------------------------------------------------------------------------
 # Handing files over in Slack: asked for a place, put there, and then shared in a thread.
 #
 # Slack shows a file as soon as its sharing is complete, in one message for all of them, which it posts by itself.
 # Nothing can be written into that message to find it by, so after a crash it is known by the names and sizes of its
 # files.
-
 
 log = logging.getLogger(__name__)
 

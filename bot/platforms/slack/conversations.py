@@ -23,7 +23,6 @@ RECENT: Final = timedelta(hours=1)
 MOST_RECENT: Final = 1_000
 """Conversations of the whole workspace among which those of one person are looked for."""
 
-
 MOST_OWN: Final = 50
 """Conversations of one channel of which it is asked who takes part."""
 

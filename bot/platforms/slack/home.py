@@ -44,14 +44,12 @@ from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.spending_text import account_text
 from bot.texts import formatting, reply_texts
 
-# --------------------------------------------------------------------------------------------------
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
 #
 # Rules
 #   Everything is text and buttons of Slack, so that it reads in every theme and to a screen reader.
 #   Whatever is known, a view stays within Slack's limits: lists come page by page, and what no page can hold is cut.
 #   What the lists show stands in the view itself (`Pages`), so that every process can go on with it.
-
 
 HOME_ACTION: Final = "cogency_home"
 VIEW: Final = "cogency_home"
@@ -320,7 +318,6 @@ _PARTS: Final = {
     modals.view_id(SET): Part.POLICIES,
     modals.view_id(REMOVE): Part.POLICIES,
 }
-
 
 log = logging.getLogger(__name__)
 

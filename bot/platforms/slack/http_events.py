@@ -41,15 +41,12 @@ from bot.backoff import OncePerMinute
 from bot.platforms.slack.options import HttpEvents
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 
-# --------------------------------------------------------------------------------------------------
 # Where the bot answers over HTTP.
-
 
 EVENTS_PATH: Final = "/slack/events"
 """For events, commands and what is clicked: one address for all of them."""
 HEALTH_PATH: Final = "/health"
 """For the balancer: answered as long as the process serves."""
-
 
 log = logging.getLogger(__name__)
 

@@ -39,12 +39,10 @@ _NAMED: Final = re.compile(r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?
 _TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 
 
-# --------------------------------------------------------------------------------------------------
 # What Slack tells an app that it shows as an agent: what a person opened, looks at, stopped or named.
 #
 # Slack leaves out what it does not know, and its pages disagree about who is named where: whatever is missing reads as
 # "", and something that nobody can be found for is no event.
-
 
 MOST_THINGS: Final = 5
 """Slack names what a person sees by its relevance: what comes later is beside the point."""
@@ -160,7 +158,6 @@ def _who(body: JsonObject) -> str:
     return next((text(one, "user_id") for one in people), "")
 
 
-# --------------------------------------------------------------------------------------------------
 # Messages, commands and shortcuts.
 
 
@@ -391,9 +388,7 @@ def _outside(body: JsonObject, event: JsonObject, me: SlackBot) -> bool:
     return flag(body, "is_ext_shared_channel") or home != me.team
 
 
-# --------------------------------------------------------------------------------------------------
 # Edits, deletions and channels that are closed in the events of Slack. Pure.
-
 
 TOMBSTONE = "tombstone"
 """What stands in place of a deleted message that begins a thread: such a deletion comes as an edit."""
@@ -462,9 +457,7 @@ def read_gone(body: JsonObject, me: SlackBot) -> Removed | None:
             return None
 
 
-# --------------------------------------------------------------------------------------------------
 # Reactions to messages, as light feedback. Pure.
-
 
 _VERDICTS: Final = {
     **dict.fromkeys(("+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100", "tada"), ReplyVerdict.GOOD),

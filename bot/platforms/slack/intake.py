@@ -61,7 +61,6 @@ log = logging.getLogger(__name__)
 CONTEXT_S = 2.0
 """Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
 
-
 T = TypeVar("T")
 Before: TypeAlias = Callable[[SlackMessage], Awaitable[None]]
 

@@ -125,7 +125,6 @@ def _unescaped(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-# --------------------------------------------------------------------------------------------------
 # From Markdown to Slack's older way of writing, "mrkdwn", where Slack takes nothing else. Pure.
 #
 # Rules
@@ -133,14 +132,12 @@ def _unescaped(text: str) -> str:
 # - Slack knows no way to escape its marks, so a "*" that stood for itself stays one. "&", "<" and ">" are escaped.
 # - Marks hold for one line only, so they are set on each.
 
-
 SECTION_CHARS: Final = 3_000
 """The most that the text of a section holds."""
 
 _FENCE: Final = "```"
 _RULE: Final = "─" * 12
 _INDENT: Final = "    "
-
 
 MAX_CELLS: Final = 1_000
 """Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written."""

@@ -36,14 +36,12 @@ from bot.platforms.slack.api import (
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import SlackBot, person_id
 
-# --------------------------------------------------------------------------------------------------
 # Which of the operator's user groups somebody is in: managers, and roles that lists name.
 #
 # Rules
 # - A group's members are asked for when somebody in question writes, at most once a minute, whatever the answer.
 # - Unknown fails closed: nobody is a manager or has a role that lets them in, and everybody has one that keeps them
 #   out. It is said to be unknown, so that whoever is refused for that alone waits instead.
-
 
 log = logging.getLogger(__name__)
 
@@ -221,7 +219,6 @@ def _is_home(me: SlackBot, info: JsonObject) -> bool:
     return text(info, "team_id") == me.team or me.team in texts(info, "enterprise_user", "teams")
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether a guest reads a public channel: there not everybody is a full member, so it is a group of its own.
 #
 # Rules
@@ -230,7 +227,6 @@ def _is_home(me: SlackBot, info: JsonObject) -> bool:
 # - Unknown fails closed: without a list that is recent enough, without an answer in time, or behind too many pages a
 #   guest may read along, so the channel is a group of its own.
 # - Slack does not tell this app of guests that come, so a new one counts after the next listing.
-
 
 EVERY_S: Final = 180.0
 """How often guests are listed: so long may a new one count as a full member, and it costs a few requests."""

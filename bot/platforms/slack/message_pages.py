@@ -23,9 +23,7 @@ from bot.platforms.slack.buttons import below
 from bot.platforms.slack.markup import mrkdwn
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
 
-# --------------------------------------------------------------------------------------------------
 # What a workspace has refused, so that not every reply asks for it in vain.
-
 
 REFUSED_S: Final = 600.0
 """How long a refusal to stream holds for a channel: whoever changes that waits no longer."""
@@ -67,9 +65,7 @@ class FeatureSupport:
         self._no_stream_until[where] = now + seconds
 
 
-# --------------------------------------------------------------------------------------------------
 # Slack's refusals of a page, in the words of `bot.reply_surface`.
-
 
 TOO_LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_many", "markdown_text_too_long"})
 BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "block_mismatch"})

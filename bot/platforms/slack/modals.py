@@ -114,11 +114,9 @@ def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
             assert_never(one.kind)
 
 
-# --------------------------------------------------------------------------------------------------
 # The windows in which a question is typed, and how they are read. Pure.
 #
 # Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
-
 
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"

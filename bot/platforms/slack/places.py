@@ -141,12 +141,10 @@ class Places:
         return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), closing)
 
 
-# --------------------------------------------------------------------------------------------------
 # Who can read which private channel, group DM or shared channel of the workspace now: its members.
 #
 # Rule: Slack lists a person's channels, of the private ones those in which the bot is, too. What is not among them is a
 # no; what Slack does not tell, or tells behind too many pages, is unknown.
-
 
 KINDS = "public_channel,private_channel,mpim"
 """Public ones, too: a channel that is shared with another workspace is a group place."""

@@ -44,7 +44,6 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-
 DELIVERY_CLOSE_S: Final = 0.8
 CLOSE_S: Final = 1.2
 """Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate."""

@@ -30,9 +30,7 @@ from bot.platforms.slack.sockets import TaskGroup
 from bot.reply.draft import THINKING
 from bot.texts.formatting import shortened
 
-# --------------------------------------------------------------------------------------------------
 # How a session of an agent reads: its title, and what the bot says of itself while it works. Pure.
-
 
 TITLE_CHARS: Final = 80
 """Slack takes 200: a title stands in a narrow list."""
@@ -69,13 +67,11 @@ def loading_messages(doing: str) -> list[str]:
     return textwrap.wrap(shortened(doing, MOST_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MOST_MESSAGES]
 
 
-# --------------------------------------------------------------------------------------------------
 # Calls of the Web API whose failure loses nothing: a status, a title, a suggestion.
 #
 # Rules. Nothing is raised. What Slack refuses is let be for a while, so that not every turn asks in vain: what the
 # app cannot do at all (an older workspace, a plan without agents, a scope that was not granted) everywhere, the rest
 # in that channel.
-
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,6 @@ from bot.backoff import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import SocketMode
 
-# --------------------------------------------------------------------------------------------------
 # Who wants to know whether events come in, and what brings them.
 
 
@@ -61,9 +60,7 @@ class Delivery(Protocol):
     async def close(self) -> None: ...
 
 
-# --------------------------------------------------------------------------------------------------
 # What was begun and nobody waits for, until it ends by itself or the adapter does.
-
 
 ASKED: Final = "slack: asked"
 """The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them."""

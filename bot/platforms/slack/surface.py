@@ -69,7 +69,6 @@ WORDLESS_S: Final = 1.0
 LOOK_BACK: Final = 100
 """Messages read to find a page again: it was posted moments ago."""
 
-
 HELD_S: Final = 0.5
 MOST_HELD_S: Final = 6.0
 """Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
@@ -305,12 +304,10 @@ def _key(message: JsonObject) -> str:
     return api.text(message, "metadata", "event_payload", "key")
 
 
-# --------------------------------------------------------------------------------------------------
 # An answer that only one person sees: `bot.reply_surface.Surface` for whispers.
 #
 # It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most. So it is
 # shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the channel.
-
 
 PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset(ReplyAction) - {ReplyAction.STOP})
 """A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""

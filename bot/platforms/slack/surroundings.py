@@ -24,12 +24,10 @@ from bot.platforms.slack.options import PLATFORM
 from bot.platforms.slack.places import Places
 from bot.texts.formatting import literal
 
-# --------------------------------------------------------------------------------------------------
 # Names in the place of ids: what a message of Slack says, as a person reads it.
 #
 # Rules. What is looked up is bounded, also in time, and remembered for a minute; whatever is not found keeps its id.
 # Only the names of public channels are looked up: a private one may say more than those who read the answer know.
-
 
 PATIENCE_S: Final = 1.0
 """For all names of a message: Slack wants its acknowledgement within three seconds."""

@@ -72,7 +72,6 @@ class UnclearLine:
 
 Line: TypeAlias = Ask | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
-
 LEAVES = frozenset({"exit", "quit"})
 """Alone on their line. No model has anything to say to them."""
 

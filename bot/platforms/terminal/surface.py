@@ -20,7 +20,6 @@ from bot.memory.view import undo_turn_words
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction
 from bot.texts import reply_texts
 
-# --------------------------------------------------------------------------------------------------
 # What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
 
 
@@ -185,7 +184,6 @@ class TerminalSurface:
         self._display.show("\n".join(self._pages.values()))
 
 
-# --------------------------------------------------------------------------------------------------
 # Which part of a growing Markdown text can be printed for good. Pure.
 #
 # Theory. Markdown is read line by line, and a block that another one follows never changes again. So everything
@@ -249,17 +247,14 @@ def _block_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"])
 
 
-# --------------------------------------------------------------------------------------------------
 # The chat through pipes: lines in, finished answers out, no colours, nothing drawn twice.
 #
 # Rules. Only answers and texts that were asked for go to the output; the start-up lines, and what says why something
 # was not done, go to the error stream. Each is followed by a blank line and flushed. What comes in is UTF-8; bytes
 # that are not are replaced.
 
-
 CHUNK_BYTES = 65_536
 """What a pipe holds on Linux: more would come in two reads anyway."""
-
 
 PLAIN = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
 

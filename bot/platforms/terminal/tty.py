@@ -33,7 +33,6 @@ from bot.exits import printable
 from bot.platforms.terminal.rendering import RenderedAnswer
 from bot.platforms.terminal.surface import block_ending, settled_chars
 
-# --------------------------------------------------------------------------------------------------
 # A growing answer on a terminal: whole blocks are printed once, only the unfinished tail is drawn again.
 #
 # The rule that keeps long answers from flickering: what is drawn again never exceeds the screen, and what leaves the
