@@ -13,8 +13,8 @@ from agent.errors import Refused
 from bot.findings import Finding, Level
 from bot.platforms.discord.invite import PERMISSIONS, server_link
 from bot.platforms.discord.options import DiscordSettings
-from bot.texts.formatting import counted
 from bot.setting_parsers import OtherServers
+from bot.texts.formatting import counted
 
 WHERE: Final = "Discord"
 PORTAL: Final = "in the developer portal"

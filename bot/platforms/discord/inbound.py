@@ -22,8 +22,8 @@ from agent.records import Incoming, Person, Quoted
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.places import SOURCE, known_as, private_place
-from bot.texts.formatting import shortened
 from bot.setting_parsers import ReplyMode
+from bot.texts.formatting import shortened
 
 NO_TEXT = "(no text)"
 """Stands for the words of a message that holds none: a bare mention, a picture."""

@@ -42,8 +42,8 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
-from bot.texts import reply_texts
 from bot.setting_parsers import ReplyMode
+from bot.texts import reply_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)

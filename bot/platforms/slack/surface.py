@@ -40,8 +40,8 @@ from bot.platforms.slack.sessions import AgentSession, AgentSessions
 from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
-from bot.texts import memory_texts
 from bot.setting_parsers import Streaming
+from bot.texts import memory_texts
 
 log = logging.getLogger(__name__)
 

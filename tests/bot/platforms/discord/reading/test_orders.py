@@ -6,8 +6,8 @@ import pytest
 
 from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
 from bot.platforms.discord.slash_commands import command_in
-from bot.texts import reply_texts
 from bot.setting_parsers import ReplyMode
+from bot.texts import reply_texts
 from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
 
 
