@@ -20,7 +20,6 @@ _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 class Method(StrEnum):
     """Its name, how it is called (one that only reads takes no JSON), and the scopes that it needs."""
 
-    _value_: str
     verb: str
     scopes: tuple[str, ...]
 
