@@ -38,6 +38,7 @@ from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
 from bot.models.switch import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
+from bot.texts import reply_texts
 from bot.turns.worker import Turns
 
 # --------------------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ class Deduplicator:
                 return False
             if await self.preferences.swap(owner, DONE, before, " ".join(after)):
                 return True
-        raise StoreError("Too much is asked at the same moment; please ask again.")
+        raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
 
 def _mark(what: str) -> str:

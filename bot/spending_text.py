@@ -11,19 +11,17 @@ from bot.exits import printable_json, printable_line
 from bot.texts import formatting, reply_texts
 from bot.texts.formatting import counted, money
 
-LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
-_ESTIMATED = "~ in part estimated: the model did not report it"
 _HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
 
 
 def account_text(account: SpendingAccount) -> str:
     """What one person's questions took, today and this month, as Markdown."""
     if not account.month.calls:
-        return "You have asked nothing this month."
-    parts = ["This is what your questions took.", *_block("Today", account.today), *_block("This month", account.month)]
+        return reply_texts.NOTHING_SPENT
+    parts = [reply_texts.SPENT, *_block("Today", account.today), *_block("This month", account.month)]
     if account.month.usage.estimated:
-        parts.append(f"{_ESTIMATED}.")
-    return "\n\n".join([*parts, LIST_PRICES])
+        parts.append(f"{reply_texts.ESTIMATED}.")
+    return "\n\n".join([*parts, reply_texts.LIST_PRICES])
 
 
 def cost_text(spent: Spent) -> str:
@@ -35,14 +33,14 @@ def cost_text(spent: Spent) -> str:
 
 def report_text(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
     """A table for a terminal, the most expensive first (days in their order), with the sum of all below."""
-    heading = f"{period.first} to {period.last}, by {by}. {LIST_PRICES}"
+    heading = f"{period.first} to {period.last}, by {by}. {reply_texts.LIST_PRICES}"
     if not totals:
         return f"{heading}\n\nNothing was spent.\n"
     everything = sum((total.spent for total in totals), Spent())
     rows = [(by.value, *_HEADINGS)]
     rows += [(_who(total, by), *_cells(total.spent)) for total in _ordered(totals, by)]
     rows.append(("all", *_cells(everything)))
-    note = f"\n{_ESTIMATED}\n" if everything.usage.estimated else ""
+    note = f"\n{reply_texts.ESTIMATED}\n" if everything.usage.estimated else ""
     return f"{heading}\n\n{_table(rows)}\n{note}"
 
 

@@ -158,9 +158,9 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
     return seconds if 0 <= seconds < math.inf else None
 
 
-ASK_OPERATOR = "The model cannot answer at the moment: please tell whoever runs this bot."
+ASK_OPERATOR = "The model cannot answer at the moment: please tell my operator."
 """For a person, of what only a setting, an account or a server can mend."""
-REFUSED = "The model refused this question: please ask it in other words, or tell whoever runs this bot."
+REFUSED = "The model refused this question: please ask it in other words, or tell my operator."
 
 
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:

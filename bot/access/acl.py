@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.records import Incoming
+from bot.texts import reply_texts
 
 TERMINAL: Final = "terminal"
 """The source of what is written in the terminal."""
@@ -95,7 +96,7 @@ def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str |
     if any(entry.kind is AccessKind.PERSON and entry.matches(who) for entry in rules.allow):
         return None
     if authority < Authority.EMPLOYEE and authority not in rules.open_to:
-        return _CLOSED_TO[authority]
+        return reply_texts.CLOSED_TO[authority]
     listed = {entry.kind for entry in rules.allow}
     if listed == {AccessKind.PERSON}:
         return _not_here(listed)
@@ -154,24 +155,10 @@ def _entry(piece: str) -> AccessEntry:
 def _not_here(kinds: set[AccessKind]) -> str:
     """The nearest thing that a person can change first."""
     return next(
-        _REFUSALS[kind]
+        reply_texts.NOT_ALLOWED[kind]
         for kind in (AccessKind.CHANNEL, AccessKind.TEAM, AccessKind.ROLE, AccessKind.PERSON)
         if kind in kinds
     )
 
 
 _OPENINGS: Final = {"guests": Authority.GUEST, "strangers": Authority.STRANGER}
-_CLOSED_TO: Final = {
-    Authority.GUEST: "I am not open to guests here; please ask whoever runs me to let you in.",
-    Authority.STRANGER: (
-        "I talk to members only, and could not find you among them; please ask whoever runs me to let you in."
-    ),
-}
-_REFUSALS: Final = {
-    AccessKind.CHANNEL: (
-        "I may not answer in this place; please ask me in another channel, or ask whoever runs me to add it."
-    ),
-    AccessKind.TEAM: "I may not answer in this workspace or server; please ask whoever runs me to add it.",
-    AccessKind.ROLE: "Your role may not use me; please ask whoever runs me to let you in.",
-    AccessKind.PERSON: "I may not answer you; please ask whoever runs me to let you in.",
-}

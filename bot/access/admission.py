@@ -22,6 +22,7 @@ from agent.records import Incoming
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
+from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment
 
 # What somebody was told a moment ago, and need not read again.
@@ -113,31 +114,18 @@ def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
     """A word for the reason, and the sentence: what is too much, and until when, in the person's time zone."""
     match obstacle:
         case RateReached(rate, free_at):
-            return rate.whose, _too_many(rate, free_at, zone)
-        case BacklogFull(waiting):
-            return "backlog", (
-                f"I have {counted(waiting, 'question', 'questions')} to answer already, so I could not take yours; "
-                "please ask again in a few minutes."
+            return rate.whose, reply_texts.TOO_MANY.format(
+                messages=counted(rate.limit, "message", "messages"),
+                within=reply_texts.WITHIN_MINUTE if rate.within == MINUTE else reply_texts.WITHIN_HOUR,
+                whose=reply_texts.WHOSE_RATE[rate.whose],
+                moment=local_moment(free_at, zone),
             )
+        case BacklogFull(waiting):
+            return "backlog", reply_texts.BACKLOG_FULL.format(questions=counted(waiting, "question", "questions"))
         case Closed():
-            return "budget", "Nothing is taken in at the moment; please ask again later."
+            return "budget", reply_texts.CLOSED
         case _:
             assert_never(obstacle)
-
-
-def _too_many(rate: Rate, free_at: datetime, zone: str) -> str:
-    count = counted(rate.limit, "message", "messages")
-    within = "a minute" if rate.within == MINUTE else "an hour"
-    match rate.whose:
-        case Whose.PERSON:
-            whose = f"I take {count} {within} from one person"
-        case Whose.CHANNEL:
-            whose = f"I take {count} {within} in one channel"
-        case Whose.EVERYONE:
-            whose = f"I take {count} {within} in all"
-        case _:
-            assert_never(rate.whose)
-    return f"{whose}, so I did not read this one; please ask again after {local_moment(free_at, zone)}."
 
 
 @dataclass(frozen=True, slots=True)

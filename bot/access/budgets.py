@@ -15,6 +15,7 @@ from agent.admission_terms import Whose
 from agent.ports import Clock, Preferences, Spending
 from agent.spending import NANO, By, Money, SpendingPeriod, Spent, Total
 from bot.access.acl import AccessRules
+from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment, money
 
 
@@ -79,7 +80,9 @@ def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone:
     limit = exceeded(spent, budget)
     if limit is None:
         return None
-    return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {local_moment(midnight(now), zone)}."
+    return reply_texts.BUDGET_USED.format(
+        who=reply_texts.WHO_USED[whose], limit=limit, moment=local_moment(midnight(now), zone)
+    )
 
 
 def raised_budget(usual: Budget, kept: Mapping[str, str]) -> Budget:
@@ -100,13 +103,6 @@ def _higher(usual: int | None, kept: str | None) -> int | None:
     if usual is None or kept is None or not kept.isdecimal():
         return usual
     return max(usual, int(kept))
-
-
-_WHO: Final = {
-    Whose.PERSON: "You have",
-    Whose.CHANNEL: "This channel has",
-    Whose.EVERYONE: "Everybody together has",
-}
 
 
 # What each budget is, with what `/budget` changed, and what is spent of it today.
@@ -187,11 +183,6 @@ class BudgetAllowances:
 # The words: whose, then what. Whose: "me" (also when nothing is said), "channel" (this one), "everyone", or
 # "person:ID" and "channel:ID", with which platforms replace a mention. What: nothing (to see it), "5,000,000 tokens",
 # "$20", "exempt", or "reset" (to the usual budget).
-
-USAGE: Final = (
-    "Write whose budget (nothing for your own, `channel`, `everyone`, or a person), and to change it "
-    "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +269,6 @@ _REQUEST: Final = re.compile(
 # Rules. Everybody may see their own budget. Operators see and change all of them: raise, lift, reset. A budget is never
 # lowered below the usual one here; that is a setting. A change counts from the next message on.
 
-ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) may see and change other budgets than their own."
-OPERATOR = "You are an operator: no budget holds for you."
-
 
 @dataclass(frozen=True, slots=True)
 class BudgetAnswer:
@@ -304,11 +292,11 @@ class BudgetDesk:
         """The same, with whether it was refused."""
         request = read_budget_request(words)
         if request is None:
-            return BudgetAnswer(USAGE, is_refused=True)
+            return BudgetAnswer(reply_texts.BUDGET_USAGE, is_refused=True)
         account = _account(request, person, channel)
         own = account == BudgetAccount(Whose.PERSON, person)
         if not self.access.is_operator(person) and (request.change is not None or not own):
-            return BudgetAnswer(ONLY_OPERATORS, is_refused=True)
+            return BudgetAnswer(reply_texts.ONLY_OPERATORS, is_refused=True)
         if request.change is not None:
             problem = await self._change(account, request.change)
             if problem is not None:
@@ -335,22 +323,25 @@ class BudgetDesk:
 
     async def _shown(self, account: BudgetAccount, *, own: bool) -> str:
         if account.whose is Whose.PERSON and self.access.is_operator(account.id):
-            return OPERATOR
+            return reply_texts.OPERATOR
         spent = await self.allowances.spent(account, self.clock.now())
-        whose = "You" if own else _name(account)
-        return budget_text(whose, spent, await self.allowances.agreed(account))
+        whose = reply_texts.YOU if own else _name(account)
+        budget = await self.allowances.agreed(account)
+        return reply_texts.BUDGET.format(
+            whose=whose,
+            tokens=counted(tokens_spent(spent), "token", "tokens"),
+            tokens_limit=_limit(None if budget.tokens is None else counted(budget.tokens, "token", "tokens")),
+            money=money(spent.cost),
+            money_limit=_limit(None if budget.money is None else money(budget.money)),
+        )
 
 
-def budget_text(whose: str, spent: Spent, budget: Budget) -> str:
-    """What is spent today, and of how much. Pure."""
-    used = counted(tokens_spent(spent), "token", "tokens")
-    tokens_of = "no limit" if budget.tokens is None else f"of {counted(budget.tokens, 'token', 'tokens')}"
-    money_of = "no limit" if budget.money is None else f"of {money(budget.money)}"
-    return f"{whose}, today (UTC): {used} ({tokens_of}), {money(spent.cost)} ({money_of})."
+def _limit(limit: str | None) -> str:
+    return reply_texts.NO_LIMIT if limit is None else reply_texts.LIMIT.format(limit=limit)
 
 
 def _name(account: BudgetAccount) -> str:
-    return f"{account.whose.capitalize()} `{account.id}`" if account.id else "Everyone"
+    return f"{account.whose.capitalize()} `{account.id}`" if account.id else reply_texts.EVERYONE
 
 
 def _account(request: BudgetRequest, person: str, channel: str) -> BudgetAccount:
@@ -368,10 +359,10 @@ def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None
     unit = "TOKENS" if count is not None else "DOLLARS"
     setting = f"COGENCY_{whose.upper()}_{unit}_PER_DAY"
     if limit is None:
-        return f"There is no such limit; {setting} sets one."
+        return reply_texts.NO_SUCH_LIMIT.format(setting=setting)
     if wanted is None or wanted <= limit:
         usually = counted(limit, "token", "tokens") if count is not None else money(Money(limit))
-        return f"The usual budget is {usually}: here it can only be raised; {setting} changes it."
+        return reply_texts.ONLY_RAISED.format(usually=usually, setting=setting)
     return None
 
 

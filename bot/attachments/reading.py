@@ -19,6 +19,7 @@ from agent.records import Attachment, Incoming, Quoted
 from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
 from bot.attachments.pdf import PdfSeconds, PdfTexts
+from bot.texts import reply_texts
 
 # From the bytes of a text file to its characters, or the insight that it is none. Pure.
 #
@@ -116,12 +117,6 @@ _MOST: Final = {
 }
 """In bytes."""
 _CALLED: Final = {FileKind.PICTURE: "a picture", FileKind.PDF: "a PDF", FileKind.SOUND: "a sound"}
-
-CANNOT_LISTEN: Final = (
-    "I cannot listen to voice messages yet: please write to me instead. (My operator can switch it on with "
-    "COGENCY_TRANSCRIPTION.)"
-)
-CANNOT_LISTEN_NOW: Final = "I could not listen to your voice message: {reason}. Please try again, or write to me."
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,4 +284,4 @@ def _quoted(file: Attachment, words: str) -> Quoted:
 
 
 def _sorry(reason: str) -> str:
-    return CANNOT_LISTEN if reason == kinds.UNHEARD else CANNOT_LISTEN_NOW.format(reason=reason)
+    return reply_texts.CANNOT_LISTEN if reason == kinds.UNHEARD else reply_texts.CANNOT_LISTEN_NOW.format(reason=reason)

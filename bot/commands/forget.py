@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
 from bot.commands.declaration import Argument, ArgumentKind, Command, CommandHost
-from bot.memory.forget_desk import HELP, is_request
+from bot.memory.forget_desk import is_request
+from bot.texts import memory_texts
 
 SCOPES = {
     "thread": "this conversation",
@@ -34,5 +35,5 @@ COMMAND = Command(
     ),
     open_to_all=True,
     means=lambda words, now: is_request(words.strip(" .!"), now),
-    examples={written.removeprefix("/forget "): what for written, what in HELP.items()},
+    examples={written.removeprefix("/forget "): what for written, what in memory_texts.FORGET_HELP.items()},
 )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from bot.commands.declaration import Argument, Command, PanelAction
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import (
-    HELP,
     UnclearMemory,
     correct_words,
     delete_words,
@@ -14,6 +13,7 @@ from bot.memory.view import (
     read_memory_request,
     undo_words,
 )
+from bot.texts import memory_texts
 
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "help")
 """Offered while somebody types."""
@@ -64,5 +64,7 @@ COMMAND = Command(
     ),
     phrases=("show memory", "show my memory"),
     means=lambda words, _: not isinstance(read_memory_request(words), UnclearMemory),
-    examples={written.removeprefix("/memory "): what for written, what in HELP.items() if " " in written},
+    examples={
+        written.removeprefix("/memory "): what for written, what in memory_texts.MEMORY_HELP.items() if " " in written
+    },
 )

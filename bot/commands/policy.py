@@ -14,7 +14,8 @@ from bot.commands.declaration import (
     Panel,
     PanelForm,
 )
-from bot.memory.policies import MAX_CHARS, MAX_NAME_CHARS, NOTHING, RemovePolicy, UnclearPolicy, read_policy_request
+from bot.memory.policies import MAX_CHARS, MAX_NAME_CHARS, RemovePolicy, UnclearPolicy, read_policy_request
+from bot.texts import memory_texts
 
 NO_COLON = "Please write it without a colon."
 NUMBER = "Please write the number that stands before it in the list."
@@ -31,7 +32,7 @@ async def show(call: CommandCall) -> Panel:
 
 def forms_below(shown: str) -> tuple[PanelForm, ...]:
     """What those who set policies are offered below their list."""
-    return (SET,) if shown == NOTHING else (SET, REMOVE)
+    return (SET,) if shown == memory_texts.NO_POLICY else (SET, REMOVE)
 
 
 async def _words_offered(*_: object) -> Sequence[str]:

@@ -32,6 +32,7 @@ from bot.memory.notices import KeptNotice
 from bot.memory.retention import Delete
 from bot.memory.view import EntryNumbers, decode_numbers
 from bot.reply_surface import PageGone, PageLocked, SurfaceError
+from bot.texts import command_texts, memory_texts, reply_texts
 from bot.texts.formatting import shortened, zone_of
 
 # What somebody may want to ask next, from what is known about them. Pure.
@@ -44,17 +45,17 @@ QUESTION_CHARS: Final = 300
 NEWEST: Final = 3
 """Of each kind: an older one is hardly what somebody is about now."""
 
-GO_ON: Final = ("Go on: {what}", "Let us go on with this: “{what}”. Where did we stop, and what is next?")
-GOAL: Final = ("Next step: {what}", "What is a good next step towards this goal of mine: {what}?")
-PROJECT: Final = ("About {what}", "What do you know about my project {what}, and what is open there?")
-
 
 def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limit: int) -> tuple[Suggestion, ...]:
     """At most `limit`, by turns of each kind: the latest thread, the newest goal, the newest project, and so on."""
     newest = sorted(entries, key=lambda entry: entry.time, reverse=True)
     goals = [entry.text for entry in newest if entry.field is ProfileField.GOALS]
     projects = [entry.key or entry.text for entry in newest if entry.field is ProfileField.PROJECTS]
-    forms = ((GO_ON, [thread.title for thread in threads]), (GOAL, goals), (PROJECT, projects))
+    forms = (
+        (memory_texts.GO_ON_WITH, [thread.title for thread in threads]),
+        (memory_texts.GOAL, goals),
+        (memory_texts.PROJECT, projects),
+    )
     kinds = [[_suggestion(form, what) for what in _distinct(some)] for form, some in forms]
     by_turns = [kind[place] for place in range(NEWEST) for kind in kinds if place < len(kind)]
     return tuple(by_turns[: max(limit, 0)])
@@ -127,11 +128,11 @@ class MemoryDesk:
             case view.UseEverywhere(which, on):
                 return await self._decide(viewer, which, lambda one, here: self._open(one, here, on=on))
             case view.ExportMemory():
-                return MemoryAnswer(view.EXPORTED, file=await self._export(viewer))
+                return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
                 return MemoryAnswer(await self._pause(viewer, request))
             case view.MemoryHelp():
-                return MemoryAnswer(view.help_text())
+                return MemoryAnswer(command_texts.help_text(memory_texts.MEMORY_HELP))
             case view.UnclearMemory(sentence):
                 return MemoryAnswer(sentence)
             case _:
@@ -158,7 +159,7 @@ class MemoryDesk:
         own = await self.facts.in_own_words(viewer.person.id, [one.id for one in shown if isinstance(one, Fact)])
         entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
-        heading = view.HEADING if entries else view.NOTHING
+        heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         parts = [before, paused, view.full_text(known), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, here, pages)
 
@@ -174,7 +175,7 @@ class MemoryDesk:
             after = how(before)
             if after == before or await self.preferences.swap(person, NUMBERS, kept, after.encode()):
                 return after
-        raise StoreError("Your list was made in several places at once; please ask for it again.")
+        raise StoreError(memory_texts.LISTS_AT_ONCE)
 
     async def _key(self, viewer: Viewer, which: str) -> str | None:
         """The key of an entry that is named by its number or its key."""
@@ -190,7 +191,9 @@ class MemoryDesk:
         key = await self._key(viewer, which)
         meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
         if meant is None:
-            return MemoryAnswer(view.NO_NUMBER.format(number=which) if which.isdecimal() else view.GONE)
+            return MemoryAnswer(
+                memory_texts.NO_NUMBER.format(number=which) if which.isdecimal() else memory_texts.NO_ENTRY
+            )
         shown = await self._list(viewer, await do(meant, viewer))
         return replace(shown, undo=view.key_of(meant)) if undo else shown
 
@@ -203,14 +206,16 @@ class MemoryDesk:
         if which.startswith(view.OF_TURN):
             turn = which.removeprefix(view.OF_TURN)
             known = turn.isdecimal() and len(turn) < TURN_DIGITS
-            return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id) if known else view.NOT_BACK)
+            return MemoryAnswer(
+                await self.kept.take_back(int(turn), viewer.person.id) if known else memory_texts.NOT_BACK
+            )
         key = await self._key(viewer, which) if which else None
         back = None if which and key is None else await self.forgetting.undo(viewer.person.id, key)
         if back is None:
-            return MemoryAnswer(view.NOT_BACK)
+            return MemoryAnswer(memory_texts.NOT_BACK)
         shown = next((one for one in await self.known(viewer) if view.key_of(one) == back), None)
-        said = view.entry_sentence(shown) if shown else view.ELSEWHERE
-        return await self._list(viewer, view.BACK.format(said=said))
+        said = view.entry_sentence(shown) if shown else memory_texts.ELSEWHERE
+        return await self._list(viewer, memory_texts.BACK.format(said=said))
 
     async def settle(self, key: str) -> None:
         """Erase what was deleted under this key at once: nobody is left to bring it back. Raises StoreError."""
@@ -228,17 +233,17 @@ class MemoryDesk:
 
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
-            return view.NO_SECRETS
+            return memory_texts.NO_SECRETS
         own = text.removeprefix(f"{one.key}:").strip()
         most = TEXT_CHARS if isinstance(one, ProfileEntry) else FACT_CHARS
         if len(own) > most:
-            return view.TOO_LONG.format(most=most)
+            return memory_texts.ENTRY_TOO_LONG.format(most=most)
         if own == (one.text if isinstance(one, ProfileEntry) else one.value):
-            return view.SAME
+            return memory_texts.SAME
         keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
         added = await keep
         if added is None:
-            return view.BUSY if isinstance(one, ProfileEntry) else view.BOUND
+            return memory_texts.LEARNING if isinstance(one, ProfileEntry) else memory_texts.BOUND
         before, after = view.key_of(one), view.key_of(added)
         await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
@@ -282,13 +287,13 @@ class MemoryDesk:
         person = viewer.person.id
         if isinstance(one, Fact):
             if on and one.id not in await self.facts.in_own_words(person, [one.id]):
-                return view.NOT_YOUR_WORDS
+                return memory_texts.NOT_YOUR_WORDS
             await self.facts.open(person, one.id, everywhere=on)
-            return view.USED_EVERYWHERE if on else view.USED_HERE
+            return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
         partition = Partition(person, one.audience)
         if not await self._change(partition, lambda profile: opened(profile, one.id, everywhere=on)):
-            return view.BUSY
-        return view.USED_EVERYWHERE if on else view.USED_HERE
+            return memory_texts.LEARNING
+        return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
 
     async def _change(self, partition: Partition, how: Callable[[UserProfile], UserProfile]) -> bool:
         """Change a profile, however often somebody learns meanwhile."""
@@ -320,9 +325,9 @@ class MemoryDesk:
     async def _pause(self, viewer: Viewer, asked: view.PauseLearning) -> str:
         channel = viewer.channel if asked.here else None
         if asked.for_everybody and not (viewer.manages and viewer.channel):
-            return view.NOT_THE_MANAGER
+            return memory_texts.NOT_THE_MANAGER
         await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
-        done = view.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
+        done = memory_texts.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
         if asked.on:
             return done
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
@@ -340,8 +345,6 @@ ENDING_S: Final = 1.5
 """Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
 presses then waits for so long, which leaves platforms their three seconds."""
 LOOK_S: Final = 0.1
-
-NOT_YOURS: Final = "Only whoever asked can delete this reply."
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +377,7 @@ class ReplyFeedback:
         if reply is None:
             return False
         if reply.person != person and not operates:
-            raise Refused(NOT_YOURS)
+            raise Refused(reply_texts.NOT_YOURS)
         await self.forgetting.forget(OneReply(turn), self.clock.now())
         for page in reply.pages:
             if not page.startswith(EPHEMERAL_PAGE):

@@ -9,21 +9,21 @@ Rules
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 from unicodedata import category
 
-from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Gone, OneThread, Preview, Wish
+from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger
 from agent.records import DELETE_REPLY, ShownPage, ShownReply
 from bot.fair_turns import FairTurns
 from bot.host import ForgetAnswer, Forgetter
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
-from bot.texts import formatting, memory_texts
-from bot.texts.formatting import counted, zone_of
+from bot.texts import memory_texts
+from bot.texts.formatting import zone_of
 
 # What `/forget` is asked, read from its words; the same on every platform. Pure.
 #
@@ -32,16 +32,6 @@ from bot.texts.formatting import counted, zone_of
 # Rules. "2 days" are the last 48 hours; what names days of the calendar, such as "yesterday", means those days where
 # the person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
 
-HELP: Final[Mapping[str, str]] = {
-    "/forget thread": "forget this thread: what you said in it, and what came of it",
-    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
-    "/forget about Apollo": "forget what you said, and what I know, about something",
-    "/forget everything": "forget all that you told me",
-}
-"""How each wish is written, and what it does."""
-
-WAYS: Final = "`everything`, `2 hours`, `since Monday` or `about` and a word"
-NO_THREAD: Final = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
 
 MAX_REQUEST_WORDS: Final = 4
 """In a message; a longer one talks about forgetting. With `/forget` there is no such limit."""
@@ -105,15 +95,15 @@ def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget 
     if not plain:
         return None
     if plain in _THREAD:
-        return OneThread(asker.person, asker.thread) if asker.thread else UnclearForget(NO_THREAD)
+        return OneThread(asker.person, asker.thread) if asker.thread else UnclearForget(memory_texts.NO_THREAD)
     if plain in _EVERYTHING:
         return Everything(asker.person)
     if plain.startswith("about "):
         return _about(said[len("about ") :].strip(" .!?“”\"'"), asker)
     period = _period(plain, asker)
     if period is None or period.since >= asker.now:
-        ways = f"`thread`, {WAYS}" if asker.thread else WAYS
-        return UnclearForget(f"I did not understand “{_shown(said)}”: write {ways}.")
+        ways = f"`thread`, {memory_texts.FORGET_WAYS}" if asker.thread else memory_texts.FORGET_WAYS
+        return UnclearForget(memory_texts.FORGET_UNCLEAR.format(said=_shown(said), ways=ways))
     until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
 
@@ -177,15 +167,12 @@ def wish_of(kept: str, asker: ForgetAsker) -> AgreedForget | None:
 
 def _about(words: str, asker: ForgetAsker) -> Wish | UnclearForget:
     if len(words) > MAX_ABOUT_CHARS:
-        return UnclearForget(f"Say in at most {MAX_ABOUT_CHARS} characters what it is about.")
+        return UnclearForget(memory_texts.ABOUT_TOO_LONG.format(limit=MAX_ABOUT_CHARS))
     words = words.replace("|", " ")
     if not any(char.isalnum() for char in words):
-        return UnclearForget("Say what it is about, as in `/forget about Apollo`.")
+        return UnclearForget(memory_texts.ABOUT_WHAT)
     if not (_CJK_WORD.search(words) or any(map(_is_long, words.split()))):
-        return UnclearForget(
-            f"Name a word of at least {MIN_ABOUT_CHARS} letters ({MIN_CJK_CHARS} in Chinese, Japanese or Korean): "
-            "shorter ones stand in nearly everything."
-        )
+        return UnclearForget(memory_texts.ABOUT_TOO_SHORT.format(limit=MIN_ABOUT_CHARS, limit_cjk=MIN_CJK_CHARS))
     return AboutTopic(asker.person, words)
 
 
@@ -244,89 +231,6 @@ def _shown(text: str) -> str:
 # first lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none,
 # that is UTC.
 
-LINE_CHARS = 100
-"""Enough to recognise what was said; it stays on one or two lines of a phone."""
-
-OTHERS: Final = "said to others, and so not shown here"
-
-CHANGED = "Meanwhile this has changed; nothing is erased yet."
-BUSY = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
-UNREADABLE = "I no longer understand this button: please write `/forget` again."
-
-NOTHING_BUT_CHOICES: Final = (
-    "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"
-)
-"""No preview counts choices: whoever has asked once may have made some."""
-
-
-def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
-    """What will be forgotten, how much that is, and that it is for good."""
-    if preview.is_empty and isinstance(wish, Everything):
-        return NOTHING_BUT_CHOICES
-    lines = [f"I will forget {_what(wish, zone)}. {_amount(preview)} This cannot be undone."]
-    if preview.lines and isinstance(wish, During | AboutTopic):
-        lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
-    if preview.retold.count:
-        told = counted(preview.retold.count, "answer", "answers")
-        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
-        lines += _listed(preview.retold.lines, preview.retold.count)
-    if preview.related.count:
-        may = counted(preview.related.count, "message", "messages")
-        lines += [
-            "",
-            f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:",
-        ]
-        lines += _listed(preview.related.lines, preview.related.count)
-    return "\n".join(lines)
-
-
-def _listed(lines: Sequence[str], count: int) -> list[str]:
-    """These, shortened, and how many more there are."""
-    shown = [f"- {formatting.literal(formatting.shortened(line, LINE_CHARS))}" for line in lines]
-    more = count - len(lines)
-    return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
-
-
-def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> str:
-    """There is nothing that it could erase."""
-    match wish:
-        case AboutTopic(_, words):
-            return f"Nothing that you said, and nothing that I know about you, speaks of “{formatting.literal(words)}”."
-        case OneThread():
-            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
-        case During(_, period):
-            return f"I have nothing that you said {_span(period, zone)}."
-        case _:
-            assert_never(wish)
-
-
-def _what(wish: Wish, zone: tzinfo) -> str:
-    match wish:
-        case OneThread():
-            return "this thread: what you said in it, the answers to that, and what I remembered from it"
-        case Everything():
-            return "everything that you told me: all threads, and all that I remember about you"
-        case During(_, period):
-            return f"what you said {_span(period, zone)}, everywhere"
-        case AboutTopic(_, words):
-            return f"what speaks of “{formatting.literal(words)}”: what you said, the answers to that, and what I know"
-        case _:
-            assert_never(wish)
-
-
-def _amount(preview: Preview) -> str:
-    return f"That is {memory_texts.amounts(preview.counts)}."
-
-
-def _things(preview: Preview) -> dict[str, int]:
-    """What falls, without where it stands."""
-    return {kind: number for kind, number in preview.counts.items() if kind != memory_texts.THREADS}
-
-
-def _span(period: TimeSpan, zone: tzinfo) -> str:
-    since, until = (f"{time.astimezone(zone):%A %Y-%m-%d %H:%M}" for time in (period.since, period.until))
-    return f"from {since} to {until} ({zone})"
-
 
 TAKEN_BACK = timedelta(minutes=5)
 """After that a turn whose question was deleted while it ran has surely ended, or its worker has."""
@@ -359,14 +263,14 @@ class ForgetDesk:
     async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
         """What these words would erase. Raises StoreError."""
         if self._turns.waiting(who.person) >= MOST_WAITING:
-            return ForgetAnswer(BUSY)
+            return ForgetAnswer(memory_texts.FORGETTING)
         async with self._turns.turn(who.person):
             return await self._asked(who, words)
 
     async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
         """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
         if self._turns.waiting(who.person) >= MOST_WAITING:
-            return ForgetAnswer(BUSY)
+            return ForgetAnswer(memory_texts.FORGETTING)
         async with self._turns.turn(who.person):
             return await self._forgotten(who, token, replies=replies)
 
@@ -382,11 +286,11 @@ class ForgetDesk:
     async def _forgotten(self, who: Forgetter, token: str, *, replies: bool) -> ForgetAnswer:
         agreed = wish_of(token, self._asker(who))
         if agreed is None:
-            return ForgetAnswer(UNREADABLE)
+            return ForgetAnswer(memory_texts.FORGET_UNREADABLE)
         wish = agreed.wish
         if agreed.name and (await self.forgetting.preview(wish)).name != agreed.name:
             again = await self._question(who, wish)
-            return replace(again, text=f"{CHANGED} {again.text}")
+            return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
         titles = await self.forgetting.titles(wish)
@@ -443,9 +347,9 @@ class ForgetDesk:
     async def _question(self, who: Forgetter, wish: Wish) -> ForgetAnswer:
         preview, zone = await self.forgetting.preview(wish), zone_of(who.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
-            return ForgetAnswer(nothing_to_forget(wish, zone))
+            return ForgetAnswer(memory_texts.nothing_to_forget(wish, zone))
         return ForgetAnswer(
-            forget_question(wish, preview, zone),
+            memory_texts.forget_question(wish, preview, zone),
             forget_token(wish, preview.name),
             forget_token(wish, preview.name, related=True) if preview.related.count else "",
         )

@@ -20,16 +20,11 @@ from agent.records import Incoming
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from bot.access.readers import Readers
-from bot.texts import memory_texts
+from bot.texts import memory_texts, reply_texts
 from bot.texts.formatting import literal, shortened
 
 TOLD: Final = "told"
 """The preference's name."""
-LEARNS: Final = (
-    "*I keep what you write to me, and learn from it what helps me to help you. `/memory` shows what I know, "
-    "`/memory pause` stops the learning, `/forget` erases.*"
-)
-KEEPS: Final = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases.*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ class FirstNotice:
         told, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
         if told != mine and not (told is None and await self.preferences.swap(person, TOLD, None, mine)):
             return ""
-        return self.named(person, LEARNS if self.learns() else KEEPS)
+        return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
 
 
 # What a turn has kept of its asker, said below its answer, and taken back where they do not want that.
@@ -62,13 +57,6 @@ LINE_CHARS: Final = 200
 """Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it."""
 MOST: Final = 5
 """Facts that are named; of more, how many there are."""
-KEPT: Final = f"{memory_texts.REMEMBERED}{{facts}}*"
-INSTEAD: Final = "{fact} (instead of: {before})"
-MORE: Final = "{facts}; and {many} more"
-TAKEN_BACK: Final = "Taken back: {facts}. I do not learn it again from that message."
-HOLDS_AGAIN: Final = "{done} This holds again: {before}."
-NOTHING_KEPT: Final = "Nothing that I remembered then is left to be taken back."
-NOT_YOURS: Final = "Only the person whose words were remembered can take that back."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +74,9 @@ class KeptNotice:
         """What is said to a person who wants that undone. Raises Refused for anybody else, and StoreError."""
         kept = await self.facts.kept_in(turn)
         if any(one.fact.person != person for one in kept):
-            raise Refused(NOT_YOURS)
+            raise Refused(reply_texts.NOT_YOURS)
         if not kept:
-            return NOTHING_KEPT
+            return memory_texts.NOTHING_KEPT
         places = frozenset(one.fact.audience for one in kept)
         taught = {one.fact.source_message for one in kept}
         learned = [
@@ -98,24 +86,24 @@ class KeptNotice:
         ]
         plan = EntriesPlan(person, frozenset(learned), frozenset(one.fact.id for one in kept))
         await self.forgetting.forget_entries(plan, self.clock.now())
-        done = TAKEN_BACK.format(facts=_named([_short(one.fact.said) for one in kept]))
+        done = memory_texts.TAKEN_BACK.format(facts=_named([_short(one.fact.said) for one in kept]))
         now = {one.id for one in await self.facts.readable(person, places) if one.is_valid}
         before = [_short(old.said) for one in kept for old in one.superseded if old.id in now]
-        return HOLDS_AGAIN.format(done=done, before=_named(before)) if before else done
+        return memory_texts.HOLDS_AGAIN.format(done=done, before=_named(before)) if before else done
 
 
 def _line(kept: Sequence[Written]) -> str:
-    return KEPT.format(facts=_named([_with_former(one) for one in kept])) if kept else ""
+    return memory_texts.KEPT.format(facts=_named([_with_former(one) for one in kept])) if kept else ""
 
 
 def _with_former(one: Written) -> str:
     said, before = _short(one.fact.said), _named([_short(old.said) for old in one.superseded])
-    return INSTEAD.format(fact=said, before=before) if before else said
+    return memory_texts.INSTEAD.format(fact=said, before=before) if before else said
 
 
 def _named(texts: Sequence[str]) -> str:
     named = "; ".join(texts[:MOST])
-    return named if len(texts) <= MOST else MORE.format(facts=named, many=len(texts) - MOST)
+    return named if len(texts) <= MOST else memory_texts.MORE_FACTS.format(facts=named, many=len(texts) - MOST)
 
 
 def _short(text: str) -> str:

@@ -22,6 +22,7 @@ from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefuse
 from agent.ports import Clock, Facts
 from bot.host import PolicyAsker
 from bot.memory.desk import flowing
+from bot.texts import memory_texts
 from bot.texts.formatting import literal, zone_of
 
 # What `/policy` is asked, read from its words; the same on every platform. Pure.
@@ -29,13 +30,9 @@ from bot.texts.formatting import literal, zone_of
 # The words: nothing or "list"; "history"; "set budget: at most 5,000 EUR a month" (without a colon it has no name, and
 # replaces nothing by it); "remove 3", with the number that the list shows.
 
-USAGE: Final = (
-    "Write `list`, `history`, `set NAME: WHAT HOLDS`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
-)
 MAX_NAME_CHARS: Final = 80
 MAX_CHARS: Final = 500
 """Policies stand in every context of their place."""
-TOO_LONG: Final = f"Please write at most {MAX_CHARS} characters, and {MAX_NAME_CHARS} before the colon."
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -82,7 +79,7 @@ def read_policy_request(words: str) -> Request:
         case "remove" | "delete" if (number := _NUMBER.fullmatch(rest)) is not None:
             return RemovePolicy(number[1])
         case _:
-            return UnclearPolicy(USAGE)
+            return UnclearPolicy(memory_texts.POLICY_USAGE)
 
 
 def _set(rest: str) -> Request:
@@ -92,9 +89,9 @@ def _set(rest: str) -> Request:
     # One plain word is a name without what holds; many languages write a whole rule without a blank.
     is_name_alone = not colon and text.isascii() and " " not in text
     if not text or text == ":" or text.endswith(":") or is_name_alone:
-        return UnclearPolicy(USAGE)
+        return UnclearPolicy(memory_texts.POLICY_USAGE)
     if len(name) > MAX_NAME_CHARS or len(text) > MAX_CHARS:
-        return UnclearPolicy(TOO_LONG)
+        return UnclearPolicy(memory_texts.POLICY_TOO_LONG.format(limit=MAX_CHARS, name_limit=MAX_NAME_CHARS))
     return SetPolicy(name, text, _kind(name))
 
 
@@ -109,15 +106,7 @@ _NUMBER: Final = re.compile(r"#?(\d{1,12})", re.ASCII)
 SOURCE: Final = "policy"
 MOST: Final = 50
 """Of one place: all of them have to fit into every context."""
-NOTHING: Final = (
-    "Nothing is set for everybody here. A manager can write `/policy set budget: at most 5,000 EUR a month`."
-)
-HEADING: Final = "This holds for everybody here:"
-PAST: Final = "This was set for everybody here, the latest last:"
 NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
-NO_NUMBER: Final = "There is no policy {number} here that can be removed; `/policy` shows what holds."
-NO_SECRETS: Final = "This looks like a password, a key or a card number. Such things are never remembered."
-FULL: Final = f"There are {MOST} already; please remove one first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,28 +137,31 @@ class PolicyDesk:
         known = [one for one in await self._all(asker) if past or one.is_valid]
         zone = zone_of(asker.person.time_zone)
         listed = [_line(one, known, zone) for one in known if one.value]
-        heading = NOTHING if not listed else PAST if past else HEADING
+        heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
+        if not listed:
+            heading = memory_texts.NO_POLICY
         return "\n\n".join(filter(None, [before, heading, "\n".join(listed)]))
 
     async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> str:
         if has_secret(f"{name}: {text}"):
-            return NO_SECRETS
+            return memory_texts.NO_SECRETS
         here = label(asker.place.audience)
         if sum(one.is_valid and one.audience == here for one in await self._all(asker)) >= MOST:
-            return FULL
+            return memory_texts.POLICIES_FULL.format(limit=MOST)
         outcome = await self.facts.write(self._new(asker, name, text, kind))
         if isinstance(outcome, WriteRefused):
             return str(outcome.why)
         replaced = "; ".join(literal(one.said) for one in outcome.superseded)
-        return await self._shown(asker, "Set." + (f" Instead of: {replaced}." if replaced else ""))
+        done = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
+        return await self._shown(asker, done)
 
     async def _remove(self, asker: PolicyAsker, number: str) -> str:
         outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
-            return NO_NUMBER.format(number=number)
+            return memory_texts.NO_POLICY_NUMBER.format(number=number)
         if isinstance(outcome, WriteRefused):
             return str(outcome.why)
-        return await self._shown(asker, "Removed; `/policy history` still shows it.")
+        return await self._shown(asker, memory_texts.POLICY_REMOVED)
 
     async def _all(self, asker: PolicyAsker) -> list[Fact]:
         """Nobody's in particular, oldest first."""

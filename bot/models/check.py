@@ -12,6 +12,7 @@ from agent.probes import PROBES, Probe, ProbeReading, messages_of
 from agent.protocol.parser import Parser
 from agent.spending import cost
 from agent.tools.registry import Registry
+from bot.texts import setup_texts
 from bot.texts.formatting import money
 
 KIND: Final = "check"
@@ -38,10 +39,7 @@ def announcement(name: str, tools: Registry, now: datetime) -> str:
     written = len(PROBES) * ANSWER_TOKENS
     price = cost(ModelCall(name, Usage(input_uncached=read, output=written)))
     dollars = "" if price is None else f", {money(price)} at list prices"
-    return (
-        f"This asks it {len(PROBES)} questions: about {read + written:,} tokens{dollars}. "
-        "`cogency usage` counts them; Ctrl-C stops."
-    )
+    return setup_texts.CHECK_BEGINS.format(probes=len(PROBES), tokens=read + written, dollars=dollars)
 
 
 async def check_model(

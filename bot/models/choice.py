@@ -20,6 +20,7 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from bot.setting_parsers import Secret
+from bot.texts import setup_texts
 
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
 """Of each vendor the one that answers well at a fair price (November 2026)."""
@@ -111,7 +112,7 @@ class ModelChoice:
     @property
     def line(self) -> str:
         """For the start: "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434"."""
-        return f"Model: {self.name} — {self.why}"
+        return setup_texts.MODEL_LINE.format(name=self.name, why=self.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +154,11 @@ def choice_after(asked: AskServer, models: Sequence[str] | None) -> ModelChoice:
     if not asked.required:
         if models:
             return ModelChoice(endpoint, models[0], None, f"a local Ollama answers at {endpoint.address}")
-        return ModelChoice(None, "", None, _nothing_configured(endpoint, answered=models is not None))
+        return ModelChoice(None, "", None, setup_texts.nothing_configured(endpoint, answered=models is not None))
     if not models:
         problem = "lists no model" if models is not None else "does not list its models"
         raise SettingsError(
-            f"The server at {endpoint.address} ({endpoint.url_setting}) {problem}; "
-            "check that it runs, or name a model with COGENCY_MODEL=openai:<model>."
+            setup_texts.NO_MODELS_SERVED.format(address=endpoint.address, setting=endpoint.url_setting, problem=problem)
         )
     preferred = DEFAULT_MODELS[endpoint.name]
     model = preferred if preferred in models else models[0]
@@ -227,28 +227,18 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
         return ModelChoice(None, "", None, why)
     if provider not in ENDPOINTS:
         if vendor := next((whose for begins, whose in FAMILIES.items() if provider.startswith(begins)), None):
-            raise SettingsError(f"{setting} names a model without its provider: write {vendor}: before it.")
+            raise SettingsError(setup_texts.NO_PROVIDER_NAMED.format(setting=setting, vendor=vendor))
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
-        raise SettingsError(f"{setting} takes rehearsal or one of {forms}.")
+        raise SettingsError(setup_texts.UNKNOWN_PROVIDER.format(setting=setting, forms=forms))
     if not model:
         example = DEFAULT_MODELS.get(provider, "llama3.2")
-        raise SettingsError(f"{setting} names no model: write it as in {provider}:{example}.")
+        raise SettingsError(setup_texts.NO_MODEL_NAMED.format(setting=setting, provider=provider, example=example))
     endpoint, key = settings.endpoint(provider), settings.key(provider)
     if endpoint.key_required and key is None:
         raise SettingsError(
-            f"{endpoint.key_setting} is missing: {setting} names {provider}{colon}…, which needs it. "
-            "Set it in the environment or in .env."
+            setup_texts.KEY_MISSING.format(key=endpoint.key_setting, setting=setting, provider=provider, colon=colon)
         )
     return ModelChoice(endpoint, model, key, why)
-
-
-def _nothing_configured(ollama: Endpoint, *, answered: bool) -> str:
-    found = (
-        f"the Ollama at {ollama.address} has no model (get one with `ollama pull llama3.2`)"
-        if answered
-        else f"no Ollama answers at {ollama.address}"
-    )
-    return f"no model is configured, and {found}; set COGENCY_MODEL or an API key for a real one"
 
 
 async def _listens(endpoint: Endpoint) -> bool:
@@ -270,10 +260,6 @@ async def _listens(endpoint: Endpoint) -> bool:
 EMBEDDINGS_SETTING: Final = "COGENCY_EMBEDDINGS"
 _WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
 """They offer no embeddings in OpenAI's form at these addresses."""
-_NO_EMBEDDINGS: Final = (
-    f"{EMBEDDINGS_SETTING} names no service with OpenAI's /embeddings: write it as in openai:text-embedding-3-small or "
-    "ollama:nomic-embed-text."
-)
 
 
 class OpenEmbedder(Embedder, Protocol):
@@ -290,10 +276,10 @@ class OpenEmbedder(Embedder, Protocol):
 def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
     """Connects when it is first used. Raises SettingsError."""
     if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
-        raise SettingsError(_NO_EMBEDDINGS)
+        raise SettingsError(setup_texts.NO_EMBEDDINGS)
     choice = named_choice(spec, settings, EMBEDDINGS_SETTING)
     if choice.endpoint is None:
-        raise SettingsError(_NO_EMBEDDINGS)
+        raise SettingsError(setup_texts.NO_EMBEDDINGS)
     from agent.providers.openai_services import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
 
     return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
@@ -305,10 +291,6 @@ def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
 
 TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"
 """They take no speech in OpenAI's form at these addresses."""
-_NO_TRANSCRIPTION: Final = (
-    f"{TRANSCRIPTION_SETTING} names no service with OpenAI's /audio/transcriptions: write it as in "
-    "openai:gpt-4o-mini-transcribe."
-)
 
 
 class OpenTranscriber(Transcriber, Protocol):
@@ -320,10 +302,10 @@ class OpenTranscriber(Transcriber, Protocol):
 def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
     """Connects when it is first used. Raises SettingsError."""
     if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
-        raise SettingsError(_NO_TRANSCRIPTION)
+        raise SettingsError(setup_texts.NO_TRANSCRIPTION)
     choice = named_choice(spec, settings, TRANSCRIPTION_SETTING)
     if choice.endpoint is None:
-        raise SettingsError(_NO_TRANSCRIPTION)
+        raise SettingsError(setup_texts.NO_TRANSCRIPTION)
     from agent.providers.openai_services import HttpTranscriber  # noqa: PLC0415 -- see the module's docstring
 
     return HttpTranscriber(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)

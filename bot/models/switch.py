@@ -16,12 +16,10 @@ from agent.records import Incoming
 from bot.access.acl import AccessRules, Requester, may_use
 from bot.host import ModelMenu
 from bot.models.choice import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
+from bot.texts import reply_texts
 
 COMMAND = "/model"
 """What a wrong name is blamed on: whoever wrote it has set nothing."""
-CHOSEN = "you chose it"
-FOR_PERSON = "chosen for you by whoever runs this bot"
-FOR_CHANNEL = "chosen for this channel by whoever runs this bot"
 
 
 class ModelSwitch:
@@ -92,18 +90,18 @@ class ModelSwitch:
     def choice_for(self, person: str, channel: str, chosen: str = "") -> ModelChoice:
         if chosen in self.allowed:
             picked = next((choice for choice in self._allowed if choice.name == chosen), self._choice)
-            return replace(picked, why=CHOSEN)
+            return replace(picked, why=reply_texts.MODEL_CHOSEN)
         if (own := self._people.get(person.rpartition(":")[2])) is not None:
-            return replace(own, why=FOR_PERSON)
+            return replace(own, why=reply_texts.MODEL_FOR_PERSON)
         if (here := self._channels.get(channel)) is not None:
-            return replace(here, why=FOR_CHANNEL)
+            return replace(here, why=reply_texts.MODEL_FOR_CHANNEL)
         return self._choice
 
     async def choose(self, name: str) -> None:
         """Make that model the usual one, from the next question on. Raises SettingsError."""
         choice = named_choice(name, self._settings, COMMAND)
         self._row(choice)
-        self._choice = replace(choice, why=CHOSEN)
+        self._choice = replace(choice, why=reply_texts.MODEL_CHOSEN)
 
     async def forget_handles(self, model: str, handles: Sequence[str]) -> Sequence[str]:
         """Have that model's vendor delete what it keeps; what may still be there. Raises SettingsError."""
@@ -137,7 +135,7 @@ def check_allowed(switch: ModelSwitch, name: str) -> None:
     """Raises SettingsError with the names that are allowed."""
     if name not in switch.allowed:
         others = f"choose one of {', '.join(switch.allowed)}" if switch.allowed else "there is only one here"
-        raise SettingsError(f"That model cannot be chosen: {others}.")
+        raise SettingsError(reply_texts.MODEL_NOT_ALLOWED.format(others=others))
 
 
 # What people may know and decide about the model that answers them; their choice is kept among their preferences.
@@ -168,7 +166,7 @@ class ModelDesk:
         if name:
             check_allowed(self.switch, name)
             if not may_use(self.access, name, who):
-                raise SettingsError(f"That model is not open to you: choose one of {', '.join(self._open_to(who))}.")
+                raise SettingsError(reply_texts.MODEL_NOT_OPEN.format(names=", ".join(self._open_to(who))))
         await self.preferences.set(who.person, MODEL, name or None)
 
     async def _chosen(self, who: Requester) -> str:

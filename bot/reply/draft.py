@@ -12,36 +12,19 @@ from agent import events
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
 from bot.reply_surface import ReplyAction, ShownStep, StepState
+from bot.texts import reply_texts
 from bot.texts.formatting import shortened
-
-THINKING = "Thinking…"
-
-STATUS_LINES = {
-    "recall": "Searching past threads…",
-    "remember": "Making a note…",
-    "share_file": "Preparing a file…",
-}
 
 ENDS: Final[Mapping[ResultStatus, StepState]] = {
     ResultStatus.SUCCESS: StepState.DONE,
     ResultStatus.FAILURE: StepState.FAILED,
     ResultStatus.UNKNOWN: StepState.FAILED,
 }
-OUTPUTS: Final[Mapping[ResultStatus, str]] = {
-    ResultStatus.SUCCESS: "Done.",
-    ResultStatus.FAILURE: "That did not work.",
-    ResultStatus.UNKNOWN: "Whether that worked is not known.",
-}
-UNFINISHED: Final = "Not finished."
 
 GROWING: Final = frozenset({ReplyAction.STOP})
 """What is offered below a reply that grows."""
 
-DONE: Final[Mapping[str, str]] = {
-    "recall": "searched past threads",
-    "remember": "made a note",
-    "share_file": "prepared a file",
-}
+
 TELLING: Final = ("query", "text", "name")
 """The arguments that say what a call was about, of whichever tool, the most telling first."""
 TRACE_CHARS: Final = 80
@@ -51,16 +34,16 @@ TRACE_CHARS: Final = 80
 def trace(call: ToolCall, result: ToolResult) -> str:
     """What a call did, for the asker alone: "searched past threads: boat, 2 found"."""
     about = next((str(call.args[name]) for name in TELLING if call.args.get(name)), "")
-    done = DONE.get(call.name) or f"used {call.name.replace('_', ' ')}"
+    done = reply_texts.DONE_BY_TOOL.get(call.name) or f"used {call.name.replace('_', ' ')}"
     said = f"{done}: {shortened(about, TRACE_CHARS)}" if about.strip() else done
     if result.status is not ResultStatus.SUCCESS:
-        return f"{said} ({OUTPUTS[result.status].rstrip('.').lower()})"
+        return f"{said} ({reply_texts.OUTPUTS[result.status].rstrip('.').lower()})"
     return f"{said}, {len(result.sources)} found" if call.name == "recall" else said
 
 
 def status_line(tool: str) -> str:
     """What a person reads while this tool runs."""
-    return STATUS_LINES.get(tool) or f"Using {tool.replace('_', ' ')}…"
+    return reply_texts.STATUS_LINES.get(tool) or reply_texts.USING_TOOL.format(tool=tool.replace("_", " "))
 
 
 class Draft:
@@ -84,7 +67,7 @@ class Draft:
         match event:
             case events.IterationStarted():
                 self._begin_part()
-                self.status = THINKING
+                self.status = reply_texts.THINKING
             case events.TextArrived(text):
                 self._add(text)
             case events.NoticeArrived(text):
@@ -98,7 +81,7 @@ class Draft:
                 self._calls[name] = call
             case events.CallFinished(name, result):
                 told = trace(self._calls[name], result) if name in self._calls else ""
-                self._end_step(name, ENDS[result.status], OUTPUTS[result.status], told)
+                self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
             case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
             case events.TurnEnded(_, text):
@@ -113,7 +96,7 @@ class Draft:
         self.status, self.offers, self.final = "", offers, True
         for step in self.steps:
             if step.state is StepState.RUNNING:
-                self._end_step(step.id, StepState.FAILED, UNFINISHED)
+                self._end_step(step.id, StepState.FAILED, reply_texts.UNFINISHED)
 
     @property
     def steps(self) -> tuple[ShownStep, ...]:

@@ -1,12 +1,16 @@
 """What people read about what is remembered, learned, forgotten and laid down for all. Pure."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import assert_never
 
+from agent.memory.facts import Scope
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Wish
+from agent.memory.periods import TimeSpan
+from agent.memory.profile import ProfileField
 from agent.records import Receipt
-from bot.texts.formatting import counted
+from bot.texts.formatting import counted, literal, shortened
 
-# --------------------------------------------------------------------------------------------------
 # What was remembered
 
 # How the line below an answer begins that says what was kept.
@@ -31,10 +35,21 @@ def withheld_text(count: int) -> str:
     return f"{more} from your direct messages or private channels {verb} not shown here: ask me in a direct message."
 
 
-# --------------------------------------------------------------------------------------------------
+LEARNS = (
+    "*I keep what you write to me, and learn from it what helps me to help you. `/memory` shows what I know, "
+    "`/memory pause` stops the learning, `/forget` erases it.*"
+)
+KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
+KEPT = f"{REMEMBERED}{{facts}}*"
+INSTEAD = "{fact} (instead of: {before})"
+MORE_FACTS = "{facts}; and {many} more"
+TAKEN_BACK = "Taken back: {facts}. I do not learn it again from that message."
+HOLDS_AGAIN = "{done} This holds again: {before}."
+NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
+
 # Forgetting
 
-FORGET_WHICH = "What shall I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
+FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 FORGET_DECLINED = "Nothing was forgotten."
 # What a person knows by name, in the order of a receipt, in singular and plural.
 _KINDS = {
@@ -44,7 +59,7 @@ _KINDS = {
     "summaries": ("summary", "summaries"),
 }
 # As previews and receipts count those in which something falls.
-THREADS: Final = "conversations"
+THREADS = "conversations"
 
 
 def amounts(counts: Mapping[str, int]) -> str:
@@ -58,7 +73,7 @@ def amounts(counts: Mapping[str, int]) -> str:
 
 
 # As much as the search for proof shows: what somebody says elsewhere in words of their own is another text.
-FOUND_NOTHING: Final = "A search afterwards finds none of these texts where they stood"
+FOUND_NOTHING = "A search afterwards finds none of these texts where they stood"
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -78,7 +93,7 @@ def receipt_text(receipt: Receipt) -> str:
 def _proof(receipt: Receipt) -> str:
     if receipt.found_again:
         again = counted(receipt.found_again, "entry", "entries")
-        return f"**A search afterwards still finds {again}.** Please tell whoever runs this bot."
+        return f"**A search afterwards still finds {again}.** Please tell my operator."
     if receipt.bytes_gone:
         return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
     if receipt.kept_by_server:
@@ -87,3 +102,232 @@ def _proof(receipt: Receipt) -> str:
             "old bytes stay there until its next vacuum, and until the backups run out."
         )
     return f"{FOUND_NOTHING}; old bytes may stay in the database files until the next clean-up."
+
+
+# How each wish is written, and what it does.
+FORGET_HELP: Mapping[str, str] = {
+    "/forget thread": "forget this thread: what you said in it, and what came of it",
+    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
+    "/forget about Apollo": "forget what you said, and what I know, about something",
+    "/forget everything": "forget all that you told me",
+}
+FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"
+NO_THREAD = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+FORGET_UNCLEAR = "I did not understand “{said}”: write {ways}."
+ABOUT_TOO_LONG = "Say in at most {limit} characters what it is about."
+ABOUT_WHAT = "Say what it is about, as in `/forget about Apollo`."
+ABOUT_TOO_SHORT = (
+    "Name a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean): shorter ones stand in "
+    "nearly everything."
+)
+OTHERS = "said to others, so not shown here"
+FORGET_CHANGED = "This has changed in the meantime; nothing is erased yet."
+FORGETTING = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
+FORGET_UNREADABLE = "I no longer understand this button: please write `/forget` again."
+# No preview counts choices: whoever has asked once may have made some.
+NOTHING_BUT_CHOICES = (
+    "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"
+)
+
+
+# Enough to recognise what was said; it stays on one or two lines of a phone.
+_LINE_CHARS = 100
+
+
+def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
+    """What will be forgotten, how much that is, and that it is for good."""
+    if preview.is_empty and isinstance(wish, Everything):
+        return NOTHING_BUT_CHOICES
+    lines = [f"I will forget {_what(wish, zone)}. That is {amounts(preview.counts)}. This cannot be undone."]
+    if preview.lines and isinstance(wish, During | AboutTopic):
+        lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
+    if preview.retold.count:
+        told = counted(preview.retold.count, "answer", "answers")
+        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
+        lines += _listed(preview.retold.lines, preview.retold.count)
+    if preview.related.count:
+        may = counted(preview.related.count, "message", "messages")
+        lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]
+        lines += _listed(preview.related.lines, preview.related.count)
+    return "\n".join(lines)
+
+
+def _listed(lines: Sequence[str], count: int) -> list[str]:
+    """These, shortened, and how many more there are."""
+    shown = [f"- {literal(shortened(line, _LINE_CHARS))}" for line in lines]
+    more = count - len(lines)
+    return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
+
+
+def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> str:
+    """There is nothing that it could erase."""
+    match wish:
+        case AboutTopic(_, words):
+            return f"Nothing that you said, and nothing that I know about you, speaks of “{literal(words)}”."
+        case OneThread():
+            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
+        case During(_, period):
+            return f"I have nothing that you said {_span(period, zone)}."
+        case _:
+            assert_never(wish)
+
+
+def _what(wish: Wish, zone: tzinfo) -> str:
+    match wish:
+        case OneThread():
+            return "this thread: what you said in it, the answers to that, and what I remembered from it"
+        case Everything():
+            return "everything that you told me: all threads, and all that I remember about you"
+        case During(_, period):
+            return f"what you said {_span(period, zone)}, everywhere"
+        case AboutTopic(_, words):
+            return f"what speaks of “{literal(words)}”: what you said, the answers to that, and what I know"
+        case _:
+            assert_never(wish)
+
+
+def _things(preview: Preview) -> dict[str, int]:
+    """What falls, without where it stands."""
+    return {kind: number for kind, number in preview.counts.items() if kind != THREADS}
+
+
+def _span(period: TimeSpan, zone: tzinfo) -> str:
+    since, until = (f"{time.astimezone(zone):%A %Y-%m-%d %H:%M}" for time in (period.since, period.until))
+    return f"from {since} to {until} ({zone})"
+
+
+# What is remembered: `/memory`
+
+# How each request is written, and what it does.
+MEMORY_HELP: Mapping[str, str] = {
+    "/memory": "see what I remember about you, and where it came from",
+    "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
+    "/memory undo": "bring back what you deleted last, within a minute",
+    "/memory correct 3 NEW WORDS": "put your own words in its place",
+    "/memory everywhere 3": "use it in all my replies to you, wherever it was said",
+    "/memory here 3": "use it only where it was said, again",
+    "/memory export": "get everything that I know about you, as JSON",
+    "/memory pause": "stop learning from what you say",
+    "/memory pause here": "the same in this channel only; “for everybody” behind it is for those who manage it",
+    "/memory resume": "learn again; also “resume here”",
+}
+MEMORY_USAGE = (
+    "After `/memory` you may write `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, `export`, "
+    "`pause`, `resume` or `help`; alone it shows the list."
+)
+DID_YOU_MEAN = "Did you mean `/memory {word}`? "
+_ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
+_PAUSE_FORM = "Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everybody`."
+# What can be written where a request of that name cannot be read.
+MEMORY_FORMS: Mapping[str, str] = {
+    "show": MEMORY_USAGE,
+    "page": "Write `/memory page 2` for the second page of the list.",
+    "delete": _ENTRY_FORM.format(word="delete"),
+    "undo": "Write `/memory undo` to bring back what you deleted last, or its number behind it.",
+    "correct": "Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.",
+    "everywhere": _ENTRY_FORM.format(word="everywhere"),
+    "here": _ENTRY_FORM.format(word="here"),
+    "export": MEMORY_USAGE,
+    "pause": _PAUSE_FORM.format(word="pause"),
+    "resume": _PAUSE_FORM.format(word="resume"),
+    "help": MEMORY_USAGE,
+}
+MEMORY_HEADING = "This is what I remember about you:"
+NOTHING_REMEMBERED = "I remember nothing about you yet. Write “remember that …” and I will."
+NO_ENTRY = "There is no such entry any more; `/memory` shows the list."
+NO_NUMBER = "There is no entry {number} in your list; `/memory` shows it."
+PAGE_OF = "Page {page} of {pages}; `/memory page {another}` shows another."
+# What the entries of a profile are called.
+FIELDS: Mapping[ProfileField, str] = {
+    ProfileField.COMMUNICATION_STYLE: "How you like answers",
+    ProfileField.GOALS: "Goal",
+    ProfileField.PREFERENCES: "Preference",
+    ProfileField.PROJECTS: "Project",
+    ProfileField.EXPERTISE_AREAS: "You know well",
+    ProfileField.CONSTRAINTS: "Limit",
+    ProfileField.INTERESTS: "Interest",
+    ProfileField.SUCCESS_PATTERNS: "What helped you",
+    ProfileField.FAILURE_PATTERNS: "What did not help you",
+}
+# Behind what does not hold everywhere.
+ASSUMED: Mapping[Scope, str] = {
+    Scope.HYPOTHETICAL: " (only assumed, in one conversation)",
+    Scope.DRAFT: " (a draft, in one conversation)",
+    Scope.SESSION: " (for one conversation)",
+    Scope.TASK: " (for one question)",
+}
+DELETED = (
+    "Deleted {said}. `/memory undo` brings it back within a minute; then it is erased. I will not learn it again from "
+    "the same message, which stays until you `/forget` it."
+)
+BACK = "It is back: {said}."
+NOT_BACK = "There is nothing to bring back: what was deleted is erased after a minute."
+ELSEWHERE = "what you deleted, where it was said"
+LATER = "Old bytes may stay in the database files until the next clean-up."
+STILL_FOUND = "**A search afterwards still finds it.** Please tell my operator."
+CORRECTED = "Corrected: your own words stand there now, instead of {said}."
+BETWEEN_US = "You said them to me alone, so I use them where only you read, unless you choose “use everywhere”."
+USED_EVERYWHERE = (
+    "From now on I use it in all replies to you, and in nobody else's. Whoever reads such a reply may read it, too."
+)
+USED_HERE = "From now on I use it only where it was said."
+NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."
+SAME = "It says exactly that already."
+NO_SECRETS = "This looks like a password, a key or a card number: I never keep such things, so nothing was changed."
+ENTRY_TOO_LONG = "That is longer than an entry may be ({most} characters), so nothing was changed."
+BOUND = "Somebody with greater authority has set that, so nothing was changed."
+MEMORY_FULL = (
+    "That is as much as I keep for one place ({most} facts): for what is new, the oldest goes that was replaced, or "
+    "that no answer has drawn on for longest."
+)
+LEARNING = "I was learning something at that very moment, so nothing was changed; please try again."
+EXPORTED = "This is everything that I know about you."
+NOT_THE_MANAGER = (
+    "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
+)
+
+
+def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
+    """Learning was paused, or goes on."""
+    whom = "anybody says" if for_everybody else "you say"
+    where = " in this channel" if here else ""
+    if not on:
+        return f"I learn again from what {whom}{where}."
+    asked = "somebody asks" if for_everybody else "you ask"
+    back = resume_hint(here=here, for_everybody=for_everybody)
+    return (
+        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned, unless {asked} me "
+        f"to remember it; {back} What is remembered already stays; `/memory` shows it."
+    )
+
+
+def paused_text(*, here: bool, for_everybody: bool) -> str:
+    """Learning is paused still."""
+    where = f"{' in this channel' if here else ''}{' for everybody' if for_everybody else ''}"
+    return f"Learning is paused{where}; {resume_hint(here=here, for_everybody=for_everybody)}"
+
+
+def resume_hint(*, here: bool, for_everybody: bool) -> str:
+    where = f"{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    return f"`/memory resume{where}` goes on."
+
+
+LISTS_AT_ONCE = "Your list was made in several places at once; please ask for it again."
+GO_ON_WITH = ("Go on: {what}", "Let us go on with this: “{what}”. Where did we stop, and what is next?")
+GOAL = ("Next step: {what}", "What is a good next step towards this goal of mine: {what}?")
+PROJECT = ("About {what}", "What do you know about my project {what}, and what is open there?")
+
+# What holds for everybody: `/policy`
+
+POLICY_USAGE = (
+    "Write `list`, `history`, `set NAME: WHAT HOLDS`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
+)
+POLICY_TOO_LONG = "Please write at most {limit} characters, and {name_limit} before the colon."
+NO_POLICY = "Nothing is set for everybody here. A manager can write `/policy set budget: at most 5,000 EUR a month`."
+POLICY_HEADING = "This holds for everybody here:"
+POLICY_HISTORY = "This was set for everybody here, the latest last:"
+NO_POLICY_NUMBER = "There is no policy {number} here that can be removed; `/policy` shows what holds."
+POLICIES_FULL = "There are {limit} already; please remove one first."
+POLICY_SET = "Set."
+POLICY_REPLACED = "Set. Instead of: {replaced}."
+POLICY_REMOVED = "Removed; `/policy history` still shows it."

@@ -82,8 +82,6 @@ class Lease:
 
 log = logging.getLogger(__name__)
 
-NOT_SHOWN = "I may not show my answer where you asked. {why}"
-GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
 FIRST_EPOCH: Final = 1
 """Of the first claim of a turn; a later one may find what an earlier one has shown."""
@@ -207,7 +205,7 @@ class Answering:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
             with suppress(SurfaceError):  # there may be no other way
-                await surface.send_ephemeral(NOT_SHOWN.format(why=refused.remedy).rstrip())
+                await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
@@ -253,7 +251,7 @@ class Answering:
     async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
         claim = running.claim
         if claim.attempts > self.max_attempts:
-            return Closing(Outcome.REFUSED, GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
+            return Closing(Outcome.REFUSED, reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
         # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
         running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
         try:

@@ -40,6 +40,7 @@ from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
 from bot.spending_text import cost_text
+from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 
 # --------------------------------------------------------------------------------------------------
@@ -241,10 +242,8 @@ log = logging.getLogger(__name__)
 ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
-NO_ANSWER_FROM_FIRST = "it could not answer."
 WAITED = timedelta(seconds=5)
 """Longer than from a message to its turn when nothing is in the way."""
-BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 
 
 class TurnRunner:
@@ -319,7 +318,7 @@ class TurnRunner:
             raise
         except Exception:
             log.exception("turn %d: failed", claim.turn)
-            reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
+            reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
 
@@ -440,7 +439,7 @@ class _ObservedEvents:
     def why(self, calls: Sequence[ModelCall]) -> str:
         """Why another model answered than the one that was asked, "" if it did."""
         another = bool(self.asked and calls) and calls[-1].model != self.asked
-        return (self.switched or NO_ANSWER_FROM_FIRST) if another else ""
+        return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
 
 
 def _closed(closing: Closing, turn: Turn, below: str) -> Closing:

@@ -20,6 +20,7 @@ from agent.ports import Clock, Ledger, Notifier
 from agent.records import Accepted, Claim, Claiming, Incoming
 from bot.logs import severity
 from bot.reply_surface import Surface
+from bot.texts import reply_texts
 from bot.turns.answering import Answering, Lease, RunningTurn
 from bot.turns.runner import TurnRunner
 
@@ -31,7 +32,7 @@ class AnsweredElsewhere(CogencyError):
     """Another process on the same ledger has answered what was asked here, as this turn."""
 
     def __init__(self, turn: int) -> None:
-        super().__init__("Another process has answered this question; the reply stands in its thread.")
+        super().__init__(reply_texts.ANSWERED_ELSEWHERE)
         self.turn = turn
 
 

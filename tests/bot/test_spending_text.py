@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
 from agent.spending import By, SpendingAccount, SpendingPeriod, Spent, Total
-from bot.spending_text import LIST_PRICES, account_text, cost_text, report_json, report_text
+from bot.spending_text import account_text, cost_text, report_json, report_text
+from bot.texts import reply_texts
 
 TERRA = Spent.on([ModelCall("openai:gpt-6.1-terra", Usage(1_000, 8_000, 200, 300, 40, bytes_up=90_000))])
 LOCAL = Spent.on([ModelCall("ollama:llama3.2", Usage(input_uncached=20, output=1, estimated=True))])
@@ -29,7 +30,7 @@ def test_a_person_sees_today_and_this_month_with_every_count_apart() -> None:
         "- Input: 2,000 new tokens, 16,000 read from the vendor's cache, 400 written to the vendor's cache",
         "- Output: 600 tokens, and 80 of reasoning",
         "",
-        LIST_PRICES,
+        reply_texts.LIST_PRICES,
     ]
 
 
@@ -63,7 +64,7 @@ def test_a_sum_says_when_some_or_all_of_it_has_no_price() -> None:
 def test_the_operator_sees_the_most_expensive_first_and_the_sum_below() -> None:
     totals = [Total("slack:T1:U1", LOCAL, "Ann"), Total("slack:T1:U2", TERRA, "Ben"), Total("slack:T1:U3", LOCAL)]
     lines = report_text(totals, NOVEMBER, By.PERSON).splitlines()
-    assert lines[0] == f"2026-11-01 to 2026-11-21, by person. {LIST_PRICES}"
+    assert lines[0] == f"2026-11-01 to 2026-11-21, by person. {reply_texts.LIST_PRICES}"
     assert lines[2].split() == ["person", "calls", "input", "cached", "written", "output", "reasoning", "cost"]
     assert [line[:18].rstrip() for line in lines[3:7]] == [
         "Ben (slack:T1:U2)",

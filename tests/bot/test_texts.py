@@ -111,7 +111,7 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
         ),
         (
             Receipt({"messages": 2}, 1, bytes_gone=True),
-            "Forgotten: 2 messages. **A search afterwards still finds 1 entry.** Please tell whoever runs this bot.",
+            "Forgotten: 2 messages. **A search afterwards still finds 1 entry.** Please tell my operator.",
         ),
     ],
 )

@@ -21,7 +21,7 @@ from bot.access.acl import AccessRules, Requester
 from bot.attachments.reading import Fetch
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Suggestion, Viewer
 from bot.reply_surface import Surface
-from bot.texts import memory_texts
+from bot.texts import memory_texts, reply_texts
 
 T = TypeVar("T")
 
@@ -243,7 +243,7 @@ class FakeHost:
         if reply is None:
             return False
         if reply.person != person:
-            raise Refused("Only whoever asked can delete this reply.")
+            raise Refused(reply_texts.NOT_YOURS)
         self.replies.remove(reply)
         self.deleted_replies.append(turn)
         return True
@@ -252,7 +252,7 @@ class FakeHost:
         self.fail()
         reply = await self.reply_of(turn)
         if reply is not None and reply.person != person:
-            raise Refused("Only the person whose words were remembered can take that back.")
+            raise Refused(reply_texts.NOT_YOURS)
         self.taken_back.append(turn)
         return "Taken back: tea."
 

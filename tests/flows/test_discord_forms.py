@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
 from bot.commands.policy import REMOVE, SET
-from bot.memory.policies import NOTHING
-from bot.texts import reply_texts
+from bot.texts import memory_texts, reply_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
@@ -63,7 +62,7 @@ async def test_what_cannot_be_read_is_said_and_changes_nothing() -> None:
 async def test_managers_fill_in_a_policy_and_only_they_can_use_their_buttons() -> None:
     async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
         assert labels(await said(fake, ANN, "policy")) == [SET.label, REMOVE.label]
-        host.policies = NOTHING
+        host.policies = memory_texts.NO_POLICY
         shown = await said(fake, ANN, "policy")
         assert labels(shown) == [SET.label]
         await fake.press(BO, shown, SET.label)

@@ -19,7 +19,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
 ME = f"<@{BOT}>"
-CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
+CLOSED = "I am not open to guests here; please ask my operator to let you in."
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 

@@ -9,7 +9,7 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from bot.memory import view
 from bot.platforms.discord.memory_panels import FILE_NAME
-from bot.texts import reply_texts
+from bot.texts import memory_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
@@ -52,7 +52,7 @@ async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> No
         assert f"**1** Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         others = await answer_to(fake, BO, "memory")
-        assert (seen(others), buttons(others)) == (view.NOTHING, [])
+        assert (seen(others), buttons(others)) == (memory_texts.NOTHING_REMEMBERED, [])
 
 
 async def test_in_a_dm_the_list_has_what_was_learned_in_public_as_long_as_they_are_a_member() -> None:
@@ -100,7 +100,7 @@ async def test_an_entry_is_used_everywhere_and_no_more() -> None:
         await fake.press(ANN, shown, "Open 1")
         await fake.until(lambda: "Only where it was said" in buttons(shown))
         await fake.press(ANN, shown, "Only where it was said")
-        await fake.until(lambda: view.USED_HERE in seen(shown))
+        await fake.until(lambda: memory_texts.USED_HERE in seen(shown))
         assert "used everywhere" not in seen(shown)
 
 
@@ -131,7 +131,7 @@ async def test_an_export_comes_as_a_file_with_the_private_answer() -> None:
         await learn(host, "sailing")
         shown = await answer_to(fake, ANN, "memory", words="export")
         assert shown["flags"] & EPHEMERAL
-        assert seen(shown) == view.EXPORTED
+        assert seen(shown) == memory_texts.EXPORTED
         exported = json.loads(shown["files"][FILE_NAME])
         assert [(entry["text"], entry["source"]) for entry in exported["profile"]] == [("sailing", LINK)]
 

@@ -12,9 +12,9 @@ from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
-from bot.attachments.reading import CANNOT_LISTEN
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
+from bot.texts import reply_texts
 from tests.fakes import pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
@@ -165,7 +165,7 @@ async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobod
     async with town() as there:
         voice = {**there.file("voice-message.ogg", b"OggS", "audio/ogg"), "waveform": "AA==", "duration_secs": 2.0}
         (answer,) = await there.write("", voice, flags=VOICE)
-        assert answer["content"] == CANNOT_LISTEN
+        assert answer["content"] == reply_texts.CANNOT_LISTEN
         assert not there.asked
 
 

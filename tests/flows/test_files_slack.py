@@ -11,11 +11,11 @@ from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
-from bot.attachments.reading import CANNOT_LISTEN
 from bot.hosting import BotHost
 from bot.platforms.slack.attachments import HERE
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
+from bot.texts import reply_texts
 from tests.fakes import pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -200,7 +200,7 @@ async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobod
     async with world() as there:
         clip = {**there.slack.upload("clip.mp4", b"", "video/mp4"), "subtype": "slack_audio"}
         (answer,) = await there.ask("", clip, channel=there.dm)
-        assert answer.text == CANNOT_LISTEN
+        assert answer.text == reply_texts.CANNOT_LISTEN
         assert not there.asked
 
 

@@ -9,8 +9,8 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
 from bot.host import Viewer
 from bot.hosting import BotHost
-from bot.memory.notices import NOT_YOURS, NOTHING_KEPT
 from bot.texts import memory_texts
+from bot.texts.reply_texts import NOT_YOURS
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
@@ -66,7 +66,7 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
             undone = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
             assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
             assert labels(undone) == [label for label in labels(reply) if label != UNDO]
-            assert await host.take_back(2, f"discord:{ANN}") == NOTHING_KEPT
+            assert await host.take_back(2, f"discord:{ANN}") == memory_texts.NOTHING_KEPT
             assert await known(host) == ["Friday"]
 
 

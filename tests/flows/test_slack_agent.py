@@ -16,7 +16,6 @@ from agent.providers.scripted import Answer, Answering, ScriptPause, Until
 from agent.records import Hit, RecallQuery
 from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE
 from bot.platforms.slack.sessions import loading_messages
-from bot.reply.draft import THINKING
 from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack_agent import FakeSession
@@ -165,7 +164,7 @@ async def test_people_see_what_the_agent_does_call_by_call_also_in_channels(at_w
         await world.slack.until(lambda: len(world.slack.state.statuses) == 2)
         working = session(world, root)
         assert working.lines == [
-            ("is thinking…", tuple(loading_messages(THINKING))),
+            ("is thinking…", tuple(loading_messages(reply_texts.THINKING))),
             ("is searching past threads…", ("Searching past threads…",)),
         ]
         assert (working.line, working.status) == ("is searching past threads…", "processing")

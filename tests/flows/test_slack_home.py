@@ -16,9 +16,9 @@ from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
 from bot.hosting import BotHost
 from bot.memory import view
-from bot.memory.policies import HEADING
 from bot.platforms.slack import home
 from bot.platforms.slack.home import LEARNING, NOT_LEARNING
+from bot.texts import memory_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -113,7 +113,7 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
     await office.ann.changed("*1* violin")
     assert "*1* harmonium" not in office.ann.text
     await office.ann.click("Use everywhere")
-    await office.ann.changed(view.USED_EVERYWHERE)
+    await office.ann.changed(memory_texts.USED_EVERYWHERE)
     assert "Only where it was said" in office.ann.labels
 
 
@@ -126,7 +126,7 @@ async def test_a_list_of_many_pages_is_turned_and_keeps_its_page_over_what_is_do
     await office.slack.until(lambda: office.ann.labels.count("Delete") == 2)
     await office.ann.click("Delete", 1)
     await office.slack.until(lambda: office.ann.labels.count("Delete") == 1)
-    assert view.HEADING in office.ann.text
+    assert memory_texts.MEMORY_HEADING in office.ann.text
 
 
 async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(office: Office) -> None:
@@ -161,7 +161,7 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     window = await office.window(office.boss, SET.label)
     assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
     await office.boss.changed("Set.")
-    assert office.boss.text.count(HEADING) == 1
+    assert office.boss.text.count(memory_texts.POLICY_HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
     assert SET.label not in office.ann.labels
     number = re.search(r"\*(\d+)\* budget", office.ann.text)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bot.memory.notices import KEEPS
+from bot.texts import memory_texts
 from tests.flows.test_terminal import cogency
 
 
@@ -25,7 +25,9 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
 
 def test_the_first_reply_alone_says_what_is_kept_and_a_setting_silences_it(tmp_path: Path) -> None:
     first = cogency(tmp_path, "chat", typed="hello\nhello again\n")
-    assert first.stdout.count(KEEPS) == 1
-    assert KEEPS not in cogency(tmp_path, "chat", typed="hello\n").stdout
+    assert first.stdout.count(memory_texts.KEEPS) == 1
+    assert memory_texts.KEEPS not in cogency(tmp_path, "chat", typed="hello\n").stdout
     (tmp_path / "new").mkdir()
-    assert KEEPS not in cogency(tmp_path / "new", "chat", typed="hello\n", COGENCY_FIRST_KEEPS="off").stdout
+    assert (
+        memory_texts.KEEPS not in cogency(tmp_path / "new", "chat", typed="hello\n", COGENCY_FIRST_KEEPS="off").stdout
+    )

@@ -128,7 +128,7 @@ def owners_of(application: discord.AppInfo) -> frozenset[int]:
 def refusal(guild: int) -> str:
     """What somebody reads who asks in a server that is not served."""
     return (
-        "I am not set up for this server; please ask whoever runs me to add it "
+        "I am not set up for this server; please ask my operator to add it "
         f"(its id is {guild}, the setting COGENCY_DISCORD_SERVERS)."
     )
 

@@ -29,7 +29,7 @@ from bot.host import Host, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.logs import severity
 from bot.memory import view
 from bot.memory.learning import PAUSE
-from bot.memory.view import PauseLearning, entry_line, lasting_text, pause_text
+from bot.memory.view import PauseLearning, entry_line, lasting_text
 from bot.platforms.slack import memory_blocks, modals
 from bot.platforms.slack.address import ReplyTo, of_click
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, number, text
@@ -42,7 +42,7 @@ from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.spending_text import account_text
-from bot.texts import formatting, reply_texts
+from bot.texts import formatting, memory_texts, reply_texts
 
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
 #
@@ -328,7 +328,9 @@ PATIENCE_S: Final = 60.0
 MAX_OPENED: Final = 2_000
 """As many people as open it within a burst."""
 
-_SHOWN_ANYWAY: Final = frozenset(pause_text(on=on, here=False, for_everybody=False) for on in (True, False))
+_SHOWN_ANYWAY: Final = frozenset(
+    memory_texts.pause_text(on=on, here=False, for_everybody=False) for on in (True, False)
+)
 """The tab says itself whether the bot learns."""
 
 

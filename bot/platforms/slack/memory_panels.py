@@ -25,9 +25,7 @@ from bot.texts import memory_texts, reply_texts
 
 FILE_NAME: Final = "what-i-know.json"
 SENT: Final = "I have sent it to you as a direct message."
-NO_FILE: Final = (
-    "I could not send the file: the app may lack the scope `files:write`. Please tell whoever runs this bot."
-)
+NO_FILE: Final = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
 
 
 @dataclass(frozen=True, slots=True)

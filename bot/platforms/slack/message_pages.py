@@ -88,9 +88,9 @@ _REMEDIES: Final = {
     "channel_not_found": "I cannot see that channel: ask me elsewhere, or invite me there.",
     "not_in_channel": "I am not in that channel: invite me there, and ask again.",
     "restricted_action": "A setting of the workspace keeps me from writing there: ask me elsewhere, or an admin.",
-    "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask whoever runs me.",
+    "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask my operator.",
 }
-_REMEDY: Final = "Please ask me in another place; whoever runs me finds the reason in the log."
+_REMEDY: Final = "Please ask me in another place; my operator finds the reason in the log."
 
 
 class StillStreaming(reply_surface.PageLocked):

@@ -27,7 +27,7 @@ from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
 from bot.platforms.slack.rate_limits import MethodRate
 from bot.platforms.slack.sockets import TaskGroup
-from bot.reply.draft import THINKING
+from bot.texts import reply_texts
 from bot.texts.formatting import shortened
 
 # How a session of an agent reads: its title, and what the bot says of itself while it works. Pure.
@@ -42,7 +42,7 @@ MOST_MESSAGES: Final = 10
 MESSAGE_CHARS: Final = 50
 """Slack's limits for what it rotates through beside a working agent."""
 
-_THINKING: Final = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
+_THINKING: Final = (reply_texts.THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
 
 _LINK: Final = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS: Final = re.compile(r"[`*~]+(?=\S)|(?<=\S)[`*~]+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^[#>\s-]+", re.MULTILINE)
@@ -62,7 +62,7 @@ def status_of(doing: str) -> str:
 
 def loading_messages(doing: str) -> list[str]:
     """What Slack rotates through meanwhile."""
-    if doing == THINKING:
+    if doing == reply_texts.THINKING:
         return list(_THINKING)
     return textwrap.wrap(shortened(doing, MOST_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MOST_MESSAGES]
 

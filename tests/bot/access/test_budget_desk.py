@@ -8,17 +8,8 @@ from agent.admission_terms import Whose
 from agent.messages import ModelCall, Usage
 from agent.spending import NANO, Money
 from bot.access.acl import AccessRules
-from bot.access.budgets import (
-    ONLY_OPERATORS,
-    OPERATOR,
-    UNLIMITED,
-    USAGE,
-    Budget,
-    BudgetAccount,
-    BudgetAllowances,
-    BudgetDesk,
-    Budgets,
-)
+from bot.access.budgets import UNLIMITED, Budget, BudgetAccount, BudgetAllowances, BudgetDesk, Budgets
+from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.spending import FakeSpending, KeptCall
@@ -59,7 +50,7 @@ async def test_everybody_sees_their_own_budget_and_what_is_spent_of_it() -> None
 @pytest.mark.parametrize("words", ["exempt", "channel", "everyone", f"person:{OP}", "$20", "reset"])
 async def test_only_operators_see_others_and_change_anything(words: str) -> None:
     office = Office()
-    assert await office.ask(words, ANN) == ONLY_OPERATORS
+    assert await office.ask(words, ANN) == reply_texts.ONLY_OPERATORS
     assert await office.of_ann() == office.budgets.person
 
 
@@ -93,8 +84,8 @@ async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
     )
     assert "$5.00: here it can only be raised; COGENCY_PERSON_DOLLARS_PER_DAY" in await office.ask(f"person:{ANN} $1")
     assert await office.ask("everyone $20") == "There is no such limit; COGENCY_EVERYONE_DOLLARS_PER_DAY sets one."
-    assert await office.ask("Please.") == USAGE
-    assert await office.ask("") == OPERATOR
+    assert await office.ask("Please.") == reply_texts.BUDGET_USAGE
+    assert await office.ask("") == reply_texts.OPERATOR
 
 
 async def test_the_terminal_is_an_operators() -> None:

@@ -61,7 +61,7 @@ def test_without_rules_every_member_may(authority: Authority) -> None:
 
 def test_guests_and_strangers_may_only_where_it_is_open_to_them() -> None:
     guest, stranger = asked(authority=Authority.GUEST), asked(authority=Authority.STRANGER)
-    assert refusal(rules(), guest) == "I am not open to guests here; please ask whoever runs me to let you in."
+    assert refusal(rules(), guest) == "I am not open to guests here; please ask my operator to let you in."
     assert "could not find you among them" in str(refusal(rules(), stranger))
     assert refusal(rules(open_to="guests"), guest) is None
     assert refusal(rules(open_to="guests"), stranger) is not None

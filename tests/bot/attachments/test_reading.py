@@ -14,7 +14,8 @@ from agent.messages import Image, ModelCall, Usage
 from agent.ports import Transcript
 from agent.records import Attachment, Quoted
 from bot.attachments import kinds, reading
-from bot.attachments.reading import CANNOT_LISTEN, Attached, AttachmentReader
+from bot.attachments.reading import Attached, AttachmentReader
+from bot.texts import reply_texts
 from tests.fakes import pdfs
 from tests.fakes.incoming import said
 
@@ -163,7 +164,7 @@ async def test_a_sound_that_is_only_shared_is_quoted() -> None:
 @pytest.mark.parametrize(
     ("ears", "sorry"),
     [
-        (None, CANNOT_LISTEN),
+        (None, reply_texts.CANNOT_LISTEN),
         (Ears(deaf=True), f"I could not listen to your voice message: {kinds.NOT_UNDERSTOOD}."),
         (Ears(" "), f"I could not listen to your voice message: {kinds.SILENT}."),
     ],

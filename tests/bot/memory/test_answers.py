@@ -10,6 +10,7 @@ from agent.events import Outcome
 from agent.records import Claiming, Closing, ReplyVerdict, ShownPage
 from bot.memory.desk import ENDING_S, ReplyFeedback
 from bot.reply_surface import PageGone, PageUnsent, SurfaceError
+from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import FakeStore
@@ -59,7 +60,7 @@ async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> 
 async def test_nobody_else_deletes_a_reply_but_an_operator() -> None:
     store, pages = FakeStore(), FakePages()
     turn = await replied(store, "1")
-    with pytest.raises(Refused, match="Only whoever asked"):
+    with pytest.raises(Refused, match=reply_texts.NOT_YOURS):
         await desk(store, pages).delete(turn, "bob", operates=False)
     assert not pages.deleted
     assert await desk(store, pages).delete(turn, "bob", operates=True)

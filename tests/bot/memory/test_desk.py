@@ -17,6 +17,7 @@ from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
 from bot.memory.retention import Retention
+from bot.texts import memory_texts
 from store.engine import open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
@@ -63,7 +64,7 @@ class Office:
         await self.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, self.clock.now()))
 
 
-CORRECTED = view.CORRECTED.partition("{")[0]
+CORRECTED = memory_texts.CORRECTED.partition("{")[0]
 
 
 @pytest.fixture
@@ -91,10 +92,10 @@ async def test_nobody_sees_what_belongs_to_another_or_may_not_be_shown_there(off
     await office.learn("sail", person="ann")
     await office.learn("club secret", Place(GroupAudience("club")))
     assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
-    assert (await office.ask("", "ben")).text == view.NOTHING
+    assert (await office.ask("", "ben")).text == memory_texts.NOTHING_REMEMBERED
     key = (await office.ask("")).entries[0].key
     answer = await office.ask(f"delete {key}", "ben")
-    assert answer.text == view.GONE
+    assert answer.text == memory_texts.NO_ENTRY
     assert len((await office.ask("")).entries) == 1
 
 
@@ -118,7 +119,7 @@ async def test_a_number_stands_for_what_was_listed_whatever_became_of_the_list(o
     await office.learn("dive")
     await office.ask("delete 2")
     assert [(one.number, one.plain) for one in (await office.ask("")).entries] == [(3, "swim"), (4, "dive")]
-    assert (await office.ask("delete 2")).text == view.NO_NUMBER.format(number=2)
+    assert (await office.ask("delete 2")).text == memory_texts.NO_NUMBER.format(number=2)
 
 
 async def test_a_correction_is_the_persons_own_statement_with_the_same_number_and_no_link(office: Office) -> None:
@@ -128,7 +129,7 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     answer = await office.ask("correct 1 editor: Emacs")
     tomorrow = office.clock.now().date().isoformat()
     assert answer.text.startswith(CORRECTED)
-    assert view.BETWEEN_US in answer.text
+    assert memory_texts.BETWEEN_US in answer.text
     assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
     assert not [entry for kept in office.store.profiles.kept.values() for entry in kept.entries if entry.text == "Vim"]
 
@@ -156,14 +157,14 @@ async def test_a_correction_to_the_same_words_keeps_the_entry(office: Office) ->
     await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
     await office.ask("")
     answer = await office.ask("correct 1 The boat is blue.")
-    assert answer.text.startswith(view.SAME)
+    assert answer.text.startswith(memory_texts.SAME)
     assert [entry.plain for entry in answer.entries] == ["The boat is blue."]
 
 
 async def test_secrets_and_long_texts_are_no_corrections(office: Office) -> None:
     await office.learn("sail")
     await office.ask("")
-    assert (await office.ask("correct 1 my password is hunter2hunter2")).text.startswith(view.NO_SECRETS)
+    assert (await office.ask("correct 1 my password is hunter2hunter2")).text.startswith(memory_texts.NO_SECRETS)
     assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith("That is longer")
     assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
 
@@ -186,7 +187,7 @@ async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office
     await office.ask("")
     for number in (1, 2):
         await office.ask(f"everywhere {number}")
-        assert view.BETWEEN_US not in (await office.ask(f"correct {number} number {number}")).text
+        assert memory_texts.BETWEEN_US not in (await office.ask(f"correct {number} number {number}")).text
     assert [entry.everywhere for entry in (await office.ask("")).entries] == [True, True]
 
 
@@ -245,11 +246,11 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
 
 async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:
     nowhere = Viewer(Person("ann", "Ann"), DM, "", manages=True)
-    assert (await office.desk.answer(nowhere, "pause here for everybody")).text == view.NOT_THE_MANAGER
+    assert (await office.desk.answer(nowhere, "pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
 
 
 async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
-    assert (await office.ask("pause here for everybody")).text == view.NOT_THE_MANAGER
+    assert (await office.ask("pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
     assert office.store.choices.kept == {}
     answer = await office.ask("pause here for everybody", manages=True)
     assert answer.text.startswith("I have stopped learning from what anybody says in this channel.")
@@ -274,7 +275,7 @@ async def test_who_ends_one_pause_reads_which_others_last_there(office: Office) 
     await office.ask("resume here")
     assert (await office.ask("")).text.startswith("Learning is paused in this channel for everybody;")
     await office.ask("resume here for everybody", manages=True)
-    assert (await office.ask("")).text == view.NOTHING
+    assert (await office.ask("")).text == memory_texts.NOTHING_REMEMBERED
 
 
 async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
@@ -304,13 +305,13 @@ async def test_what_was_deleted_comes_back_within_a_minute_under_its_number(offi
     shown = lines(await office.ask(""))
     deleted = await office.ask("delete 2")
     assert [entry.plain for entry in deleted.entries] == ["sail", "swim"]
-    assert (await office.ask("undo 1")).text == view.NOT_BACK
-    assert (await office.ask("undo", "ben")).text == view.NOT_BACK
-    assert (await office.ask(f"undo {deleted.undo}", "ben")).text == view.NOT_BACK
+    assert (await office.ask("undo 1")).text == memory_texts.NOT_BACK
+    assert (await office.ask("undo", "ben")).text == memory_texts.NOT_BACK
+    assert (await office.ask(f"undo {deleted.undo}", "ben")).text == memory_texts.NOT_BACK
     back = await office.ask("undo")
     assert back.text.startswith("It is back: “Goal: row”.")
     assert lines(back) == shown
-    assert (await office.ask("undo")).text == view.NOT_BACK
+    assert (await office.ask("undo")).text == memory_texts.NOT_BACK
     await office.ask("delete 2")
     assert lines(await office.ask("undo #2")) == shown
     await office.ask("delete 2")
@@ -326,7 +327,7 @@ async def test_what_was_deleted_is_erased_by_a_job_after_a_minute(office: Office
     job = await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=60), lease)
     assert job is not None
     await Retention(office.store, office.store.jobs, office.clock, {}).handlers[job.kind](job)
-    assert (await office.ask(f"undo {deleted.undo}")).text == view.NOT_BACK
+    assert (await office.ask(f"undo {deleted.undo}")).text == memory_texts.NOT_BACK
 
 
 async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_meanwhile(office: Office) -> None:
@@ -337,7 +338,10 @@ async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_m
     assert after.text == "row on rivers"
     for asked in ("delete 1", f"delete {shown.key}"):
         answer = await office.ask(asked)
-        assert answer.text in {view.GONE, view.NO_NUMBER.format(number=1)} or "sail on lakes" in answer.text
+        assert (
+            answer.text in {memory_texts.NO_ENTRY, memory_texts.NO_NUMBER.format(number=1)}
+            or "sail on lakes" in answer.text
+        )
     assert after in await office.store.profiles.known("ann", frozenset({"person:ann"}))
 
 

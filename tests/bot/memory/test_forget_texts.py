@@ -5,14 +5,14 @@ from zoneinfo import ZoneInfo
 
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview
 from agent.memory.periods import TimeSpan
-from bot.memory import forget_desk
+from bot.texts import memory_texts
 
 MORNING = TimeSpan(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
 
 
 def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
     counts = {"messages": 4, "facts": 2, "profile": 0, "conversations": 2}
-    asked = forget_desk.forget_question(
+    asked = memory_texts.forget_question(
         AboutTopic("ann", "boats"), Preview(counts, ("a boat", "two boats"), "name"), UTC
     )
     assert "That is 4 messages, 2 facts, in 2 threads. This cannot be undone." in asked
@@ -21,7 +21,7 @@ def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
 
 def test_nothing_more_is_named_where_everything_is_shown() -> None:
     counts = {"messages": 1, "facts": 1, "conversations": 1}
-    asked = forget_desk.forget_question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
+    asked = memory_texts.forget_question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
     span = "from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC), everywhere."
     assert f"{span} That is 1 message, 1 fact, in 1 thread." in asked
     assert "more" not in asked
@@ -29,14 +29,14 @@ def test_nothing_more_is_named_where_everything_is_shown() -> None:
 
 def test_where_nothing_is_kept_it_says_so() -> None:
     empty = Preview({"messages": 0, "conversations": 0}, (), "name")
-    everything = forget_desk.forget_question(Everything("ann"), empty, UTC)
+    everything = memory_texts.forget_question(Everything("ann"), empty, UTC)
     assert everything.startswith("I keep nothing that you wrote")
     assert "cannot be undone" not in everything
-    assert forget_desk.nothing_to_forget(During("ann", MORNING), UTC) == (
+    assert memory_texts.nothing_to_forget(During("ann", MORNING), UTC) == (
         "I have nothing that you said from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
     )
 
 
 def test_moments_are_those_of_the_persons_own_clock() -> None:
-    nothing = forget_desk.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
+    nothing = memory_texts.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
     assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing

@@ -12,10 +12,10 @@ from agent.memory.forgetting_plans import Gone, Preview, Wish
 from agent.records import Closing, Job, ShownPage
 from bot.host import Forgetter
 from bot.job_worker import JobWorker
-from bot.memory import forget_desk
 from bot.memory.forget_desk import MOST_WAITING, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
+from bot.texts import memory_texts
 from store.engine import open_store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
@@ -135,7 +135,7 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
         store.go_on.set()
         answers = [one.text for one in await asyncio.gather(*flood)]
         await others
-    assert answers.count(forget_desk.BUSY) == 50 - 1 - MOST_WAITING
+    assert answers.count(memory_texts.FORGETTING) == 50 - 1 - MOST_WAITING
     assert "2 messages" in answers[0]
 
 
@@ -165,7 +165,7 @@ async def test_what_has_changed_meanwhile_is_asked_again() -> None:
     question = await world.desk.ask(ANN, "about Apollo")
     await answered(world.store, said("the Apollo train"), "noted")
     again = await world.desk.forget(ANN, question.token)
-    assert again.text.startswith(forget_desk.CHANGED)
+    assert again.text.startswith(memory_texts.FORGET_CHANGED)
     assert len(world.texts) == 4
     assert not (await world.desk.forget(ANN, again.token)).token
     assert world.texts == []

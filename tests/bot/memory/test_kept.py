@@ -9,7 +9,8 @@ import pytest
 from agent.errors import Refused
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from bot.memory.notices import NOTHING_KEPT, KeptNotice
+from bot.memory.notices import KeptNotice
+from bot.texts import memory_texts
 from store.engine import Store, open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
@@ -62,7 +63,7 @@ async def test_taken_back_it_is_gone_and_what_it_had_superseded_holds_again_and_
     assert said_.startswith("Taken back: deadline: Monday.")
     assert said_.endswith("This holds again: deadline: Friday.")
     assert await known(store) == ["Friday"]
-    assert await kept(store).take_back(turn, "ann") == NOTHING_KEPT
+    assert await kept(store).take_back(turn, "ann") == memory_texts.NOTHING_KEPT
     assert await known(store) == ["Friday"]
 
 

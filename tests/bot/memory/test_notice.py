@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from agent.memory.forgetting_plans import Everything
-from bot.memory.notices import KEEPS, LEARNS, FirstNotice
+from bot.memory.notices import FirstNotice
+from bot.texts import memory_texts
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
@@ -17,7 +18,7 @@ async def test_only_the_first_reply_to_a_person_says_it() -> None:
     told = ToldTurns(FakeStore(), FakeClock())
     await told.ask(said("Hello?", conversation="a"))
     await told.ask(said("Again?", conversation="b"), said("Hello?", person="ben", conversation="c"))
-    assert told.shown == {"a": f"Yes.\n\n{LEARNS}", "b": "Yes.", "c": f"Yes.\n\n{LEARNS}"}
+    assert told.shown == {"a": f"Yes.\n\n{memory_texts.LEARNS}", "b": "Yes.", "c": f"Yes.\n\n{memory_texts.LEARNS}"}
 
 
 async def test_it_names_the_commands_as_they_are_called_where_the_person_reads_it() -> None:
@@ -41,15 +42,15 @@ async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> N
     finally:
         await store.close()
     replies = [text for process in told for text in process.shown.values()]
-    assert sorted(replies) == ["Yes."] * 5 + [f"Yes.\n\n{LEARNS}"]
+    assert sorted(replies) == ["Yes."] * 5 + [f"Yes.\n\n{memory_texts.LEARNS}"]
 
 
 async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_reply() -> None:
     preferences = FakePreferences()
     notice = FirstNotice(preferences, lambda: True)
-    assert await notice.line("ann", 7) == LEARNS
+    assert await notice.line("ann", 7) == memory_texts.LEARNS
     assert await notice.line("ann", 8) == ""
-    assert await notice.line("ann", 7) == LEARNS
+    assert await notice.line("ann", 7) == memory_texts.LEARNS
 
 
 async def test_whoever_is_forgotten_is_told_anew() -> None:
@@ -58,8 +59,8 @@ async def test_whoever_is_forgotten_is_told_anew() -> None:
     await told.ask(said("Hello?", conversation="a"))
     await store.forget(Everything("ann"), told.clock.now() + timedelta(seconds=1))
     await told.ask(said("Hello?", conversation="b"))
-    assert told.shown["b"] == f"Yes.\n\n{LEARNS}"
+    assert told.shown["b"] == f"Yes.\n\n{memory_texts.LEARNS}"
 
 
 async def test_where_nothing_is_learned_it_claims_no_learning() -> None:
-    assert await FirstNotice(FakePreferences(), lambda: False).line("ann", 1) == KEEPS
+    assert await FirstNotice(FakePreferences(), lambda: False).line("ann", 1) == memory_texts.KEEPS

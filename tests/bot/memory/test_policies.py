@@ -12,10 +12,9 @@ from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers
 from agent.records import Person
 from bot.host import PolicyAsker
 from bot.memory.policies import (
+    MAX_CHARS,
+    MAX_NAME_CHARS,
     NOT_A_MANAGER,
-    NOTHING,
-    TOO_LONG,
-    USAGE,
     PolicyDesk,
     RemovePolicy,
     Request,
@@ -24,6 +23,7 @@ from bot.memory.policies import (
     UnclearPolicy,
     read_policy_request,
 )
+from bot.texts import memory_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import FakeFacts
 from tests.fakes.incoming import START
@@ -31,6 +31,7 @@ from tests.fakes.incoming import START
 TEAM = Place(TeamAudience("T1"), within_team="T1")
 BOARD = Place(GroupAudience("board"), within_team="T1")
 ELSEWHERE = Place(TeamAudience("T2"), within_team="T2")
+TOO_LONG = UnclearPolicy(memory_texts.POLICY_TOO_LONG.format(limit=MAX_CHARS, name_limit=MAX_NAME_CHARS))
 
 
 @dataclass
@@ -63,16 +64,16 @@ class World:
         ("set discount: see https://example.org", SetPolicy("discount", "see https://example.org")),
         ("remove 3", RemovePolicy("3")),
         ("delete #12", RemovePolicy("12")),
-        ("set", UnclearPolicy(USAGE)),
-        ("set budget:", UnclearPolicy(USAGE)),
-        ("set budget", UnclearPolicy(USAGE)),
+        ("set", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        ("set budget:", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        ("set budget", UnclearPolicy(memory_texts.POLICY_USAGE)),
         ("set 预算不超过5000欧元", SetPolicy("", "预算不超过5000欧元")),
-        ("remove", UnclearPolicy(USAGE)),
-        ("remove everything", UnclearPolicy(USAGE)),
-        ("list all of them", UnclearPolicy(USAGE)),
-        ("what?", UnclearPolicy(USAGE)),
-        (f"set budget: {'x' * 501}", UnclearPolicy(TOO_LONG)),
-        (f"set {'x' * 81}: 5", UnclearPolicy(TOO_LONG)),
+        ("remove", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        ("remove everything", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        ("list all of them", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        ("what?", UnclearPolicy(memory_texts.POLICY_USAGE)),
+        (f"set budget: {'x' * 501}", TOO_LONG),
+        (f"set {'x' * 81}: 5", TOO_LONG),
     ],
 )
 def test_words_are_read_alike_in_any_case(words: str, request_: Request) -> None:
@@ -81,7 +82,7 @@ def test_words_are_read_alike_in_any_case(words: str, request_: Request) -> None
 
 async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
     world = World()
-    assert (await world.ask("")).startswith(NOTHING)
+    assert (await world.ask("")).startswith(memory_texts.NO_POLICY)
     answer = await world.ask("set budget: at most 5,000 EUR a month")
     assert answer == (
         "Set.\n\nThis holds for everybody here:\n\n"
@@ -160,7 +161,7 @@ async def test_a_persons_facts_are_no_policies_and_cannot_be_removed_here() -> N
 
 async def test_secrets_are_refused_and_text_is_shown_as_it_is() -> None:
     world = World()
-    assert "never remembered" in await world.ask("set wifi: the password is hunter2")
+    assert memory_texts.NO_SECRETS in await world.ask("set wifi: the password is hunter2")
     assert world.facts.kept == ()
     assert "*free* beer" not in await world.ask("set motto: *free* beer")
 

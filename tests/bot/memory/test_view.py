@@ -9,6 +9,7 @@ from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer
 from bot.memory import view
 from bot.memory.view import EntryNumbers
+from bot.texts import memory_texts
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -41,18 +42,18 @@ def test_days_are_those_of_the_persons_time_zone() -> None:
 
 def test_an_erasing_claims_no_more_than_its_receipt() -> None:
     tea = fact("1", "p", "I like *tea*", "person:p", NOON)
-    done = view.CORRECTED.format(said="“I like \\*tea\\*”")
+    done = memory_texts.CORRECTED.format(said="“I like \\*tea\\*”")
     assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=True)) == done
-    assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=False)) == f"{done} {view.LATER}"
+    assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=False)) == f"{done} {memory_texts.LATER}"
     assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=False, kept_by_server=True)) == done
-    assert view.STILL_FOUND in view.corrected_text(tea, Receipt({"facts": 1}, 1, bytes_gone=True))
+    assert memory_texts.STILL_FOUND in view.corrected_text(tea, Receipt({"facts": 1}, 1, bytes_gone=True))
 
 
 def test_a_deletion_says_which_entry_went_and_how_it_comes_back() -> None:
     tea = fact("1", "p", "I like tea", "person:p", NOON)
     said = view.deleted_text(tea, 4, Receipt({"facts": 1}, 0, bytes_gone=False))
     assert said.startswith("Deleted entry 4, “I like tea”. `/memory undo` brings it back within a minute;")
-    assert view.STILL_FOUND in view.deleted_text(tea, 4, Receipt({"facts": 1}, 1, bytes_gone=False))
+    assert memory_texts.STILL_FOUND in view.deleted_text(tea, 4, Receipt({"facts": 1}, 1, bytes_gone=False))
 
 
 def test_what_an_entry_is_called_changes_with_what_it_says() -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from bot.memory import view
 from bot.memory.view import (
-    HELP,
     CorrectEntry,
     DeleteEntry,
     ExportMemory,
@@ -18,6 +17,7 @@ from bot.memory.view import (
     UseEverywhere,
     read_memory_request,
 )
+from bot.texts import memory_texts
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_buttons_write_is_read_as_what_they_say() -> None:
 
 
 def test_everything_that_the_help_shows_can_be_written() -> None:
-    shown = [written.removeprefix("/memory").strip() for written in HELP]
+    shown = [written.removeprefix("/memory").strip() for written in memory_texts.MEMORY_HELP]
     assert not [written for written in shown if isinstance(read_memory_request(written), UnclearMemory)]
 
 

@@ -8,7 +8,8 @@ from agent.errors import SettingsError
 from bot.access.acl import AccessRules, Requester, parse_model_access
 from bot.host import ModelMenu
 from bot.models.choice import ModelSettings
-from bot.models.switch import CHOSEN, ModelDesk, ModelSwitch
+from bot.models.switch import ModelDesk, ModelSwitch
+from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.preferences import FakePreferences
@@ -28,7 +29,7 @@ async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:
     assert (await at.provider(anna)).name == "ollama:small"
     assert (await at.provider(ben)).name == "ollama:usual"
     menu = await at.menu(Requester.wrote(anna))
-    assert menu == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
+    assert menu == ModelMenu("ollama:small", reply_texts.MODEL_CHOSEN, ("ollama:usual", "ollama:small"))
     await at.choose(Requester.wrote(anna), "")
     assert (await at.provider(anna)).name == "ollama:usual"
 
@@ -47,7 +48,9 @@ async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
     with pytest.raises(SettingsError, match="not open to you: choose one of ollama:usual"):
         await at.choose(Requester("ann"), "ollama:small")
     await at.choose(member, "ollama:small")
-    assert (await at.menu(member)) == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
+    assert (await at.menu(member)) == ModelMenu(
+        "ollama:small", reply_texts.MODEL_CHOSEN, ("ollama:usual", "ollama:small")
+    )
     assert (await at.provider(replace(anna, roles=member.roles))).name == "ollama:small"
     assert (await at.provider(anna)).name == "ollama:usual"
 

@@ -7,8 +7,9 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports import Provider
 from bot.models.choice import ModelSettings
-from bot.models.switch import CHOSEN, FOR_CHANNEL, FOR_PERSON, ModelSwitch, check_allowed
+from bot.models.switch import ModelSwitch, check_allowed
 from bot.setting_parsers import Secret
+from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
@@ -34,17 +35,17 @@ async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
 
 async def test_a_choice_for_the_person_goes_before_one_for_the_channel() -> None:
     switch = await opened(channel_models={"C1": "ollama:channel"}, person_models={"UANNA": "ollama:anna"})
-    assert names(switch, ANNA, "C1") == ("ollama:anna", FOR_PERSON)
-    assert names(switch, BEN, "C1") == ("ollama:channel", FOR_CHANNEL)
+    assert names(switch, ANNA, "C1") == ("ollama:anna", reply_texts.MODEL_FOR_PERSON)
+    assert names(switch, BEN, "C1") == ("ollama:channel", reply_texts.MODEL_FOR_CHANNEL)
     assert names(switch, BEN, "C2")[0] == USUAL
 
 
 async def test_what_a_person_chose_goes_before_everything_as_long_as_it_is_allowed() -> None:
     switch = await opened(allowed_models=("ollama:small",), person_models={"UANNA": "ollama:anna"})
     assert switch.allowed == (USUAL, "ollama:small")
-    assert names(switch, ANNA, "C1", "ollama:small") == ("ollama:small", CHOSEN)
-    assert names(switch, ANNA, "C1", USUAL) == (USUAL, CHOSEN)
-    assert names(switch, ANNA, "C1", "ollama:gone") == ("ollama:anna", FOR_PERSON)
+    assert names(switch, ANNA, "C1", "ollama:small") == ("ollama:small", reply_texts.MODEL_CHOSEN)
+    assert names(switch, ANNA, "C1", USUAL) == (USUAL, reply_texts.MODEL_CHOSEN)
+    assert names(switch, ANNA, "C1", "ollama:gone") == ("ollama:anna", reply_texts.MODEL_FOR_PERSON)
 
 
 @pytest.mark.parametrize("name", ["nobody:x", "ollama:", "mistral:x", ""])
@@ -55,7 +56,7 @@ async def test_a_wrong_name_is_blamed_on_the_command_and_not_on_a_setting(name: 
     assert "COGENCY_MODEL" not in str(raised.value)
     assert switch.provider.name == USUAL
     await switch.choose("ollama:other")
-    assert names(switch, ANNA, "C1") == ("ollama:other", CHOSEN)
+    assert names(switch, ANNA, "C1") == ("ollama:other", reply_texts.MODEL_CHOSEN)
     await switch.aclose()
 
 

@@ -14,7 +14,8 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.draft import THINKING, Draft, status_line
+from bot.reply.draft import Draft, status_line
+from bot.texts import reply_texts
 
 RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))
 RECALLED = CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue"))
@@ -65,7 +66,7 @@ def test_an_answer_that_goes_on_after_its_end_is_not_complete() -> None:
 
 def test_the_status_follows_the_work_until_text_comes() -> None:
     draft = draft_of(IterationStarted(1))
-    assert draft.status == THINKING
+    assert draft.status == reply_texts.THINKING
     draft.see(RECALL)
     assert draft.status == "Searching past threads…"
     draft.see(RECALLED)

@@ -23,7 +23,8 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.reply_surface import Surface
-from bot.turns.runner import BROKEN, WAITED, AgentConfig, TurnRunner
+from bot.texts import reply_texts
+from bot.turns.runner import WAITED, AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
@@ -170,7 +171,7 @@ async def test_a_bug_ends_in_one_sentence_that_names_the_turn() -> None:
     world = World([["So far.", Until(bug)]])
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.REFUSED
-    assert world.shown() == [f"So far.\n\n{BROKEN.format(turn=1)}"]
+    assert world.shown() == [f"So far.\n\n{reply_texts.BROKEN.format(turn=1)}"]
 
 
 async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:

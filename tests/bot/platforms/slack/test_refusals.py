@@ -26,7 +26,7 @@ ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 SLACK_WAITS_S = 3.0
 US = SlackBot("T1", "UBOT", "BBOT")
-CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
+CLOSED = "I am not open to guests here; please ask my operator to let you in."
 
 
 @dataclass
@@ -197,7 +197,7 @@ async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack
     assert not host.stopped
     assert host.asked_for_memory == host.asked_for_budget == host.asked_for_policy == []
     assert {whisper.text for whisper in slack.state.whispers} == {
-        "I may not answer you; please ask whoever runs me to let you in."
+        "I may not answer you; please ask my operator to let you in."
     }
 
 

@@ -12,7 +12,7 @@ from bot.platforms.slack.sessions import (
     status_of,
     title_of,
 )
-from bot.reply.draft import THINKING
+from bot.texts import reply_texts
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_line_reads_on_from_the_name_of_the_bot() -> None:
     assert status_of("I cannot store anything.") == "says: I cannot store anything."
 
 
-@given(st.text(min_size=1) | st.just(THINKING))
+@given(st.text(min_size=1) | st.just(reply_texts.THINKING))
 def test_what_is_rotated_through_is_within_slacks_limits(doing: str) -> None:
     messages = loading_messages(doing)
     assert len(messages) <= MOST_MESSAGES

@@ -8,7 +8,7 @@ from agent.messages import Json, JsonObject
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi
 from bot.platforms.slack.sessions import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
-from bot.reply.draft import THINKING
+from bot.texts import reply_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import Fault, limited
@@ -45,7 +45,7 @@ def begun(slack: FakeSlack, sessions: AgentSessions, question: str = "which colo
     """A reply whose bot thinks, and the thread of it."""
     root = slack.state.write(ANN, GENERAL, question)
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
-    session.doing(THINKING)
+    session.doing(reply_texts.THINKING)
     return session, root.ts
 
 

@@ -14,11 +14,12 @@ from agent.spending import Money, SpendingAccount, Spent
 from bot.commands.declaration import PanelForm
 from bot.commands.discovery import COMMANDS
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
-from bot.memory.policies import HEADING, MOST
+from bot.memory.policies import MOST
 from bot.platforms.slack import home, memory_blocks, modals
 from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
+from bot.texts import memory_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
@@ -127,7 +128,7 @@ def test_the_rows_of_messages_are_taken_too() -> None:
 
 def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> None:
     listed = "\n".join(f"- {number}. budget {number}: {'at most 50 EUR ' * 30}" for number in range(1, MOST + 1))
-    shown, seen = replace(USUAL, policies=f"{HEADING}\n\n{listed}"), ""
+    shown, seen = replace(USUAL, policies=f"{memory_texts.POLICY_HEADING}\n\n{listed}"), ""
     for page in range(1, MOST):
         view: Any = home_view(replace(shown, pages=Pages(policies=page)))
         assert problems(view) == []

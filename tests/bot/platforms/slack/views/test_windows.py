@@ -7,9 +7,8 @@ import pytest
 from agent.memory.audience import GroupAudience, TeamAudience
 from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
-from bot.memory.policies import NOTHING
 from bot.platforms.slack.commands import NOT_THERE
-from bot.texts import reply_texts
+from bot.texts import memory_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -50,7 +49,7 @@ async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_sai
 
 async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
-    async with serving(slack, FakeHost(policies=NOTHING)):
+    async with serving(slack, FakeHost(policies=memory_texts.NO_POLICY)):
         assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET.label]
 
 
