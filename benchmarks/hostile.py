@@ -60,10 +60,9 @@ from bot.platforms.discord.slash_commands import command_in
 from bot.platforms.slack import markup as slack
 from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
-from bot.platforms.slack.orders import order, says_stop, without_ask
-from bot.reply.draft import Draft
+from bot.platforms.slack.intake import read_order, says_stop, without_ask
 from bot.reply.files import handed_over
-from bot.reply.pages import Frames
+from bot.reply.pages import Draft, Frames
 from bot.reply.split import pages
 from bot.reply_surface import Limits
 from store.forgetting.proof import pieces as erased_pieces
@@ -426,7 +425,7 @@ _FIRST_PAGE: Final = Limits(page_chars=4_000, edit_interval_s=1.0, announce_fina
 def stages() -> list[Reading]:
     """From an event to the reply, in this order."""
     return [
-        Reading("slack: order", lambda text: order(_heard(text), _ME)),
+        Reading("slack: order", lambda text: read_order(_heard(text), _ME)),
         Reading("slack: stop", lambda text: says_stop(_heard(text), _ME)),
         Reading("slack: mentions", lambda text: slack.without_mention(text, "U1")),
         Reading("slack: many mentions", lambda text: slack.without_mention("<@U1> " * (len(text) // 6), "U1")),

@@ -15,7 +15,7 @@ from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.memory.semantic_recall import MeaningfulMemories, MeaningWriter
 from bot.memory.summarising import Summariser, may_spend
-from bot.models.switch import ModelSwitch
+from bot.models.choice import ModelSwitch
 from bot.turns.runner import ForegroundPriority
 
 

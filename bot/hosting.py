@@ -36,12 +36,11 @@ from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
-from bot.models.switch import ModelDesk
+from bot.models.choice import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
 from bot.texts import reply_texts
 from bot.turns.worker import Turns
 
-# --------------------------------------------------------------------------------------------------
 # What happens once, whichever process is told of it how often, and leaves nothing behind that would tell.
 #
 # Rule: the latest of each source are kept, as hashes: platforms deliver an event twice within minutes, and nobody reads
@@ -95,7 +94,6 @@ def _mark(what: str) -> str:
     return sha256(what.encode()).hexdigest()[:MARK_CHARS]
 
 
-# --------------------------------------------------------------------------------------------------
 # What the platforms can do for the bot, from the moment at which each of them says so.
 
 
@@ -169,7 +167,6 @@ class PlatformConnections:
                 return
 
 
-# --------------------------------------------------------------------------------------------------
 # The conversations of a channel that goes on and on: a direct message without threads.
 #
 # Rules

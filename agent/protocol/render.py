@@ -189,11 +189,10 @@ def _json(value: object) -> str:
     return BRACKETED.sub(lambda bracket: f"\\u{ord(bracket[0]):04x}", written)
 
 
-# --------------------------------------------------------------------------------------------------
 # How the parts of a reply become its one text. Pure.
 #
 # A reply is said in parts: what the model writes in each iteration, and our own notices. The turn stores the whole and
-# `bot.reply.draft` shows it while it grows; both take it from here, so that what is stored is what was shown.
+# `bot.reply.pages` shows it while it grows; both take it from here, so that what is stored is what was shown.
 #
 # Rules.
 # - A part of only whitespace is no part.

@@ -30,8 +30,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import LearningPauses
 from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
-from bot.models.choice import ModelSettings, open_embedder, open_transcriber
-from bot.models.switch import ModelDesk, ModelSwitch
+from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch, open_embedder, open_transcriber
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named
 from bot.reply_surface import Surface
@@ -225,21 +224,19 @@ def mind(
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
     """
 
-    command_names = {SLACK: partial(named, prefix=settings.slack_command_prefix)}
-
-    language_rule = settings.language_rule
+    slack_names = partial(named, prefix=settings.slack_command_prefix)
+    slack_commands = slack_names(COMMANDS)
 
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
-        commands = called(incoming.person.id, COMMANDS)
-        return Persona(settings.persona, language_rule, instructions, commands)
+        commands = slack_commands if platform_of(incoming.source) == SLACK else COMMANDS
+        return Persona(settings.persona, settings.language_rule, instructions, commands)
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
     def called(person: str, markdown: str) -> str:
-        names = command_names.get(platform_of(person))
-        return markdown if names is None else names(markdown)
+        return slack_names(markdown) if platform_of(person) == SLACK else markdown
 
     return AgentConfig(
         provider=desk.provider,

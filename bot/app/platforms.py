@@ -31,7 +31,7 @@ from bot.hosting import BotHost, Desks, PlatformConnections, serve_all
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice
 from bot.memory.policies import PolicyDesk
-from bot.models.switch import ModelDesk, ModelSwitch
+from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import SlackSettings
 from bot.settings import Settings

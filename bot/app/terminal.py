@@ -9,7 +9,7 @@ from agent.records import Person
 from bot.app import parts
 from bot.app.from_settings import access_rules
 from bot.memory.policies import PolicyDesk
-from bot.models.switch import ModelDesk
+from bot.models.choice import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.setting_parsers import WhileBusy

@@ -29,8 +29,7 @@ from agent.protocol.render import joined
 from agent.records import Closing
 from bot import reply_surface
 from bot.backoff import Backoff, OncePerMinute
-from bot.reply.draft import Draft
-from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
+from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.texts import reply_texts
 
 # When the next write may start. Pure: it answers "not before t" and never sleeps.

@@ -10,8 +10,7 @@ from agent.memory.audience import may_flow_from
 from agent.records import RecallQuery, Unembedded
 from bot.background import Background, Meanings, background
 from bot.memory.semantic_recall import KIND as EMBEDDING
-from bot.models.choice import ModelSettings
-from bot.models.switch import ModelSwitch
+from bot.models.choice import ModelSettings, ModelSwitch
 from store.databases.database import Database
 from store.engine import Store, open_store
 from store.search.vectors import SqlEmbeddings

@@ -14,8 +14,7 @@ from bot.hosting import BotHost, Desks, PlatformConnections
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
-from bot.models.choice import ModelChoice, ModelSettings
-from bot.models.switch import ModelDesk, ModelSwitch
+from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.turns.worker import Turns
 
 

@@ -22,12 +22,11 @@ from agent.messages import Depth
 from agent.records import Attachment, Incoming, Quoted
 from bot.host import ForgetAnswer, Host
 from bot.platforms.discord import forgetting, interactions, objects, preferences
-from bot.platforms.discord.address import pages_at
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.forgetting import MESSAGE, REPLY
-from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation
+from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, pages_at
 from bot.platforms.discord.interactions import (
     STORE_FIRST_S,
     Interaction,

@@ -14,8 +14,7 @@ from agent.records import Incoming
 from bot.host import Host
 from bot.message_intake import is_stop
 from bot.platforms.discord import inbound
-from bot.platforms.discord.address import pages_at
-from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost
+from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost, pages_at
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.preferences import REPLIES

@@ -33,10 +33,9 @@ from bot.message_intake import (
     is_stop,
 )
 from bot.platforms.discord import checks, inbound, interactions, objects, reactions
-from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
-from bot.platforms.discord.inbound import DiscordBot
+from bot.platforms.discord.inbound import DiscordBot, decode_address
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE

@@ -24,10 +24,16 @@ from agent.records import Answered, Incoming, Person, ReplyVerdict, message_of, 
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.discord import checks, interactions, objects, reactions
-from bot.platforms.discord.address import Address, pages_at, token_until
 from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordAuthor, place_of_answer
+from bot.platforms.discord.inbound import (
+    Address,
+    ChannelFactsForConversation,
+    DiscordAuthor,
+    pages_at,
+    place_of_answer,
+    token_until,
+)
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as

@@ -15,8 +15,8 @@ from cachetools import LRUCache
 from agent.errors import Refused
 from agent.records import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot.host import Host
-from bot.platforms.discord.address import pages_at, place_of_page
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import pages_at, place_of_page
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.reply_surface import SurfaceError
 

@@ -22,10 +22,10 @@ from agent.providers.http_client import Http
 from agent.records import Incoming, ShownPage, ShownReply
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord import buttons
-from bot.platforms.discord.address import place_of_page
 from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface

@@ -19,9 +19,9 @@ from hashlib import blake2s
 from agent.records import Incoming
 from bot import reply_surface
 from bot.platforms.discord import buttons
-from bot.platforms.discord.address import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection, WriteTurns
+from bot.platforms.discord.inbound import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 
 PAGE_CHARS = 2_000

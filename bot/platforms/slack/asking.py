@@ -25,7 +25,6 @@ from bot.backoff import Backoff
 from bot.caches import RecentKeys
 from bot.host import Host
 from bot.platforms.slack import inbound, modals, slash_commands
-from bot.platforms.slack.address import ReplyTo, decode_reply_to, of_click, of_command, of_message
 from bot.platforms.slack.api import (
     Method,
     SlackApi,
@@ -41,7 +40,15 @@ from bot.platforms.slack.api import (
     text,
 )
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.inbound import (
+    ReplyTo,
+    SlackBot,
+    SlackMessage,
+    decode_reply_to,
+    of_click,
+    of_command,
+    of_message,
+)
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.places import Places, person_place

@@ -9,10 +9,9 @@ import logging
 from collections.abc import Sequence
 
 from agent.messages import Json
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
 from bot.platforms.slack.features import Method
-from bot.platforms.slack.inbound import SlackBot, url_of_file
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, url_of_file
 from bot.reply_surface import OutFile
 from bot.setting_parsers import Secret
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.messages import Json, JsonObject
-from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import number, text
+from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
 from bot.texts import memory_texts
 

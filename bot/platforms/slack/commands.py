@@ -23,14 +23,23 @@ from bot.caches import MAX_ENTRIES, RecentKeys
 from bot.commands.declaration import Command, CommandCall, Stoppable
 from bot.host import Host, PolicyAsker
 from bot.platforms.slack import inbound, modals
-from bot.platforms.slack.address import ReplyTo, of_click, of_command, of_message, of_window
 from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, text
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.conversations import Direct
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home, News, part_of
-from bot.platforms.slack.inbound import SlackBot, SlackMessage, is_direct, person_id
+from bot.platforms.slack.inbound import (
+    ReplyTo,
+    SlackBot,
+    SlackMessage,
+    is_direct,
+    of_click,
+    of_command,
+    of_message,
+    of_window,
+    person_id,
+)
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.memory_panels import ForgetView, MemoryView
 from bot.platforms.slack.places import Places, team_place
@@ -244,7 +253,6 @@ class SlackCaller:
         return help_text(self.me.prefix, self.me.name)
 
 
-# --------------------------------------------------------------------------------------------------
 # The word "stop", and what is said to those whose message is not taken in.
 #
 # Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only

@@ -7,8 +7,8 @@ The words stand in a Markdown block. The message's own text is for notifications
 """
 
 from agent.messages import Json
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn
 
 

@@ -31,10 +31,9 @@ from bot.memory import view
 from bot.memory.learning import PAUSE
 from bot.memory.view import PauseLearning, entry_line, lasting_text
 from bot.platforms.slack import memory_blocks, modals
-from bot.platforms.slack.address import ReplyTo, of_click
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, number, text
 from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by, option, plain, row
-from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
 from bot.platforms.slack.memory_blocks import undoing

@@ -12,8 +12,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
-from typing import TypeAlias, TypeVar, assert_never
+from typing import Final, TypeAlias, TypeVar, assert_never
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, SettingsError
@@ -21,8 +22,10 @@ from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.access.acl import Requester
-from bot.commands.declaration import CommandMeant
+from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest
+from bot.commands.help import COMMAND as HELP
 from bot.host import Host
+from bot.memory.forget_desk import is_request
 from bot.message_intake import (
     Answer,
     Ignore,
@@ -34,17 +37,23 @@ from bot.message_intake import (
     TellRefusal,
     after_stop,
     decide,
+    is_stop,
 )
-from bot.platforms.slack import inbound, orders
-from bot.platforms.slack.address import ReplyTo, of_message
+from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import home_opened
 from bot.platforms.slack.inbound import (
+    PRIVATELY,
     Changed,
+    ReplyTo,
     SlackBot,
     SlackMessage,
+    ask_words,
+    budget_ids,
+    nearly_private,
+    of_message,
     read_change,
     read_closed,
     read_gone,
@@ -52,14 +61,98 @@ from bot.platforms.slack.inbound import (
 )
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown, member_of
-from bot.platforms.slack.orders import Order
 from bot.platforms.slack.places import Places, group_place, person_place
+from bot.platforms.slack.slash_commands import COMMANDS
 from bot.platforms.slack.surroundings import SlackNames, Threads
 
 log = logging.getLogger(__name__)
 
 CONTEXT_S = 2.0
 """Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
+
+
+# What a message of Slack orders to be done at once: slash commands do not work in threads. Pure.
+#
+# Rules. Only a message that is an order as a whole is one; everything else is a question, or talk. Who seems to want
+# something forgotten is asked, never answered by the model, which could claim to have done it.
+
+
+@dataclass(frozen=True, slots=True)
+class AskPrivately:
+    """A question whose answer only the asker shall see. `words`: as behind "/ask privately"."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class MistypedOrder:
+    """There is no such command ("": none was named by a slash); `near` may have been meant."""
+
+    name: str
+    near: str
+
+
+Order: TypeAlias = CommandMeant | AskPrivately | MistypedOrder
+
+_ALIKE: Final = 0.7
+"""How near a mistyped "forget" is to it."""
+_ERASE: Final = frozenset({"delete", "erase"})
+"""What people say for "forget"."""
+
+
+def says_stop(heard: SlackMessage, me: SlackBot) -> bool:
+    """Whether the message, without the mention, only says "stop"; "/stop" as a message, too."""
+    return is_stop(_said(heard, me).removeprefix("/").removeprefix(me.prefix))
+
+
+def read_order(heard: SlackMessage, me: SlackBot) -> Order | None:
+    """What the whole message orders; None for every other one."""
+    said = _said(heard, me)
+    word, _, rest = said.partition(" ")
+    if word.startswith("/") and (name := word[1:].strip(" .!?")):
+        return _commanded(name.casefold().removeprefix(me.prefix), rest.strip(), heard, me)
+    if (meant := command_meant(said, COMMANDS, heard.time, partial(budget_ids, me=me))) is not None:
+        return meant
+    match word.casefold():
+        case "ask":
+            return None if heard.direct else _private(rest)
+        case nearly if nearly in _ERASE or (nearly != "forget" and get_close_matches(nearly, ["forget"], 1, _ALIKE)):
+            wish = rest.strip(" .!?").replace("`", "")
+            return MistypedOrder("", f"forget {wish}") if wish and is_request(wish, heard.time) else None
+        case _:
+            return None
+
+
+def without_ask(said: str, me: SlackBot) -> str:
+    """A question without the command "/ask" that somebody wrote before it."""
+    word, _, rest = said.strip().partition(" ")
+    return rest.strip() if word.casefold() == f"/{me.prefix}ask" else said.strip()
+
+
+def _commanded(name: str, rest: str, heard: SlackMessage, me: SlackBot) -> Order | None:
+    """What is written behind a slash: a command, or what was meant for one; a path or the like is neither."""
+    command = command_named(name, COMMANDS)
+    if command is None or (name == "stop" and rest):
+        near = nearest(name, rest, COMMANDS)
+        return MistypedOrder(name, near) if near else None
+    if name == "ask":
+        private = None if heard.direct else _private(rest)
+        return private or (None if rest or heard.files else CommandMeant(HELP))
+    return CommandMeant(command, budget_ids(rest, me) if command.mentions else rest)
+
+
+def _private(rest: str) -> AskPrivately | MistypedOrder | None:
+    """What is asked behind "ask" if only the asker shall see the answer; None for what everybody may."""
+    words, private = ask_words(rest)
+    if private:
+        return AskPrivately(words)
+    nearly = nearly_private(rest)
+    return MistypedOrder(f"ask {nearly}", f"ask {PRIVATELY}") if nearly else None
+
+
+def _said(heard: SlackMessage, me: SlackBot) -> str:
+    return without_mention(heard.text, me.user).strip()
+
 
 T = TypeVar("T")
 Before: TypeAlias = Callable[[SlackMessage], Awaitable[None]]
@@ -97,7 +190,7 @@ class SlackIntake:
         await before(heard)
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.conversations.participants(conversation)
-        order = orders.order(heard, self.me)
+        order = read_order(heard, self.me)
         decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
         if isinstance(decision, Ignore) or (author := await self._author(heard)).gone:
             return False
@@ -148,7 +241,7 @@ class SlackIntake:
             mentioned=heard.mentioned,
             participants=participants,
             automatic=heard.by_bot,
-            stops=orders.says_stop(heard, self.me),
+            stops=says_stop(heard, self.me),
             orders=orders_something,
             late=late,
         )
@@ -212,9 +305,9 @@ class SlackIntake:
                 case CommandMeant(command, words):
                     thread = await self.desk.direct.thread_of(heard) if command.name == "forget" else ()
                     await self.desk.run(command, to, words, thread)
-                case orders.AskPrivately(words):
+                case AskPrivately(words):
                     await self.desk.asking.ask_privately(heard, words)
-                case orders.MistypedOrder(name, near):
+                case MistypedOrder(name, near):
                     await self.desk.mistyped(to, name, near)
                 case _:
                     assert_never(order)
@@ -244,7 +337,7 @@ class SlackIntake:
 
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""
-        asked_for = orders.without_ask(without_mention(written, self.me.user), self.me)
+        asked_for = without_ask(without_mention(written, self.me.user), self.me)
         depth, asked = inbound.depth_words(await self.names.read(asked_for))
         return depth, asked or f"@{self.me.name}"
 

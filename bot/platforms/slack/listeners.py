@@ -19,10 +19,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
 from bot.platforms.slack import buttons, home, memory_blocks, modals
-from bot.platforms.slack.address import of_command
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import PersonalCommands
-from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.inbound import SlackBot, of_command
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.reply_surface import ReplyAction
 from bot.setting_parsers import Secret

@@ -14,7 +14,6 @@ from bot.commands.declaration import PanelAction
 from bot.commands.memory import entry_actions, page_actions, undo_actions
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import entry_line
-from bot.platforms.slack.address import ReplyTo, of_window
 from bot.platforms.slack.api import fields, items, text
 from bot.platforms.slack.block_kit import (
     button,
@@ -29,6 +28,7 @@ from bot.platforms.slack.block_kit import (
     typed,
     window,
 )
+from bot.platforms.slack.inbound import ReplyTo, of_window
 
 ENTRY_CHARS: Final = 600
 """Of an entry in the list: a page of them stays under the 12,000 characters that Slack shows in one message."""
@@ -126,7 +126,6 @@ def _markdown(shown: str) -> Json:
     return {"type": "markdown", "text": shown}
 
 
-# --------------------------------------------------------------------------------------------------
 # What `/forget` shows to be clicked or filled in, and how that is read. Pure.
 #
 # Rule: beside what it does and for whom, a button carries what "this thread" is.

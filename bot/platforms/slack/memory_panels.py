@@ -13,11 +13,10 @@ from agent.admission_terms import Authority
 from agent.messages import Json, JsonObject
 from bot.host import ForgetAnswer, Forgetter, Host, MemoryAnswer, Viewer
 from bot.platforms.slack import memory_blocks as blocks
-from bot.platforms.slack.address import ReplyTo, of_click
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused, fields, text
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home, News, Part
-from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import person_place
 from bot.platforms.slack.slash_commands import named
@@ -92,7 +91,6 @@ class MemoryView:
         return True
 
 
-# --------------------------------------------------------------------------------------------------
 # `/forget`: what would fall, its buttons, its window.
 #
 # Rules. It shows only to the person who asked, and its buttons work for nobody else. What a button does is shown in the

@@ -17,9 +17,9 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot import reply_surface
 from bot.platforms.slack import api
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.buttons import below
+from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
 

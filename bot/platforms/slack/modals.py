@@ -13,10 +13,9 @@ from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, PanelForm
 from bot.commands.discovery import form_named
-from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import items, number, text
 from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window
-from bot.platforms.slack.inbound import SlackBot, attachment, person_id
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, person_id
 
 MODAL_ACTION: Final = "cogency_window"
 

@@ -21,12 +21,11 @@ from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
-from bot.platforms.slack.address import ReplyTo, of_click
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
 from bot.platforms.slack.buttons import ReplyClick
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.features import Method
-from bot.platforms.slack.inbound import DELETE, Reacted, SlackBot
+from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import Places, person_place

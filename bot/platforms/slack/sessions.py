@@ -23,8 +23,8 @@ from cachetools import TLRUCache
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.caches import RecentKeys
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
+from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.rate_limits import MethodRate
 from bot.platforms.slack.sockets import TaskGroup
 from bot.texts import reply_texts

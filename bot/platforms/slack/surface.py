@@ -21,11 +21,10 @@ from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
 from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound
-from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.buttons import below, undone
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.message_pages import (
     BLOCKS_REFUSED,

@@ -7,8 +7,7 @@ import pytest
 from agent.errors import SettingsError
 from bot.access.acl import AccessRules, Requester, parse_model_access
 from bot.host import ModelMenu
-from bot.models.choice import ModelSettings
-from bot.models.switch import ModelDesk, ModelSwitch
+from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch
 from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

@@ -6,8 +6,7 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.ports import Provider
-from bot.models.choice import ModelSettings
-from bot.models.switch import ModelSwitch, check_allowed
+from bot.models.choice import ModelSettings, ModelSwitch, check_allowed
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock

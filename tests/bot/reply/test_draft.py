@@ -14,7 +14,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.draft import Draft, status_line
+from bot.reply.pages import Draft, status_line
 from bot.texts import reply_texts
 
 RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))

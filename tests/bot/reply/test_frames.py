@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import joined
-from bot.reply.draft import Draft
-from bot.reply.pages import TAKEN_BACK, DeletePage, EditPage, FindPage, Frame, Frames, PageReconciler, PostPage
+from bot.reply.pages import TAKEN_BACK, DeletePage, Draft, EditPage, FindPage, Frame, Frames, PageReconciler, PostPage
 from bot.reply.split import LEAST_CHARS
 from bot.reply_surface import Limits, PageRef
 from tests.examples import examples

@@ -1,8 +1,7 @@
 """The wall: which write comes next."""
 
 from agent.events import ReplyEnded, TextArrived
-from bot.reply.draft import Draft
-from bot.reply.pages import DeletePage, EditPage, FindPage, PageReconciler, PostPage, Write
+from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.reply_surface import Limits, PageKey, PageRef, ReplyAction
 
 LIMITS = Limits(page_chars=100, edit_interval_s=1, min_growth_chars=10, announce_final=False)

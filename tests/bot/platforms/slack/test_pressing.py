@@ -8,9 +8,9 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import MAX_REPEATS, Answered, ReplyVerdict
-from bot.platforms.slack.address import ReplyTo, decode_reply_to
 from bot.platforms.slack.asking import NOT_THERE
 from bot.platforms.slack.buttons import below
+from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.platforms.slack.pressing import (
     ASKED_ALREADY,
     NOT_YOUR_QUESTION,

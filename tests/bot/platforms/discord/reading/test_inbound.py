@@ -8,7 +8,6 @@ import pytest
 from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.platforms.discord.address import decode_address
 from bot.platforms.discord.inbound import (
     NO_TEXT,
     STRANGER,
@@ -18,6 +17,7 @@ from bot.platforms.discord.inbound import (
     DiscordBot,
     DiscordPost,
     ServerStanding,
+    decode_address,
     plausible,
     read_post,
     read_question,

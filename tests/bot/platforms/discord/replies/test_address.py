@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.records import EPHEMERAL_PAGE
-from bot.platforms.discord.address import (
+from bot.platforms.discord.inbound import (
     TOKEN_LIFE,
     Address,
     decode_address,

@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import Refused
 from agent.records import Answered, repeats_of
-from bot.platforms.discord.address import decode_address
+from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
 from bot.texts import reply_texts

@@ -14,9 +14,9 @@ import pytest
 
 from agent.memory.audience import PersonAudience, Place
 from agent.records import Incoming, Person
-from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.client import MAX_RATE_LIMIT_WAIT_S
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import Address, token_until
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.run import point_at
 from bot.platforms.discord.surface import DiscordSurface

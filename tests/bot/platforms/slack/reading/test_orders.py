@@ -8,11 +8,11 @@ from agent.messages import JsonObject
 from bot.commands.declaration import CommandMeant, command_named
 from bot.commands.discovery import COMMANDS
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, read_event
-from bot.platforms.slack.orders import (
+from bot.platforms.slack.intake import (
     AskPrivately,
     MistypedOrder,
     Order,
-    order,
+    read_order,
     says_stop,
     without_ask,
 )
@@ -73,7 +73,7 @@ def heard(words: str) -> SlackMessage:
     ],
 )
 def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> None:
-    assert order(heard(written), ME) == ordered
+    assert read_order(heard(written), ME) == ordered
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> N
     ],
 )
 def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
-    assert order(heard(written), ME) == (None if words is None else meant("forget", words))
+    assert read_order(heard(written), ME) == (None if words is None else meant("forget", words))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str
     ],
 )
 def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str, near: str | None) -> None:
-    assert order(heard(written), ME) == (None if near is None else MistypedOrder("", near))
+    assert read_order(heard(written), ME) == (None if near is None else MistypedOrder("", near))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str,
     ],
 )
 def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
-    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else meant("budget", words))
+    assert read_order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else meant("budget", words))
 
 
 def test_the_word_stop_is_no_question() -> None:
@@ -133,8 +133,8 @@ def test_the_word_stop_is_no_question() -> None:
 
 def test_the_prefix_of_the_commands_may_be_written_too() -> None:
     mine = replace(ME, prefix="my-")
-    assert order(heard("<@UBOT> /my-usage"), mine) == meant("usage")
-    assert order(heard("<@UBOT> /my-usgae"), mine) == MistypedOrder("usgae", "usage")
+    assert read_order(heard("<@UBOT> /my-usage"), mine) == meant("usage")
+    assert read_order(heard("<@UBOT> /my-usgae"), mine) == MistypedOrder("usgae", "usage")
     assert says_stop(heard("<@UBOT> /my-stop"), mine)
     assert without_ask("/my-ask why?", mine) == "why?"
 

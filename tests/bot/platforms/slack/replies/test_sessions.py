@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent.messages import Json, JsonObject
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.sessions import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
 from bot.texts import reply_texts
 from tests.fakes.slack import FakeSlack

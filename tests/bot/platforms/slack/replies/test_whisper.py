@@ -6,9 +6,9 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
 from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.inbound import ReplyTo
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, RESPONSES

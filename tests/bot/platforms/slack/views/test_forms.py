@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Json
-from bot.platforms.slack.address import ReplyTo
+from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.modals import METADATA_CHARS, ask_view, asked
 
 

@@ -16,9 +16,9 @@ from bot.commands.discovery import COMMANDS
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.policies import MOST
 from bot.platforms.slack import home, memory_blocks, modals
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
+from bot.platforms.slack.inbound import ReplyTo
 from bot.texts import memory_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems

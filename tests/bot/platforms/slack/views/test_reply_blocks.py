@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from agent.messages import Json
-from bot.platforms.slack.address import ReplyTo
 from bot.platforms.slack.buttons import ACTION, ReplyClick, below, reply_click
+from bot.platforms.slack.inbound import ReplyTo
 from bot.reply_surface import ReplyAction
 
 TO = ReplyTo("C0GENERAL", "U0ANN", "1700000000.000001", after="1700000000.000001")
