@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
+from agent import texts
 from agent.errors import NotAdmitted
 
 
@@ -67,7 +68,7 @@ class TermsNotMet(NotAdmitted):
     """Nothing was stored."""
 
     def __init__(self, obstacle: Obstacle) -> None:
-        super().__init__("A message was not taken in: its terms are not met.")
+        super().__init__(texts.TERMS_NOT_MET)
         self.obstacle = obstacle
 
 

@@ -28,7 +28,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TypeAlias, assert_never
 
-from agent import events
+from agent import events, texts
 from agent.messages import Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep
@@ -198,12 +198,6 @@ REPEATED_CALL = "[You have made this call before, with these arguments. Go on fr
 NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
-NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
-BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
-ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
-TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
-FILTERED = "The model's provider withheld the rest of this answer."
-
 
 class Turn:
     """Feed it with `receive`; perform what `start` and `receive` return, in order.
@@ -322,7 +316,7 @@ class Turn:
 
     def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
-            return self._finish(events.Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+            return self._finish(events.Outcome.EXHAUSTED, texts.ROUNDS_USED.format(rounds=self._limits.max_iterations))
         refused = tuple(self._refused(call) for call in calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
@@ -353,7 +347,7 @@ class Turn:
 
     def _correct(self, problem: str) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
-            return self._finish(events.Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+            return self._finish(events.Outcome.EXHAUSTED, texts.ROUNDS_USED.format(rounds=self._limits.max_iterations))
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
     def _save_step(self, step: RoundStep) -> list[Effect]:
@@ -362,7 +356,7 @@ class Turn:
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)
         if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
-            return [save, *self._finish(events.Outcome.REFUSED, BROKEN_CALLS)]
+            return [save, *self._finish(events.Outcome.REFUSED, texts.BROKEN_CALLS)]
         return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
 
     def _answer(self, id_: str, result: ToolResult) -> list[Effect]:
@@ -411,15 +405,15 @@ class Turn:
 
     def _end(self, reason: StopReason) -> list[Effect]:
         if reason is StopReason.LENGTH:
-            return self._finish(events.Outcome.CUT, TOO_LONG)
+            return self._finish(events.Outcome.CUT, texts.ANSWER_TOO_LONG)
         if reason is StopReason.FILTERED:
-            return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, FILTERED)
+            return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, texts.FILTERED)
         if not is_blank(self._said_now):
             return self._finish(events.Outcome.ANSWERED)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
         if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:
             return self._save_step(replace(self._step, problem=EMPTY_ANSWER))
-        return self._finish(events.Outcome.REFUSED, NO_ANSWER)
+        return self._finish(events.Outcome.REFUSED, texts.NO_ANSWER)
 
     def _fail(self, sentence: str) -> list[Effect]:
         return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, sentence)

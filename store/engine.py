@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, inspect, select, text
 
-from agent import ports
+from agent import ports, texts
 from agent.errors import StoreError
 from agent.records import Incoming, Known
 from agent.state import LastActions
@@ -46,11 +46,6 @@ from store.turns.replies import SqlReplies
 
 
 ERASED_KEY: Final = "erased_key"
-BEFORE_THE_FIRST: Final = (
-    "{where} was written before the first release (version {found}), and no release reads it: move that file away, or "
-    "choose another database in COGENCY_DATABASE_URL."
-)
-_NO_RIGHTS: Final = "{where} may not be written by its user: give that user the rights to its tables."
 _ONE_BY_ONE: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
@@ -95,7 +90,7 @@ def require_head(connection: Connection, where: str, migrations: Migrations) -> 
     if (fault := obstacle(connection, where, migrations)) is not None:
         raise StoreError(fault)
     if version(connection) != migrations.head:
-        raise StoreError(f"{where} is at another version than this program: run `cogency migrate` first.")
+        raise StoreError(texts.OTHER_VERSION.format(where=where))
 
 
 def obstacle(connection: Connection, where: str, migrations: Migrations) -> str | None:
@@ -103,15 +98,15 @@ def obstacle(connection: Connection, where: str, migrations: Migrations) -> str 
     found, on_server = version(connection), is_postgresql(connection)
     if found == migrations.head:
         may_write = not on_server or connection.execute(_MAY_WRITE).scalar_one()
-        return None if may_write else _NO_RIGHTS.format(where=where)
+        return None if may_write else texts.NO_RIGHT_TO_WRITE.format(where=where)
     if found is None and inspect(connection).get_table_names():
-        return f"{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
+        return texts.OTHER_PROGRAM.format(where=where)
     if found is not None and found.isdecimal():
-        return BEFORE_THE_FIRST.format(where=where, found=found)
+        return texts.BEFORE_THE_FIRST.format(where=where, found=found)
     if found is not None and found not in migrations.versions:
-        return f"{where} was written by a newer version of Cogency: install that version, or choose another database."
+        return texts.NEWER_VERSION.format(where=where)
     if on_server and not connection.execute(_MAY_CREATE).scalar_one():
-        return f"{where} may not be changed by its user: give that user the right to create tables there."
+        return texts.NO_RIGHT_TO_CREATE.format(where=where)
     return None
 
 
@@ -133,7 +128,7 @@ def _migrate(connection: Connection, where: str, migrations: Migrations) -> None
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise StoreError(f"{where} cannot be brought to version {migrations.head}: {error}.") from error
+        raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
 
 
 # --------------------------------------------------------------------------------------------------
@@ -182,7 +177,6 @@ class SqlMemories(SqlStore):
 
 PATIENCE_S: Final = 1.0
 """How long to wait for another program that reads or writes an SQLite file, such as a backup."""
-FORMS: Final = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,13 +286,13 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     scheme, found, rest = url.partition("://")
     kind = scheme.partition("+")[0]
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):
-        raise StoreError(f"The database URL cannot be read; {FORMS}")
+        raise StoreError(texts.DATABASE_URL_UNREADABLE)
     if kind in {"postgresql", "postgres"}:
         from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- a start with SQLite does without the driver
 
         return PostgresDatabase(url)
     if kind != "sqlite":
-        raise StoreError(f"There is no store for {kind} databases; {FORMS}")
+        raise StoreError(texts.NO_SUCH_DATABASE.format(kind=kind))
     return sqlite(rest, patience_s)
 
 

@@ -21,6 +21,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from agent import texts
 from agent.admission_terms import Authority
 from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
 from agent.memory.lexicon import folded
@@ -93,10 +94,10 @@ class NewFact:
 class Refusal(StrEnum):
     """Why a fact was not written."""
 
-    NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
-    GREATER_AUTHORITY = "Somebody with greater authority has set this."
-    TAKEN_BACK = "The person took back what was kept of this message: it is kept again only if they say it anew."
-    FULL = "As many limits hold here as can be kept; take one back first."
+    NOT_A_MANAGER = texts.NOT_A_MANAGER
+    GREATER_AUTHORITY = texts.GREATER_AUTHORITY
+    TAKEN_BACK = texts.TAKEN_BACK
+    FULL = texts.LIMITS_FULL
 
 
 @dataclass(frozen=True, slots=True)

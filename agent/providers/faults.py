@@ -12,6 +12,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from agent import texts
 from agent.errors import ProviderError, ProviderRefused, ProviderSilent, ProviderUnavailable, StreamBroken
 from agent.providers.catalog import Endpoint
 from agent.providers.wire import as_list, as_object, as_text, parse_json
@@ -158,32 +159,25 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
     return seconds if 0 <= seconds < math.inf else None
 
 
-ASK_OPERATOR = "The model cannot answer at the moment: please tell my operator."
-"""For a person, of what only a setting, an account or a server can mend."""
-REFUSED = "The model refused this question: please ask it in other words, or tell my operator."
-
-
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
     """The error to raise: StreamBroken once the answer has begun, else refused, unavailable or silent."""
     if begun:
-        return StreamBroken(f"The answer from {endpoint.label} broke off{_why(fault)}; please ask again.")
+        return StreamBroken(texts.ANSWER_BROKE_OFF.format(label=endpoint.label, why=_why(fault)))
     match fault.kind:
         case FaultKind.UNREACHABLE:
-            sentence = f"{endpoint.label} does not answer at {endpoint.address}; {_remedy(endpoint)}."
-            return ProviderUnavailable(sentence, person=ASK_OPERATOR)
+            sentence = texts.UNREACHABLE.format(
+                label=endpoint.label, address=endpoint.address, remedy=_remedy(endpoint)
+            )
+            return ProviderUnavailable(sentence, person=texts.ASK_OPERATOR)
         case FaultKind.SLOW:
             late = f"{endpoint.label} has not begun to answer{_seconds(fault)}; please ask again later"
-            return ProviderSilent(f"{late}, or choose a faster model with COGENCY_MODEL.", person=f"{late}.")
+            return ProviderSilent(texts.OR_FASTER_MODEL.format(late=late), person=f"{late}.")
         case FaultKind.CUT:
-            return ProviderSilent(
-                f"{endpoint.label} closed the connection without an answer, and may have worked on the question; "
-                "please ask again."
-            )
+            return ProviderSilent(texts.CLOSED_CONNECTION.format(label=endpoint.label))
         case FaultKind.UNREADABLE:
             return ProviderRefused(
-                f"What answers at {endpoint.address} does not stream a model’s answers; "
-                f"check {endpoint.url_setting or 'COGENCY_MODEL'}.",
-                person=ASK_OPERATOR,
+                texts.NO_STREAM.format(address=endpoint.address, setting=endpoint.url_setting or "COGENCY_MODEL"),
+                person=texts.ASK_OPERATOR,
             )
         case FaultKind.ANSWERED:
             return _answered(fault, endpoint, model, key)
@@ -192,16 +186,18 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
 def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
     label, status = endpoint.label, fault.status
     if (wrong := _misconfigured(fault, endpoint, model, key)) is not None:
-        return ProviderRefused(wrong, person=ASK_OPERATOR)
+        return ProviderRefused(wrong, person=texts.ASK_OPERATOR)
     if fault.too_long:
-        return ProviderRefused(
-            f"This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
-        )
+        return ProviderRefused(texts.CONVERSATION_TOO_LONG.format(model=model))
     if status == 429:
-        return ProviderUnavailable(f"{label} limits our requests ({status}); please ask again{_later(fault)}.")
+        return ProviderUnavailable(texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault)))
     if status in {408, 409} or status >= 500:
-        return ProviderUnavailable(f"{label} has a problem ({status}); please ask again{_later(fault)}.")
-    return ProviderRefused(f"{label} refused the request ({status}).", quoted=_quoted(fault, key), person=REFUSED)
+        return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
+    return ProviderRefused(
+        texts.REQUEST_REFUSED.format(label=label, status=status),
+        quoted=_quoted(fault, key),
+        person=texts.QUESTION_REFUSED,
+    )
 
 
 def _misconfigured(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
@@ -209,21 +205,23 @@ def _misconfigured(fault: Fault, endpoint: Endpoint, model: str, key: str | None
     label, status = endpoint.label, fault.status
     setting = endpoint.key_setting or "COGENCY_MODEL"
     if fault.no_credit:
-        return f"{label} reports that the account has no credit left; check its plan and billing."
+        return texts.NO_CREDIT.format(label=label)
     if fault.bad_key or (status == 403 and not key):
-        return f"{label} refused the key ({status}); check {setting}." if key else _no_key(endpoint)
+        return texts.KEY_REFUSED.format(label=label, status=status, setting=setting) if key else _no_key(endpoint)
     if status == 403:
-        return f"{label} does not allow this ({status}); check what the key in {setting} may use."
+        return texts.NOT_PERMITTED.format(label=label, status=status, setting=setting)
     if fault.model_unknown:
         fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
-        return f"{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another."
+        return texts.MODEL_UNKNOWN.format(label=label, model=model, fetch=fetch)
     if status == 404 or status < 400:
-        return f"No model is served at {endpoint.address} ({status}); check {endpoint.url_setting or 'COGENCY_MODEL'}."
+        return texts.NO_MODEL_SERVED.format(
+            address=endpoint.address, status=status, setting=endpoint.url_setting or "COGENCY_MODEL"
+        )
     return None
 
 
 def _no_key(endpoint: Endpoint) -> str:
-    return f"{endpoint.label} asks for a key; set {endpoint.key_setting or 'OPENAI_API_KEY'}."
+    return texts.KEY_NEEDED.format(label=endpoint.label, setting=endpoint.key_setting or "OPENAI_API_KEY")
 
 
 def _remedy(endpoint: Endpoint) -> str:

@@ -19,6 +19,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final, assert_never
 
+from agent import texts
 from agent.errors import ToolError
 from agent.memory.audience import label
 from agent.memory.facts import FACTS_KEPT, Fact, Scope
@@ -41,11 +42,6 @@ WORKING_TIME: Final = timedelta(days=1)
 
 SUPPOSITIONS: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
 
-REFUSED: Final = "Not kept: this holds a password, a key or a card number, and such things are never remembered."
-NOT_THEIR_WORDS: Final = (
-    "Not kept: I remember only what you say yourself. Please write it as a plain statement, as in "
-    "“remember that I take the train at 8:15”."
-)
 HOW_TO_KEEP: Final = (
     "the person did not say this. Keep what they wrote themselves in this conversation, in their own words "
     'and language, with its "not", and with who says it if they tell what somebody else says. What they only ask or '
@@ -92,12 +88,12 @@ class RememberTool:
         """Raises ToolError for what is not kept, with the reason."""
         new = fact_of(args, context)
         if has_secret(f"{new.key}: {new.value}"):
-            raise ToolError(REFUSED, "tell the person so")
+            raise ToolError(texts.NEVER_KEPT, "tell the person so")
         own, others = context.own_words, context.others_words
         says = partial(said_by, new.value, own, others, name=context.person.name, supposing=new.scope in SUPPOSITIONS)
         if not says(key=new.key):
             if not new.key or not says():
-                raise ToolError(NOT_THEIR_WORDS, HOW_TO_KEEP)
+                raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP)
             new = replace(new, key="")  # what it says is theirs, what it would stand under is not
         if new.scope is Scope.SESSION and self.working_set is not None:
             return await self._keep_for_now(self.working_set, new, context)

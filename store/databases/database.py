@@ -29,7 +29,6 @@ T = TypeVar("T")
 
 TALKATIVE: Final = ("asyncpg", "sqlalchemy")
 """Below WARNING they log every parameter: people's words, in files that forgetting cannot reach."""
-CLOSED: Final = "The store is closed."
 LOCK_SPACE: Final = 0x636F67
 """The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key."""
 _IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")

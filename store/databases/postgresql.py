@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from agent import texts
 from agent.errors import StoreError, StoreUnavailable
 from store.databases import database
 
@@ -90,38 +91,19 @@ _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
 _MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
 """Foreign key, unique key, serialisation, deadlock."""
 
-_AWAY: Final = "{where} cannot be reached: check that the server runs, and the address in COGENCY_DATABASE_URL."
-_REFUSED: Final = "{where} refuses the user name or the password: check COGENCY_DATABASE_URL."
-_BUSY: Final = "{where} has no free connection: raise its max_connections, or run fewer processes."
-_MEETING: Final = "{where} is busy with another operation: try again."
-_SENTENCES: Final = {
-    "08": _AWAY,
-    "25006": "{where} takes no writes: name the primary server in COGENCY_DATABASE_URL.",
-    "28": _REFUSED,
-    "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
-    "42501": "{where} does not let this user do that: make the user the owner of the database.",
-    "40": _MEETING,
-    "53100": "The disk of {where} is full: free some space there.",
-    "53200": "{where} is out of memory: give the server more.",
-    "53300": _BUSY,
-    "55P03": _MEETING,
-    "57014": "{where} took too long for an operation, which was cancelled: try again.",
-    "57P": _AWAY,
-}
-
 
 def store_error(error: Exception, where: str) -> StoreError:
     """The one sentence for what went wrong. The server's own words are left out: they quote rows and parameters."""
     origin = error.orig if isinstance(error, DBAPIError) else error
     state = str(getattr(origin, "sqlstate", None) or "")
-    for code, sentence in _SENTENCES.items():
+    for code, sentence in texts.POSTGRESQL_FAULTS.items():
         if state.startswith(code):
             return StoreUnavailable(sentence.format(where=where))
     if isinstance(error, PoolTimeoutError):
-        return StoreUnavailable(f"{where} is overloaded: no connection became free in {POOL_WAIT_S:g} seconds.")
+        return StoreUnavailable(texts.POSTGRESQL_OVERLOADED.format(where=where, seconds=POOL_WAIT_S))
     if state:
-        return StoreError(f"{where} refused an operation (SQLSTATE {state}).")
-    return StoreUnavailable(_AWAY.format(where=where))
+        return StoreError(texts.POSTGRESQL_REFUSED.format(where=where, state=state))
+    return StoreUnavailable(texts.POSTGRESQL_AWAY.format(where=where))
 
 
 class PostgresDatabase:
@@ -157,7 +139,7 @@ class PostgresDatabase:
         try:
             return await connect(self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=limits)
         except UNREADABLE:
-            raise StoreError("The database URL cannot be read; use postgresql://user:password@host/database.") from None
+            raise StoreError(texts.DATABASE_URL_UNREADABLE) from None
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(self._reader, None, lambda c: work(c, *args, **options))
@@ -198,7 +180,7 @@ class PostgresDatabase:
         tries = 0
         while True:
             if self._closed:
-                raise StoreError(database.CLOSED)
+                raise StoreError(texts.STORE_CLOSED)
             tries += 1
             try:
                 return await database.whole(_transaction(engine, locked))

@@ -26,8 +26,9 @@ from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import URL, Connection, QueuePool, StaticPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
+from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
-from store.databases.database import CLOSED, DatabaseFiles, OutageKind, OutageLog, quieten
+from store.databases.database import DatabaseFiles, OutageKind, OutageLog, quieten
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class _Connections:
     def start_alone(self, work: Callable[[], T]) -> Future[T]:
         """Do other work on a thread, in the place of a transaction."""
         if self._closed:  # a late caller would open the file again, without the lock
-            raise StoreError(CLOSED)
+            raise StoreError(texts.STORE_CLOSED)
         return self._executor.submit(work)
 
     async def close(self) -> None:
@@ -117,31 +118,15 @@ SMALLEST_FREE: Final = 100_000
 """Bytes that a new database takes before its first question: less is a full disk."""
 _OWNER_ONLY: Final = 0o600
 
-_SENTENCES: Final = {
-    "SQLITE_FULL": "The disk is full: free some space for {path}.",
-    "SQLITE_READONLY": "The database {path} cannot be written: check the rights of the file and of its folder.",
-    "SQLITE_CANTOPEN": "The database {path} cannot be opened: check the rights of the file and of its folder.",
-    "SQLITE_PERM": "The database {path} cannot be opened: check the rights of the file and of its folder.",
-    "SQLITE_NOTADB": "{path} is not a database: move that file away, or choose another in COGENCY_DATABASE_URL.",
-    "SQLITE_CORRUPT": "The database {path} is damaged: restore a backup, or move the file away to start afresh.",
-    "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
-    "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
-}
-_ANYBODYS: Final = (
-    "The database {path} belongs to another user, who lets everybody read or write it: make it yours with `chown`, or "
-    "choose another in COGENCY_DATABASE_URL."
-)
-_REPLACED: Final = "The file {path} is no longer the one that was opened: put that one back, or start again."
-
 
 def store_error(error: DBAPIError | sqlite3.Error, path: Path | None) -> StoreError:
     """The one sentence for a database error."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(cause, "sqlite_errorname", ""))
-    for code, sentence in _SENTENCES.items():
+    for code, sentence in texts.SQLITE_FAULTS.items():
         if name.startswith(code):
             return StoreUnavailable(sentence.format(path=path))
-    return StoreError(f"The database {path or 'in memory'} refused an operation: {cause}.")
+    return StoreError(texts.SQLITE_REFUSED.format(path=path or "in memory", cause=cause))
 
 
 def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
@@ -161,14 +146,14 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         if is_anybodys(os.fstat(file), _user()):
             os.close(file)
             lock.release()
-            raise StoreError(_ANYBODYS.format(path=path))
+            raise StoreError(texts.SQLITE_ANYBODYS.format(path=path))
     except Timeout:
         if not Path(lock.lock_file).exists():  # some file systems refuse a new file in this way
-            raise StoreError(f"The database {path} cannot be opened: check its folder.") from None
-        raise StoreLocked(f"Another process has {path} open: stop it, or choose another database.") from None
+            raise StoreError(texts.SQLITE_NO_LOCK.format(path=path)) from None
+        raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
     except OSError as error:
         lock.release()
-        raise StoreError(f"The database {path} cannot be opened ({error.strerror}): check its folder.") from error
+        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=error.strerror)) from error
     return SqliteDatabase(path, lock=lock, file=file, patience_s=patience_s)
 
 
@@ -199,22 +184,24 @@ def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
     """The same for reading only, also while another process has it open. Raises StoreError if there is no file."""
     path = sqlite_path(rest)
     if path is not None and not path.exists():
-        raise StoreError(f"There is no database {path} yet: it comes with the first start.")
+        raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
     return SqliteDatabase(path, lock=None, file=None, patience_s=patience_s)
 
 
 def unwritable(path: Path) -> str | None:
     """Why a start could not open this file for writing, as a sentence; None if it could. Nothing is made or changed."""
     if path.is_file() and is_anybodys(path.stat(), _user()):
-        return _ANYBODYS.format(path=path)
+        return texts.SQLITE_ANYBODYS.format(path=path)
     there = path if path.exists() else next(one for one in path.parents if one.exists())
     if path.exists():
         fine = path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
     else:
         fine = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     if not fine:
-        return _SENTENCES["SQLITE_READONLY"].format(path=path)
-    return _SENTENCES["SQLITE_FULL"].format(path=path) if shutil.disk_usage(there).free < SMALLEST_FREE else None
+        return texts.SQLITE_FAULTS["SQLITE_READONLY"].format(path=path)
+    return (
+        texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path) if shutil.disk_usage(there).free < SMALLEST_FREE else None
+    )
 
 
 def is_held(path: Path) -> bool:
@@ -322,7 +309,9 @@ class SqliteDatabase:
 
     def _check(self) -> None:
         if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
-            raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
+            raise StoreUnavailable(
+                texts.SQLITE_REPLACED.format(path=self.path)
+            )  # what is written would be gone with it
 
 
 def _is_at(file: int, path: Path) -> bool:

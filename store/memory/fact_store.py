@@ -29,6 +29,7 @@ from sqlalchemy import (
     update,
 )
 
+from agent import texts
 from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory import writing
@@ -368,7 +369,7 @@ def _source(connection: Connection, source_message: int | None) -> tuple[str | N
     columns = select(message.c.permalink, message.c.taken_back)
     row = connection.execute(columns.where(message.c.id == source_message)).one_or_none()
     if row is None:
-        raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+        raise StoreError(texts.SOURCE_FORGOTTEN)
     return row.permalink, row.taken_back
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
+from agent import texts
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
 from store.databases.database import SqlStore, in_order, writes
@@ -21,7 +22,7 @@ def keep(connection: Connection, conversation: str, audience: str, item: Working
     in_order(connection, f"working set {conversation}")
     source = connection.execute(select(message.c.taken_back).where(message.c.id == item.message)).first()
     if source is None or source.taken_back:
-        raise StoreError("What this comes from was forgotten or taken back meanwhile, so it is not kept.")
+        raise StoreError(texts.SOURCE_FORGOTTEN)
     key, here = storable(item.key), working_item.c.conversation == conversation
     connection.execute(delete(working_item).where(working_item.c.expires <= item.created_at))
     connection.execute(delete(working_item).where(here, working_item.c.key == key))

@@ -32,6 +32,7 @@ from sqlalchemy import (
     update,
 )
 
+from agent import texts
 from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
@@ -403,9 +404,7 @@ def _audience(incoming: Incoming) -> str:
         may_flow_from(incoming.place)
         return label(incoming.place.audience)
     except ValueError as error:
-        raise StoreError(
-            "A message was not taken in: its place has no name, so nobody knows who reads there."
-        ) from error
+        raise StoreError(texts.PLACE_UNKNOWN) from error
 
 
 def _write(connection: Connection, claim: Claim, values: Mapping[str, object], writing: Update = _HELD) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent import texts
 from agent.events import (
     CallsArrived,
     CallsRejected,
@@ -19,10 +20,8 @@ from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
 from agent.state import Workspace
 from agent.turn import (
-    BROKEN_CALLS,
     CRASHED_CALL,
     EMPTY_ANSWER,
-    NO_ANSWER,
     NOT_RUN,
     REFUSED_CALL,
     REMINDER,
@@ -149,15 +148,15 @@ def test_an_unknown_tool_is_a_failed_result_and_the_good_call_beside_it_runs() -
     turn.start()
     run = feed(turn, CallsArrived((ToolCall("raed", {}), READ)))[-1]
     assert run == RunTools((CallPlaced("1.2", READ),))
-    texts = appended(turn.receive(answered("1.2")))
-    assert "unknown tool 'raed'" in texts[-1]
+    shown = appended(turn.receive(answered("1.2")))
+    assert "unknown tool 'raed'" in shown[-1]
 
 
 def test_a_block_that_reads_as_no_calls_goes_back_with_its_reason() -> None:
     turn = new_turn()
     turn.start()
-    texts = appended(feed(turn, CallsRejected("not JSON: line 1 column 9")))
-    assert "not JSON: line 1 column 9" in texts[-1]
+    shown = appended(feed(turn, CallsRejected("not JSON: line 1 column 9")))
+    assert "not JSON: line 1 column 9" in shown[-1]
 
 
 @pytest.mark.parametrize("bad", [CallsRejected("not JSON"), CallsArrived((ToolCall("nothing", {}),))])
@@ -166,7 +165,7 @@ def test_three_bad_steps_in_a_row_end_the_turn_with_a_sentence(bad: TurnInput) -
     turn.start()
     feed(turn, bad)
     feed(turn, bad)
-    assert feed(turn, bad)[-1] == Finish(Outcome.REFUSED, BROKEN_CALLS)
+    assert feed(turn, bad)[-1] == Finish(Outcome.REFUSED, texts.BROKEN_CALLS)
 
 
 def test_a_good_call_breaks_the_row_of_bad_steps() -> None:
@@ -183,8 +182,8 @@ def test_a_good_call_breaks_the_row_of_bad_steps() -> None:
 def test_a_request_marked_as_not_secure_runs_no_call_of_that_round() -> None:
     turn = new_turn()
     turn.start()
-    texts = appended(feed(turn, WorkspaceArrived(Workspace("x"), secure=False), CallsArrived((WRITE,))))
-    assert REFUSED_CALL in texts[-1]
+    shown = appended(feed(turn, WorkspaceArrived(Workspace("x"), secure=False), CallsArrived((WRITE,))))
+    assert REFUSED_CALL in shown[-1]
 
 
 def test_the_next_round_is_not_refused_for_the_mark_of_the_one_before() -> None:
@@ -236,16 +235,16 @@ def test_a_missing_workspace_delays_nothing_and_is_asked_for_twice_at_most() -> 
     turn.start()
     for number in (1, 2, 3):
         feed(turn, CallsArrived((ToolCall("read", {"page": number}),)))
-        texts = appended(turn.receive(answered(f"{number}.1")))
-        assert (REMINDER in texts[-1]) == (number <= 2)
+        shown = appended(turn.receive(answered(f"{number}.1")))
+        assert (REMINDER in shown[-1]) == (number <= 2)
 
 
 def test_a_valid_workspace_needs_no_reminder_and_is_kept() -> None:
     turn = new_turn()
     turn.start()
     feed(turn, WorkspaceArrived(Workspace(objective="find it")), CallsArrived((READ,)))
-    texts = appended(turn.receive(answered("1.1")))
-    assert REMINDER not in texts[-1]
+    shown = appended(turn.receive(answered("1.1")))
+    assert REMINDER not in shown[-1]
     assert turn.workspace == Workspace(objective="find it")
 
 
@@ -258,9 +257,9 @@ def test_what_a_workspace_leaves_out_keeps_what_it_held_and_the_model_is_reminde
         Workspace(discoveries="a boat"), missing=frozenset({"objective", "understanding", "approach"})
     )
     feed(turn, partly, CallsArrived((READ,)))
-    texts = appended(turn.receive(answered("2.1")))
+    shown = appended(turn.receive(answered("2.1")))
     assert turn.workspace == Workspace("find it", "it was said", "search", "a boat")
-    assert REMINDER in texts[-1]
+    assert REMINDER in shown[-1]
 
 
 def test_a_workspace_that_cannot_be_read_takes_nothing_away() -> None:
@@ -296,7 +295,7 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     turn = new_turn()
     turn.start()
     assert appended(feed(turn, ThoughtArrived("hm"), DONE))[-1] == EMPTY_ANSWER
-    assert feed(turn, DONE)[-1] == Finish(Outcome.REFUSED, NO_ANSWER)
+    assert feed(turn, DONE)[-1] == Finish(Outcome.REFUSED, texts.NO_ANSWER)
 
 
 def test_a_model_that_is_down_ends_the_turn_with_its_sentence() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 
+from agent import texts
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import CORRECTION, Fact, age
@@ -25,7 +26,7 @@ class FakeFacts:
 
     async def write(self, new: NewFact) -> Written | WriteRefused:
         if new.source_message in self.erased:
-            raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+            raise StoreError(texts.SOURCE_FORGOTTEN)
         named = replace(new, id=str(next(self.ids)))
         after, changes = writing.write(self.kept, named)
         self.kept = after

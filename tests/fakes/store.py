@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
+from agent import texts
 from agent.admission_terms import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
@@ -171,7 +172,7 @@ class FakeStore:
         try:
             may_flow_from(incoming.place)
         except ValueError as error:
-            raise StoreError("A message was not taken in: its place has no name.") from error
+            raise StoreError(texts.PLACE_UNKNOWN) from error
         await self.restrict_place(incoming.channel, incoming.place, incoming.time)
         if not self._has_the_same_readers(incoming):
             self.summaries.pop(incoming.conversation, None)

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent import texts
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
 from store.memory.working_set import MOST
@@ -18,7 +19,7 @@ class FakeWorkingSet:
 
     async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
         if item.message not in self.stands:
-            raise StoreError("What this comes from was forgotten or taken back meanwhile, so it is not kept.")
+            raise StoreError(texts.SOURCE_FORGOTTEN)
         here = [one for one in self.kept if one[0] == conversation and one[2].key != item.key]
         elsewhere = [one for one in self.kept if one[0] != conversation]
         self.kept = [*elsewhere, *here[-(MOST - 1) :], (conversation, audience, item)]

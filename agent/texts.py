@@ -1,0 +1,110 @@
+"""What people read of `agent` and `store`: why an answer ended, something was not kept, or a database cannot be used.
+
+The rest stands in `bot/texts/`, with the rules. Prompts are not texts for people: they stand beside what they ask.
+"""
+
+# How an answer ended
+
+NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
+BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
+ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
+ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
+FILTERED = "The model's provider withheld the rest of this answer."
+
+# Why a model could not answer
+
+# For a person, of what only a setting, an account or a server can mend.
+ASK_OPERATOR = "The model cannot answer at the moment: please tell my operator."
+QUESTION_REFUSED = "The model refused this question: please ask it in other words, or tell my operator."
+ANSWER_BROKE_OFF = "The answer from {label} broke off{why}; please ask again."
+UNREACHABLE = "{label} does not answer at {address}; {remedy}."
+OR_FASTER_MODEL = "{late}, or choose a faster model with COGENCY_MODEL."
+CLOSED_CONNECTION = (
+    "{label} closed the connection without an answer, and may have worked on the question; please ask again."
+)
+NO_STREAM = "What answers at {address} does not stream a model’s answers; check {setting}."
+CONVERSATION_TOO_LONG = (
+    "This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
+)
+RATE_LIMITED = "{label} limits our requests ({status}); please ask again{later}."
+SERVER_PROBLEM = "{label} has a problem ({status}); please ask again{later}."
+REQUEST_REFUSED = "{label} refused the request ({status})."
+NO_CREDIT = "{label} reports that the account has no credit left; check its plan and billing."
+KEY_REFUSED = "{label} refused the key ({status}); check {setting}."
+NOT_PERMITTED = "{label} does not allow this ({status}); check what the key in {setting} may use."
+MODEL_UNKNOWN = "{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another."
+NO_MODEL_SERVED = "No model is served at {address} ({status}); check {setting}."
+KEY_NEEDED = "{label} asks for a key; set {setting}."
+
+# Why something was not kept
+
+NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
+GREATER_AUTHORITY = "Somebody with greater authority has set this."
+TAKEN_BACK = "The person took back what was kept of this message: it is kept again only if they say it anew."
+LIMITS_FULL = "As many limits hold here as can be kept; take one back first."
+NEVER_KEPT = "Not kept: this holds a password, a key or a card number, and I never keep such things."
+NOT_THEIR_WORDS = (
+    "Not kept: I remember only what you say yourself. Please write it as a plain statement, as in "
+    "“remember that I take the train at 8:15”."
+)
+SOURCE_FORGOTTEN = "What this comes from was forgotten or taken back in the meantime, so it is not kept."
+
+# When a message is not taken in
+
+TERMS_NOT_MET = "The message was not taken in: its terms are not met."
+PLACE_UNKNOWN = "The message was not taken in: its place has no name, so it is not known who reads there."
+
+# What is wrong with the database
+
+STORE_CLOSED = "The store is closed."
+SQLITE_FAULTS = {
+    "SQLITE_FULL": "The disk is full: free some space for {path}.",
+    "SQLITE_READONLY": "The database {path} cannot be written: check the rights of the file and of its folder.",
+    "SQLITE_CANTOPEN": "The database {path} cannot be opened: check the rights of the file and of its folder.",
+    "SQLITE_PERM": "The database {path} cannot be opened: check the rights of the file and of its folder.",
+    "SQLITE_NOTADB": "{path} is not a database: move that file away, or choose another in COGENCY_DATABASE_URL.",
+    "SQLITE_CORRUPT": "The database {path} is damaged: restore a backup, or move the file away to start afresh.",
+    "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
+    "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
+}
+SQLITE_ANYBODYS = (
+    "The database {path} belongs to another user, who lets everybody read or write it: make it yours with `chown`, or "
+    "choose another in COGENCY_DATABASE_URL."
+)
+SQLITE_REPLACED = "The file {path} is no longer the one that was opened: put that one back, or start again."
+SQLITE_REFUSED = "The database {path} refused an operation: {cause}."
+SQLITE_NO_LOCK = "The database {path} cannot be opened: check its folder."
+SQLITE_LOCKED = "Another process has {path} open: stop it, or choose another database."
+SQLITE_NOT_OPENED = "The database {path} cannot be opened ({reason}): check its folder."
+SQLITE_NOT_YET = "There is no database {path} yet: it comes with the first start."
+POSTGRESQL_AWAY = "{where} cannot be reached: check that the server runs, and the address in COGENCY_DATABASE_URL."
+POSTGRESQL_MEETING = "{where} is busy with another operation: try again."
+POSTGRESQL_FAULTS = {
+    "08": POSTGRESQL_AWAY,
+    "25006": "{where} takes no writes: name the primary server in COGENCY_DATABASE_URL.",
+    "28": "{where} refuses the user name or the password: check COGENCY_DATABASE_URL.",
+    "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
+    "42501": "{where} does not let this user do that: make the user the owner of the database.",
+    "40": POSTGRESQL_MEETING,
+    "53100": "The disk of {where} is full: free some space there.",
+    "53200": "{where} is out of memory: give the server more.",
+    "53300": "{where} has no free connection: raise its max_connections, or run fewer processes.",
+    "55P03": POSTGRESQL_MEETING,
+    "57014": "{where} took too long for an operation, which was cancelled: try again.",
+    "57P": POSTGRESQL_AWAY,
+}
+POSTGRESQL_OVERLOADED = "{where} is overloaded: no connection became free in {seconds:g} seconds."
+POSTGRESQL_REFUSED = "{where} refused an operation (SQLSTATE {state})."
+BEFORE_THE_FIRST = (
+    "{where} was written before the first release (version {found}), and no release reads it: move that file away, or "
+    "choose another database in COGENCY_DATABASE_URL."
+)
+NO_RIGHT_TO_WRITE = "{where} may not be written by its user: give that user the rights to its tables."
+OTHER_VERSION = "{where} is at another version than this program: run `cogency migrate` first."
+OTHER_PROGRAM = "{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
+NEWER_VERSION = "{where} was written by a newer version of Cogency: install that version, or choose another database."
+NO_RIGHT_TO_CREATE = "{where} may not be changed by its user: give that user the right to create tables there."
+NOT_MIGRATED = "{where} cannot be brought to version {head}: {error}."
+_FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
+DATABASE_URL_UNREADABLE = f"The database URL cannot be read; {_FORMS}"
+NO_SUCH_DATABASE = f"There is no store for {{kind}} databases; {_FORMS}"
