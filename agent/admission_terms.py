@@ -72,10 +72,6 @@ class TermsNotMet(NotAdmitted):
         self.obstacle = obstacle
 
 
-# --------------------------------------------------------------------------------------------------
-# How much a person may do where they write. Pure.
-
-
 class Authority(IntEnum):
     """What a person is where they write, from the platform's facts of this moment: a greater one may do more."""
 

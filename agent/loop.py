@@ -55,10 +55,6 @@ from agent.turn import (
     TurnInput,
 )
 
-# --------------------------------------------------------------------------------------------------
-# One answer of a model while it is read: what arrived, and what of it waits for the answer's end.
-
-
 MAX_CHARS = 500_000
 """Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
 that repeats itself would never end."""
@@ -117,11 +113,9 @@ class ModelAnswer:
         )
 
 
-# --------------------------------------------------------------------------------------------------
 # One call of a tool: its result, whatever happens.
 #
 # One of the three broad excepts of this program is here: a tool call. Whatever a tool raises becomes a failed result.
-
 
 log = logging.getLogger(__name__)
 
@@ -155,10 +149,6 @@ async def run_call(placed: CallPlaced, tools: Registry, context: ports.ToolConte
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-# --------------------------------------------------------------------------------------------------
-# One turn's exchange with a model, whether its vendor can keep the context or not.
 
 
 def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.ModelSession:

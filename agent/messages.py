@@ -114,10 +114,6 @@ class ModelCall:
     usage: Usage
 
 
-# --------------------------------------------------------------------------------------------------
-# How many tokens a text has, estimated without a tokenizer. Pure.
-
-
 ASCII_PER_TOKEN = 4
 """English prose and code average 3.5 to 4.5 characters a token in the tokenizers of 2026."""
 

@@ -32,9 +32,6 @@ from agent.memory.profile import ProfileEntry, UserProfile
 from agent.messages import Depth, Image, ModelCall, Usage
 from agent.state import ActionRecord, LastActions, SituationSummary
 
-# --------------------------------------------------------------------------------------------------
-# What people write, and what is kept of it.
-
 
 def platform_of(id_: str) -> str:
     """The platform of a source or of a person's id: "slack" of "slack:T1:U7"."""
@@ -164,10 +161,6 @@ class Thread:
     title: str
     last: datetime
     messages: int
-
-
-# --------------------------------------------------------------------------------------------------
-# What a worker takes on: turns and jobs, what a turn begins with, and what it leaves behind.
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,10 +307,6 @@ class Closing:
         return sum((call.usage for call in self.calls), Usage())
 
 
-# --------------------------------------------------------------------------------------------------
-# What is searched, and what is found.
-
-
 Remembered: TypeAlias = Fact | ProfileEntry
 """What a person is shown of what is known about them."""
 
@@ -380,10 +369,6 @@ class Hit:
     score: float
 
 
-# --------------------------------------------------------------------------------------------------
-# What people think of a reply.
-
-
 class ReplyVerdict(StrEnum):
     GOOD = "good"
     BAD = "bad"
@@ -403,10 +388,6 @@ class Answered:
     audience: str
     """The label of those who could read the question."""
     pages: tuple[str, ...]
-
-
-# --------------------------------------------------------------------------------------------------
-# What is left to do, and to say, when something was forgotten.
 
 
 DELETE_REPLY: Final = "delete_reply"
@@ -484,12 +465,10 @@ UNASKED: Final = "asked:"
 with its `text`, the time when it was `asked`, and the `conversations` with which it is forgotten."""
 
 
-# --------------------------------------------------------------------------------------------------
-# Questions that somebody had answered again, and the messages that they came from. Pure.
+# Questions that somebody had answered again, and the messages that they came from.
 #
 # Rule: such a question is kept once more, under an id that is made of its message's. What happens to the message
 # happens to these, too.
-
 
 MAX_REPEATS: Final = 5
 """How often one question can be answered again: for each, the database is asked when any message is deleted."""

@@ -11,15 +11,13 @@ from typing import Final, NewType, Self
 
 from agent.messages import ModelCall, Usage
 
-# --------------------------------------------------------------------------------------------------
-# What a model call costs at its vendor's list price, by the prices that genai-prices ships. Pure.
+# What a model call costs at its vendor's list price, by the prices that genai-prices ships.
 #
 # Rules
 #   Money is a whole number of nano-dollars. In micro-dollars a cached token of the cheapest model would cost nothing.
 #   A price belongs to a model at one vendor: the same name at a gateway costs what that gateway says, if it is known.
 #   No price is None, and never 0: an unknown model is not free, and what a local model costs is on another bill.
 #   A call is priced once, when it is stored. Newer prices do not change what was paid before.
-
 
 Money = NewType("Money", int)
 """US dollars, in billionths."""

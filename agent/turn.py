@@ -37,9 +37,6 @@ from agent.protocol.render import continued, is_blank, joined, neutralise, rende
 from agent.records import Waiting
 from agent.state import Workspace
 
-# --------------------------------------------------------------------------------------------------
-# What goes into a turn, and what it asks to be done: frozen values. Inputs in the past tense, effects as commands.
-
 
 @dataclass(frozen=True, slots=True)
 class CallPlaced:
@@ -137,10 +134,6 @@ class Finish:
 
 
 Effect: TypeAlias = CallModel | SaveProgress | RunTools | Say | Finish
-
-
-# --------------------------------------------------------------------------------------------------
-# A turn's steps as the messages that are appended to its context. Pure.
 
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"

@@ -286,10 +286,6 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-# --------------------------------------------------------------------------------------------------
-# A profile as it stands in a turn's context (seed 000, `compress_for_injection`). Pure.
-
-
 _HEADINGS: Final[Mapping[ProfileField, str]] = {
     ProfileField.COMMUNICATION_STYLE: "COMMUNICATION",
     ProfileField.GOALS: "CURRENT GOALS",

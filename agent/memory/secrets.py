@@ -136,14 +136,12 @@ def _entropy(token: str) -> float:
     return -sum(count / len(token) * math.log2(count / len(token)) for count in Counter(token).values())
 
 
-# --------------------------------------------------------------------------------------------------
-# Personal data that nobody should learn in passing: health, belief, politics, origin, sexuality, offences. Pure.
+# Personal data that nobody should learn in passing: health, belief, politics, origin, sexuality, offences.
 #
 # Rules
 #   The kinds are those of GDPR, articles 9 and 10. They are learned only where the person asked for it ("remember …").
 #   A model is told the same; this list holds where the model does not heed it. It errs towards not learning: whoever
 #   wants such a thing known says "remember".
-
 
 _WORDS: Final = """
 diagnos* disease* illness* cancer tumo?r* diabet* asthma* allerg* depression depressed anxiety adhd autis* bipolar

@@ -41,10 +41,6 @@ from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, wit
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role
 
-# --------------------------------------------------------------------------------------------------
-# Reading what a model answers as JSON: whatever is not as it should be is left out, and nothing raises. Pure.
-
-
 TRIES: Final = 20
 """So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
 
@@ -81,15 +77,13 @@ def numbers_in(value: object, limit: int) -> list[int]:
     return list(dict.fromkeys(whole))
 
 
-# --------------------------------------------------------------------------------------------------
-# Facts that a person states in passing, as a model finds them in their messages. Pure.
+# Facts that a person states in passing, as a model finds them in their messages.
 #
 # Rules
 #   A fact comes from one message, and says what that message says: some of its words stand there, and are neither
 #   denied nor asked there (`agent.memory.clauses`). What was said in a game of thought or as a draft stays in that
 #   scope and conversation, whatever the model says of it. No secrets; what is sensitive only if the person asked for
 #   it to be remembered.
-
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
@@ -400,14 +394,12 @@ def _confidence(value: object) -> float:
     return float(min(max(value, 0), 1))
 
 
-# --------------------------------------------------------------------------------------------------
-# What somebody says without saying anything: a greeting, thanks, praise, a row of emoji. Pure.
+# What somebody says without saying anything: a greeting, thanks, praise, a row of emoji.
 #
 # Rules
 #   Learning from a message costs a call of a model, so it is not begun for words from which nothing can be learned.
 #   In doubt there is something: a message is small talk only if each of its words is in the list, and it is short.
 #   "yes" and "no" are not in it, because they may answer a question.
-
 
 MAX_CHARS: Final = 80
 """Whoever greets in more says something with it."""

@@ -353,8 +353,7 @@ def _says_the_same(fact: Fact, new: NewFact) -> bool:
     return keys[0] == keys[1] and fact.value.strip() == new.value.strip()
 
 
-# --------------------------------------------------------------------------------------------------
-# Taking a fact out: what falls with it, and what its chain becomes. Pure.
+# Taking a fact out: what falls with it, and what its chain becomes.
 #
 # Rules
 #   What was derived from a fact falls with it, however far away: nobody can say which of its words came from

@@ -105,8 +105,7 @@ class FallbackDialect:
         return replace(self, first=simpler) if simpler else None
 
 
-# --------------------------------------------------------------------------------------------------
-# What a vendor already has of a conversation, and what is new: the bookkeeping of resume mode. Pure.
+# What a vendor already has of a conversation, and what is new: the bookkeeping of resume mode.
 #
 # Theory of operation. Each round of a turn sends a context that begins with the last one, goes on with the answer to
 # it, and ends with something new. If the vendor has kept that answer under a handle, the new end is all it needs:

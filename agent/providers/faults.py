@@ -257,14 +257,12 @@ def _quoted(fault: Fault, key: str | None) -> str:
     return f"{cut}…" if len(words) > QUOTE_CHARS else cut
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether and when a failed request is made again. Pure: chance and time of day are arguments.
 #
 # Rules. Only before the first event: what a person has seen begin is never begun again. Only what was not worked on:
 # a refusal says so, a connection that was never made shows it; after any other silence the request may be running,
 # and the person decides. What the service asks for (`retry-after`, `x-should-retry`) holds; where it asks for more
 # than we are ready to wait, we do not wait at all.
-
 
 RETRIED = frozenset({408, 409, 429})
 

@@ -16,12 +16,10 @@ from urllib.request import getproxies
 import aiohttp
 import httpx
 
-# --------------------------------------------------------------------------------------------------
 # httpx's transport on aiohttp's connections, which read a token in a fifth of the time that httpx's own take.
 #
 # Rules. No redirect is followed, no cookie kept, nothing decoded: that is httpx's business. Errors are httpx's. A reply
 # that was read to its end leaves its connection to the next; any other one takes it along.
-
 
 MAX_HEADER_BYTES = 65_536
 """Of one line of a reply's head: some gateways send long policies and cookies."""
@@ -194,7 +192,6 @@ def _translated() -> Generator[None, None, None]:
         raise Disconnected(type(error).__name__) from None
 
 
-# --------------------------------------------------------------------------------------------------
 # Server-sent events: pieces of bytes in, the data of each event out. Pure: feed and flush.
 #
 # Rules. However the bytes are cut, in the middle of a line or of a character, the same data come out. Comments and
@@ -202,7 +199,6 @@ def _translated() -> Generator[None, None, None]:
 #
 # A line ends with \n, \r or both. A \r at the end of a piece is taken for a whole line end at once, so that nothing
 # waits for the next piece; a \n that then begins it belongs to the same end.
-
 
 MAX_EVENT_BYTES = 8_000_000
 """Far above any chunk of an answer. A server that sends more without an event's end would fill the memory."""

@@ -23,13 +23,11 @@ from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
 from agent.providers.wire import described
 
-# --------------------------------------------------------------------------------------------------
 # A limit for each of many waits, one after the other, at the price of one timer for all of them.
 #
 # Why not `asyncio.timeout`: it makes and cancels a timer for each wait, and a stream waits once for each token. That
 # is a tenth of what a token takes, and more with every stream that is open (`benchmarks.stream`). Here a wait only
 # moves the deadline; the timer looks at it when it rings, and is set again if it was early.
-
 
 Result = TypeVar("Result")
 

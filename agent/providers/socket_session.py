@@ -26,7 +26,6 @@ from agent.providers.http_client import TransportError, Unreachable
 from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, in_time
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
 
-# --------------------------------------------------------------------------------------------------
 # Sockets to one service that stay open between turns, so that a turn does not begin with a handshake.
 #
 # Rules. A socket belongs to one turn at a time. Between turns somebody listens on it: one that is closed, that speaks
@@ -140,8 +139,7 @@ class WarmSockets:
             await warm.socket.close()
 
 
-# --------------------------------------------------------------------------------------------------
-# What a wire module offers to a session over a WebSocket: frames out, frames in. Protocols; pure.
+# What a wire module offers to a session over a WebSocket: frames out, frames in. Protocols.
 #
 # Theory of operation. Some vendors keep a conversation as long as its connection stands. A dialogue knows what the
 # connection holds, and says what to send:

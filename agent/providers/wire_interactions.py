@@ -221,7 +221,6 @@ def _thought(content: object) -> list[ReaderEvent]:
     return [ports.ReasoningArrived(text)] if text else []
 
 
-# --------------------------------------------------------------------------------------------------
 # Gemini's Interactions, in resume mode: the vendor keeps the conversation of a turn, and forgets it when it is over.
 #
 # Theory of operation. A session is one turn. Each of its answers is an interaction that the vendor stores; the next
@@ -232,7 +231,6 @@ def _thought(content: object) -> list[ReaderEvent]:
 #
 # An interaction whose name never arrived, because the connection died first, cannot be deleted: the vendor drops it
 # when its time of retention is over. What is asked outside a session (`stream`) is not stored at all.
-
 
 PREFIX = "gemini-interaction:"
 """Tells our handles from those of other vendors, wherever they are kept together."""

@@ -157,13 +157,11 @@ def _place(label: str) -> str:
     return PLACES[label.partition(":")[0]]
 
 
-# --------------------------------------------------------------------------------------------------
 # The past threads that a question is about, whole: what recall finds, read as threads rather than as single hits.
 #
 # Rules: only threads in which the person wrote, of the current one only what its model no longer sees, and of all of
 # them only what may flow into this reply. If no word of the question was ever said, the person's latest thread is
 # what they most likely mean.
-
 
 THREADS: Final = 2
 """Of the best hits: more are another subject more often than not."""
