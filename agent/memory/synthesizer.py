@@ -21,9 +21,8 @@ from enum import StrEnum
 from typing import Final, cast
 
 from agent.admission_terms import Authority
-from agent.memory.clauses import otherwise
 from agent.memory.facts import Fact, Scope
-from agent.memory.own_words import without_quotes
+from agent.memory.own_words import otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -81,7 +80,7 @@ def numbers_in(value: object, limit: int) -> list[int]:
 #
 # Rules
 #   A fact comes from one message, and says what that message says: some of its words stand there, and are neither
-#   denied nor asked there (`agent.memory.clauses`). What was said in a game of thought or as a draft stays in that
+#   denied nor asked there (`agent.memory.own_words`). What was said in a game of thought or as a draft stays in that
 #   scope and conversation, whatever the model says of it. No secrets; what is sensitive only if the person asked for
 #   it to be remembered.
 

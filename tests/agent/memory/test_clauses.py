@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.clauses import clauses, otherwise
+from agent.memory.own_words import clauses, otherwise
 
 OTHERWISE = [
     ("I am not allergic to nuts", "allergic to nuts"),
