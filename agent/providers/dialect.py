@@ -105,18 +105,6 @@ class FallbackDialect:
         return replace(self, first=simpler) if simpler else None
 
 
-# What a vendor already has of a conversation, and what is new: the bookkeeping of resume mode.
-#
-# Theory of operation. Each round of a turn sends a context that begins with the last one, goes on with the answer to
-# it, and ends with something new. If the vendor has kept that answer under a handle, the new end is all it needs:
-#
-#     sent last      [a b c]            answered as N, kept under H
-#     to be sent     [a b c N d]   →    d, after H
-#     anything else  [a b x …]     →    all of it, and a new chain begins
-#
-# A chain is an optimisation that may be thrown away at any time: `Chain()` is one that nobody has answered yet.
-
-
 @dataclass(frozen=True, slots=True)
 class ChainLink:
     """One request: `new` are the messages to send.
@@ -132,7 +120,17 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class ResumeChain:
-    """What the vendor has: the messages that it was sent, and its answer to them."""
+    """What the vendor has: the messages that it was sent, and its answer to them.
+
+    Each round of a turn sends a context that begins with the last one, goes on with the answer to it, and ends with
+    something new. If the vendor has kept that answer under a handle, the new end is all it needs:
+
+        sent last      [a b c]            answered as N, kept under H
+        to be sent     [a b c N d]   →    d, after H
+        anything else  [a b x …]     →    all of it, and a new chain begins
+
+    A chain may be thrown away at any time: `ResumeChain()` is one that nobody has answered yet.
+    """
 
     sent: tuple[Message, ...] = ()
     handle: str = ""
@@ -152,3 +150,75 @@ class ResumeChain:
 def answered(messages: Sequence[Message], handle: str, answer: NativeContent | None) -> ResumeChain:
     """The chain after the vendor has answered `messages`; an answer without a handle cannot be built on."""
     return ResumeChain(tuple(messages), handle, answer) if handle and answer else ResumeChain()
+
+
+class SocketExchange(ABC):
+    """One turn's exchange with a vendor that keeps the conversation as long as its connection stands.
+
+        connected    open → one frame, then receive until `ready`
+        a question   ask → frames, then receive until `finished`; after each frame, send what is `outgoing`
+        in between   receive whatever comes; `continues` tells whether the connection can be asked the next question
+        lost         open again, on the next connection: what the first one held is sent again, or fetched by a handle
+
+    `halted`: the model was told to stop, and only the end of its answer is waited for, which may tell the usage.
+    `ignored`: how many frames could not be read, or are unknown.
+    """
+
+    def __init__(self) -> None:
+        self.ready = True
+        self.finished = False
+        self.halted = False
+        self.ignored: int = 0
+        self._chain = ResumeChain()
+        self._messages: Sequence[Message] | None = None
+        """What is asked; None between two questions."""
+        self._outgoing: list[str] = []
+
+    @abstractmethod
+    def open(self, messages: Sequence[Message]) -> str:
+        """A new connection was made, on which `messages` will be asked: the first frame to send."""
+
+    def continues(self, messages: Sequence[Message]) -> bool:
+        """Whether the connection has the beginning of `messages`, and may be asked for the rest."""
+        return bool(self._chain.link(messages).parent)
+
+    @abstractmethod
+    def ask(self, messages: Sequence[Message]) -> list[str]:
+        """The frames that ask for the answer to `messages`: what the connection does not have of them."""
+
+    @abstractmethod
+    def receive(self, data: str) -> list[ReaderEvent]:
+        """The events of one frame, in order; none between two questions. A Fault is the last that will be of use."""
+
+    def outgoing(self) -> list[str]:
+        """The frames that the last one received calls for; handed out once."""
+        frames, self._outgoing = self._outgoing, []
+        return frames
+
+    @abstractmethod
+    def close(self) -> ResponseEnded:
+        """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
+
+    @abstractmethod
+    def lost(self, code: int, reason: str) -> Fault | None:
+        """The connection was closed before the answer was complete: what that means.
+
+        None: nobody has begun to work on the question, so it may be asked again on another connection.
+        """
+
+
+class SocketDialect(Protocol):
+    """One vendor's WebSocket protocol for one model. `path` follows the endpoint's base address."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def warning(self) -> str:
+        """What whoever chooses this model should know before it costs them; "" if there is nothing."""
+        ...
+
+    def dialogue(self, options: CallOptions) -> SocketExchange: ...

@@ -24,7 +24,7 @@ from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import WORKSPACE_FIELDS
 from agent.providers import wire
-from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, answered
+from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, SocketExchange, answered
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.wire_gemini import USAGE, parts_of
 
@@ -284,27 +284,19 @@ class LiveDialect:
         return _frame({"clientContent": {"turns": turns, "turnComplete": True}})
 
 
-class LiveDialogue:
-    """One turn over one connection after the other; see `Dialogue`."""
+class LiveDialogue(SocketExchange):
+    """It never is `halted`: the model stops at its call by itself."""
 
     def __init__(self, dialect: LiveDialect) -> None:
+        super().__init__()
         self.ready = False
-        self.finished = False
-        self.ignored = 0
         self._dialect = dialect
-        self._chain = ResumeChain()
         self._handle = ""
         self._resuming = False
         self._leaving = False
-        self._messages: Sequence[Message] | None = None
         self._owed = False
         """The turn that the last call has ended is still to be told complete, perhaps."""
         self._answer = _LiveAnswer()
-
-    @property
-    def halted(self) -> bool:
-        """Never: the model stops at its call by itself."""
-        return False
 
     def open(self, messages: Sequence[Message]) -> str:
         handle = self._handle if self._chain.link(messages).parent else ""
@@ -315,7 +307,7 @@ class LiveDialogue:
         return self._dialect.setup(messages, handle)
 
     def continues(self, messages: Sequence[Message]) -> bool:
-        return not self._leaving and bool(self._chain.link(messages).parent)
+        return not self._leaving and super().continues(messages)
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         link = self._chain.link(messages)
@@ -334,9 +326,6 @@ class LiveDialogue:
             self._take_note(said)
             return []
         return self._read(said)
-
-    def outgoing(self) -> list[str]:
-        return []
 
     def close(self) -> ResponseEnded:
         answer = self._answer

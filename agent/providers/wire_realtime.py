@@ -20,7 +20,7 @@ from urllib.parse import quote
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.dialect import ReaderEvent, ResumeChain, answered
+from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, answered
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.wire import (
     EFFORT,
@@ -115,29 +115,18 @@ class RealtimeDialect:
         return [{"type": "message", "role": str(message.role), "content": content}] if content else []
 
 
-class RealtimeDialogue:
-    """One turn over one connection after the other; see `Dialogue`."""
-
+class RealtimeDialogue(SocketExchange):
     def __init__(self, dialect: RealtimeDialect, options: CallOptions) -> None:
-        self.ready = True
-        self.finished = False
-        self.halted = False
-        self.ignored = 0
+        super().__init__()
         self._dialect = dialect
         self._options = options
-        self._chain = ResumeChain()
         self._repairs: list[str] = []
-        self._outgoing: list[str] = []
-        self._messages: Sequence[Message] | None = None
         self._expired = False
         self._answer = _RealtimeResponse()
 
     def open(self, messages: Sequence[Message]) -> str:
         self._chain, self._repairs, self._expired = ResumeChain(), [], False
         return self._dialect.session(messages, self._options)
-
-    def continues(self, messages: Sequence[Message]) -> bool:
-        return bool(self._chain.link(messages).parent)
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         link = self._chain.link(messages)
@@ -162,10 +151,6 @@ class RealtimeDialogue:
         else:
             self.ignored += kind not in SILENT
         return []
-
-    def outgoing(self) -> list[str]:
-        frames, self._outgoing = self._outgoing, []
-        return frames
 
     def close(self) -> ResponseEnded:
         answer = self._answer
