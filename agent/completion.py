@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from agent import ports
-from agent.messages import Message, ModelCall, Usage, estimate_tokens
+from agent.messages import Message, ModelCall, estimate_usage
 from agent.protocol.render import neutralise
 
 MAX_CHARS: Final = 100_000
@@ -50,15 +50,6 @@ async def complete(
                     break
     finally:
         if chars or ended:
-            usage = ended.usage if ended and ended.usage else _estimate(messages, "".join(text))
+            usage = ended.usage if ended and ended.usage else estimate_usage(messages, "".join(text))
             await count(ModelCall(model, usage))
     return "".join(text)
-
-
-def _estimate(messages: Sequence[Message], text: str) -> Usage:
-    return Usage(
-        input_uncached=sum(estimate_tokens(message.text) for message in messages),
-        output=estimate_tokens(text),
-        bytes_up=sum(len(message.text.encode("utf-8", "replace")) for message in messages),
-        estimated=True,
-    )

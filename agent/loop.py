@@ -31,7 +31,7 @@ from agent.events import (
     TurnEnded,
     ViolationFound,
 )
-from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_tokens
+from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -103,14 +103,7 @@ class ModelAnswer:
         self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoned)
 
     def estimate(self) -> Usage:
-        """What the call took, for a vendor that does not say."""
-        return Usage(
-            input_uncached=sum(estimate_tokens(message.text) for message in self.messages),
-            output=estimate_tokens("".join(self.received)),
-            reasoning=estimate_tokens("".join(self.reasoned)),
-            bytes_up=sum(len(message.text.encode("utf-8", "replace")) for message in self.messages),
-            estimated=True,
-        )
+        return estimate_usage(self.messages, "".join(self.received), "".join(self.reasoned))
 
 
 # One call of a tool: its result, whatever happens.

@@ -1,6 +1,6 @@
 """What goes between the agent, the model and the tools: frozen values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
@@ -124,6 +124,19 @@ def estimate_tokens(text: str) -> int:
     """ASCII at four characters a token; any other character as one (true of CJK, high for the rest)."""
     ascii_characters = len(text.encode("ascii", "ignore"))
     return -(-ascii_characters // ASCII_PER_TOKEN) + len(text) - ascii_characters
+
+
+def estimate_usage(messages: Sequence[Message], text: str, reasoning: str = "", bytes_up: int | None = None) -> Usage:
+    """What an answer took whose vendor does not say. `bytes_up`: what asking took, if that is known."""
+    if bytes_up is None:
+        bytes_up = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
+    return Usage(
+        input_uncached=sum(estimate_tokens(message.text) for message in messages),
+        output=estimate_tokens(text),
+        reasoning=estimate_tokens(reasoning),
+        bytes_up=bytes_up,
+        estimated=True,
+    )
 
 
 def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:

@@ -78,17 +78,9 @@ class Progress:
 
 def encode(progress: Progress) -> str:
     """As JSON text, for the ledger."""
-    return json.dumps(
-        {
-            "steps": [_step_out(step) for step in progress.steps],
-            "reply": progress.reply,
-            "outcome": progress.outcome,
-            "summary": dict(progress.summary),
-            "model_calls": [{"model": call.model, "usage": asdict(call.usage)} for call in progress.calls],
-            "context": list(progress.context),
-        },
-        ensure_ascii=False,
-    )
+    stored = asdict(progress)
+    stored["model_calls"] = stored.pop("calls")
+    return json.dumps(stored, ensure_ascii=False, default=datetime.isoformat)
 
 
 def decode(stored: str) -> Progress:
@@ -137,28 +129,6 @@ def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
 
 def _shortened(result: ToolResult) -> ToolResult:
     return replace(result, content=result.content[:MAX_RECORDED_CHARS])
-
-
-def _step_out(step: RoundStep) -> dict[str, Json]:
-    return {
-        "time": step.time.isoformat() if step.time else None,
-        "text": step.text,
-        "thought": step.thought,
-        "workspace": asdict(step.workspace) if step.workspace else None,
-        "calls": [{"name": call.name, "args": dict(call.args)} for call in step.calls],
-        "results": [None if result is None else _result_out(result) for result in step.results],
-        "problem": step.problem,
-        "reminded": step.reminded,
-        "bad": step.bad,
-        "native": {"dialect": step.native.dialect, "items": list(map(dict, step.native.items))}
-        if step.native
-        else None,
-        "joined": [asdict(one) for one in step.joined],
-    }
-
-
-def _result_out(result: ToolResult) -> dict[str, Json]:
-    return {"name": result.name, "status": result.status, "content": result.content, "sources": list(result.sources)}
 
 
 def _step_in(data: dict[str, Json]) -> RoundStep:

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.messages import estimate_tokens
 
@@ -28,7 +28,7 @@ KEY_CHARS: Final = 60
 
 
 class ProfileField(StrEnum):
-    """The fields that learning may set, by the seed's names, in the order in which they stand in a context."""
+    """What learning may set, by the seed's names, in the order in which it stands in a context."""
 
     COMMUNICATION_STYLE = "communication_style"
     GOALS = "goals"
@@ -41,18 +41,26 @@ class ProfileField(StrEnum):
     FAILURE_PATTERNS = "failure_patterns"
 
 
-BOUNDS: Final[Mapping[ProfileField, int]] = {
-    ProfileField.COMMUNICATION_STYLE: 1,
-    ProfileField.GOALS: 10,
-    ProfileField.PREFERENCES: 20,
-    ProfileField.PROJECTS: 10,
-    ProfileField.EXPERTISE_AREAS: 15,
-    ProfileField.CONSTRAINTS: 10,
-    ProfileField.INTERESTS: 15,
-    ProfileField.SUCCESS_PATTERNS: 5,
-    ProfileField.FAILURE_PATTERNS: 5,
+class FieldRules(NamedTuple):
+    """`bound`: how many entries are kept. `first`: how many of the newest go into a context before anything else."""
+
+    bound: int
+    heading: str
+    first: int = 0
+
+
+FIELDS: Final[Mapping[ProfileField, FieldRules]] = {
+    ProfileField.COMMUNICATION_STYLE: FieldRules(1, "COMMUNICATION", 1),
+    ProfileField.GOALS: FieldRules(10, "CURRENT GOALS", 3),
+    ProfileField.PREFERENCES: FieldRules(20, "PREFERENCES", 5),
+    ProfileField.PROJECTS: FieldRules(10, "ACTIVE PROJECTS", 3),
+    ProfileField.EXPERTISE_AREAS: FieldRules(15, "EXPERTISE", 5),
+    ProfileField.CONSTRAINTS: FieldRules(10, "CONSTRAINTS", 3),
+    ProfileField.INTERESTS: FieldRules(15, "INTERESTS"),
+    ProfileField.SUCCESS_PATTERNS: FieldRules(5, "WHAT WORKED"),
+    ProfileField.FAILURE_PATTERNS: FieldRules(5, "WHAT DID NOT WORK"),
 }
-"""How many entries of a field are kept (seed 000)."""
+"""The numbers of seed 000."""
 
 KEYED: Final = frozenset({ProfileField.PREFERENCES, ProfileField.PROJECTS})
 """Fields whose entries have a key of their own: "editor", "Apollo"."""
@@ -149,48 +157,6 @@ class UserProfile:
     def of(self, field: ProfileField) -> tuple[ProfileEntry, ...]:
         return tuple(entry for entry in self.entries if entry.field is field)
 
-    @property
-    def communication_style(self) -> str:
-        return "".join(entry.text for entry in self.of(ProfileField.COMMUNICATION_STYLE)[-1:])
-
-    @property
-    def goals(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.GOALS)
-
-    @property
-    def preferences(self) -> dict[str, str]:
-        return self._by_key(ProfileField.PREFERENCES)
-
-    @property
-    def projects(self) -> dict[str, str]:
-        return self._by_key(ProfileField.PROJECTS)
-
-    @property
-    def expertise_areas(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.EXPERTISE_AREAS)
-
-    @property
-    def interests(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.INTERESTS)
-
-    @property
-    def constraints(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.CONSTRAINTS)
-
-    @property
-    def success_patterns(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.SUCCESS_PATTERNS)
-
-    @property
-    def failure_patterns(self) -> tuple[str, ...]:
-        return self._texts(ProfileField.FAILURE_PATTERNS)
-
-    def _texts(self, field: ProfileField) -> tuple[str, ...]:
-        return tuple(entry.text for entry in self.of(field))
-
-    def _by_key(self, field: ProfileField) -> dict[str, str]:
-        return {entry.key: entry.text for entry in self.of(field)}
-
 
 def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], count: int, now: datetime) -> UserProfile:
     """The profile of a partition after `count` more messages and what they told."""
@@ -224,8 +190,8 @@ def opened(profile: UserProfile, entry: int, *, everywhere: bool) -> UserProfile
 
 
 def bounded(entries: Iterable[ProfileEntry]) -> tuple[ProfileEntry, ...]:
-    """Oldest first, at most as many of each field as `BOUNDS` says: those whose sources are oldest are dropped."""
-    left, kept = dict(BOUNDS), list[ProfileEntry]()
+    """Oldest first, at most as many of each field as their rules say: those whose sources are oldest are dropped."""
+    left, kept = {field: rules.bound for field, rules in FIELDS.items()}, list[ProfileEntry]()
     for entry in sorted(entries, key=lambda entry: entry.time)[::-1]:
         if left[entry.field]:
             left[entry.field] -= 1
@@ -286,28 +252,6 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-_HEADINGS: Final[Mapping[ProfileField, str]] = {
-    ProfileField.COMMUNICATION_STYLE: "COMMUNICATION",
-    ProfileField.GOALS: "CURRENT GOALS",
-    ProfileField.PREFERENCES: "PREFERENCES",
-    ProfileField.PROJECTS: "ACTIVE PROJECTS",
-    ProfileField.EXPERTISE_AREAS: "EXPERTISE",
-    ProfileField.CONSTRAINTS: "CONSTRAINTS",
-    ProfileField.INTERESTS: "INTERESTS",
-    ProfileField.SUCCESS_PATTERNS: "WHAT WORKED",
-    ProfileField.FAILURE_PATTERNS: "WHAT DID NOT WORK",
-}
-_FIRST: Final[Mapping[ProfileField, int]] = {
-    ProfileField.COMMUNICATION_STYLE: 1,
-    ProfileField.GOALS: 3,
-    ProfileField.PREFERENCES: 5,
-    ProfileField.PROJECTS: 3,
-    ProfileField.EXPERTISE_AREAS: 5,
-    ProfileField.CONSTRAINTS: 3,
-}
-"""How many of the newest go into a context before anything else does (seed 000, `compress_for_injection`)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Injection:
     """A profile as it stands in a context: one line a field, and the entries that stand there."""
@@ -329,14 +273,16 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
     used: list[ProfileEntry] = []
     left = budget_tokens
     for entry in _by_importance(profile):
-        opening = 0 if any(one.field is entry.field for one in used) else estimate_tokens(_HEADINGS[entry.field]) + 1
+        opening = (
+            0 if any(one.field is entry.field for one in used) else estimate_tokens(FIELDS[entry.field].heading) + 1
+        )
         cost = opening + estimate_tokens(entry.said) + 1
         if cost <= left:
             used.append(entry)
             left -= cost
     shown = tuple(entry for entry in profile.entries if entry in used)
     lines = [
-        f"{_HEADINGS[field]}: {'; '.join(' '.join(entry.said.split()) for entry in shown if entry.field is field)}"
+        f"{FIELDS[field].heading}: {'; '.join(' '.join(entry.said.split()) for entry in shown if entry.field is field)}"
         for field in ProfileField
         if any(entry.field is field for entry in shown)
     ]
@@ -345,9 +291,5 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
 
 def _by_importance(profile: UserProfile) -> list[ProfileEntry]:
     """What the seed shows, field by field; then all the rest, the newest first."""
-    first = [entry for field in ProfileField for entry in _newest(profile.of(field), _FIRST.get(field, 0))]
+    first = [entry for field in ProfileField for entry in profile.of(field)[::-1][: FIELDS[field].first]]
     return [*first, *(entry for entry in reversed(profile.entries) if entry not in first)]
-
-
-def _newest(entries: Sequence[ProfileEntry], count: int) -> list[ProfileEntry]:
-    return list(entries[::-1][:count])

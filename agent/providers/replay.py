@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from agent import ports
 from agent.errors import ProviderError
-from agent.messages import Message, Usage, estimate_tokens
+from agent.messages import Message, Usage, estimate_usage
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect
@@ -295,8 +295,7 @@ def plainer(messages: Sequence[Message], fault: faults.Fault) -> list[Message] |
 class Counted:
     """Gives an answer its usage: as the vendor reported it, or else estimated from what was sent and seen."""
 
-    def __init__(self, estimate: Callable[[str], int] = estimate_tokens) -> None:
-        self._estimate = estimate
+    def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
 
@@ -310,14 +309,8 @@ class Counted:
         """The same end, with usage and the bytes that asking took. A report of zeros counts as none."""
         if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=question.bytes_up))
-        estimated = Usage(
-            input_uncached=sum(self._estimate(message.text) for message in question.messages),
-            output=self._estimate("".join(self._text)),
-            reasoning=self._estimate("".join(self._reasoning)),
-            bytes_up=question.bytes_up,
-            estimated=True,
-        )
-        return replace(ended, usage=estimated)
+        text, reasoning = "".join(self._text), "".join(self._reasoning)
+        return replace(ended, usage=estimate_usage(question.messages, text, reasoning, question.bytes_up))
 
 
 async def in_time(

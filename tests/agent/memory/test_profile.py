@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow, may_flow_from
 from agent.memory.profile import (
-    BOUNDS,
+    FIELDS,
     KEYED,
     TEXT_CHARS,
     Insight,
@@ -48,25 +48,29 @@ def many(field: ProfileField, count: int) -> list[Insight]:
 
 
 def test_seed_000_the_bounds_are_those_of_the_specification() -> None:
-    assert [BOUNDS[field] for field in (F.GOALS, F.EXPERTISE_AREAS, F.PROJECTS)] == [10, 15, 10]
-    assert [BOUNDS[field] for field in (F.PREFERENCES, F.INTERESTS, F.CONSTRAINTS)] == [20, 15, 10]
-    assert [BOUNDS[field] for field in (F.SUCCESS_PATTERNS, F.FAILURE_PATTERNS)] == [5, 5]
-    assert BOUNDS.keys() == set(ProfileField)
+    assert [FIELDS[field].bound for field in (F.GOALS, F.EXPERTISE_AREAS, F.PROJECTS)] == [10, 15, 10]
+    assert [FIELDS[field].bound for field in (F.PREFERENCES, F.INTERESTS, F.CONSTRAINTS)] == [20, 15, 10]
+    assert [FIELDS[field].bound for field in (F.SUCCESS_PATTERNS, F.FAILURE_PATTERNS)] == [5, 5]
+    assert FIELDS.keys() == set(ProfileField)
 
 
 @pytest.mark.parametrize("field", list(ProfileField))
 def test_seed_000_every_collection_is_bounded_and_the_oldest_goes_first(field: ProfileField) -> None:
     profile = learn(ANN, *many(field, 30))
-    newest = [f"thing {n}" for n in range(31 - BOUNDS[field], 31)]
+    newest = [f"thing {n}" for n in range(31 - FIELDS[field].bound, 31)]
     assert [entry.text for entry in profile.entries] == newest
+
+
+def texts(profile: UserProfile, field: ProfileField) -> list[str]:
+    return [entry.text for entry in profile.of(field)]
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(F)), st.text(max_size=5), st.text(max_size=3)), max_size=80))
 def test_seed_000_no_sequence_of_insights_breaks_a_bound(found: Sequence[tuple[ProfileField, str, str]]) -> None:
     insights = [insight(field, text, number, key) for number, (field, text, key) in enumerate(found)]
     profile = learn(ANN, *insights)
-    for field, most in BOUNDS.items():
-        assert len(profile.of(field)) <= most
+    for field, rules in FIELDS.items():
+        assert len(profile.of(field)) <= rules.bound
     for field in KEYED:
         keys = [" ".join(entry.key.casefold().split()) for entry in profile.of(field)]
         assert len(keys) == len(set(keys))
@@ -75,15 +79,9 @@ def test_seed_000_no_sequence_of_insights_breaks_a_bound(found: Sequence[tuple[P
 def test_seed_000_all_fields_are_there() -> None:
     profile = learn(ANN, *(insight(field, f"my {field}", key="k" if field in KEYED else "") for field in ProfileField))
     assert profile.user_id == "ann"
-    assert profile.communication_style == "my communication_style"
-    assert profile.goals == ("my goals",)
-    assert profile.preferences == {"k": "my preferences"}
-    assert profile.projects == {"k": "my projects"}
-    assert profile.expertise_areas == ("my expertise_areas",)
-    assert profile.interests == ("my interests",)
-    assert profile.constraints == ("my constraints",)
-    assert profile.success_patterns == ("my success_patterns",)
-    assert profile.failure_patterns == ("my failure_patterns",)
+    for field in ProfileField:
+        key = "k" if field in KEYED else ""
+        assert [(one.key, one.text) for one in profile.of(field)] == [(key, f"my {field}")]
     assert (profile.created_at, profile.last_updated, profile.interaction_count) == (START, START, 1)
 
 
@@ -103,7 +101,7 @@ def test_a_new_value_of_a_preference_stands_in_place_of_the_old_one_with_its_own
 
 def test_there_is_one_communication_style() -> None:
     profile = learn(ANN, insight(F.COMMUNICATION_STYLE, "short", 1), insight(F.COMMUNICATION_STYLE, "long", 2))
-    assert profile.communication_style == "long"
+    assert texts(profile, F.COMMUNICATION_STYLE) == ["long"]
     assert len(profile.entries) == 1
 
 
@@ -127,8 +125,8 @@ def test_nothing_is_read_where_its_audience_may_not_flow(
     target = Place(here, team)
     read = for_place(replace(ANN, entries=entries), may_flow_from(target, readable))
     allowed = {f"goal {n}" for n, place in enumerate(said) if may_flow(place, target, readable)}
-    assert set(read.goals) <= allowed
-    assert len(read.goals) == min(len(allowed), BOUNDS[F.GOALS])
+    assert set(texts(read, F.GOALS)) <= allowed
+    assert len(texts(read, F.GOALS)) == min(len(allowed), FIELDS[F.GOALS].bound)
     assert set(compress_for_injection(read).entries) <= set(read.entries)
 
 
@@ -139,7 +137,7 @@ def test_where_several_audiences_may_flow_the_newest_value_is_read() -> None:
         entry(F.PREFERENCES, "tea", 3, "drink", audience="group:other"),
     )
     read = for_place(replace(ANN, entries=entries), {DM, "group:club"})
-    assert read.preferences == {"editor": "Vim"}
+    assert [(one.key, one.text) for one in read.of(F.PREFERENCES)] == [("editor", "Vim")]
 
 
 def test_seed_000_a_profile_is_injected_in_the_specified_order() -> None:
@@ -196,11 +194,11 @@ def test_a_stated_entry_drops_no_other_until_something_is_learned() -> None:
     own = replace(entry(F.COMMUNICATION_STYLE, "long", 2), id=0, sources=())
     both = stated(replace(ANN, entries=(style,)), own, START)
     assert [one.text for one in both.entries] == ["short", "long"]
-    assert for_place(both, frozenset({DM})).communication_style == "long"
+    assert texts(for_place(both, frozenset({DM})), F.COMMUNICATION_STYLE) == ["long"]
 
 
 def test_what_is_opened_is_read_everywhere_until_it_is_closed_again() -> None:
     profile = replace(ANN, entries=(entry(F.GOALS, "sail", 1), entry(F.GOALS, "row", 2)))
     open_ = opened(profile, 1, everywhere=True)
-    assert for_place(open_, frozenset({"team:T"})).goals == ("sail",)
+    assert texts(for_place(open_, frozenset({"team:T"})), F.GOALS) == ["sail"]
     assert for_place(opened(open_, 1, everywhere=False), frozenset({"team:T"})).entries == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.profile import BOUNDS, ProfileEntry, ProfileField, UserProfile, Utterance, learned
+from agent.memory.profile import FIELDS, ProfileEntry, ProfileField, UserProfile, Utterance, learned
 from agent.memory.secrets import HIDDEN
 from agent.memory.synthesizer import ImpressionSynthesizer
 from agent.protocol.grammar import TAG_NAMES
@@ -148,7 +148,7 @@ def test_no_answer_breaks_a_profile_or_its_provenance(items: list[object]) -> No
     assert all(0 <= one.confidence <= 1 for one in found)
     assert (profile.user_id, profile.interaction_count, profile.revision) == ("ann", 10, 5)
     refined = synthesis(*items)
-    assert all(len(refined.of(field)) <= most for field, most in BOUNDS.items())
+    assert all(len(refined.of(field)) <= rules.bound for field, rules in FIELDS.items())
     known = {source for one in PROFILE.entries for source in one.sources}
     assert {source for one in refined.entries for source in one.sources} <= known
     assert all(one.sources for one in refined.entries)

@@ -32,10 +32,6 @@ def chunk(**delta: object) -> str:
     return json.dumps({"choices": [{"delta": delta}]})
 
 
-def count(text: str) -> int:
-    return len(text)
-
-
 def test_what_was_apart_is_joined_by_a_blank_line() -> None:
     messages = [system("a"), user("b"), user("c"), assistant("d"), assistant("e"), user("f"), system("g")]
     assert merged(messages) == [system("a\n\ng"), user("b\n\nc"), assistant("d\n\ne"), user("f")]
@@ -206,11 +202,11 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
 
 def test_missing_usage_is_estimated_from_what_was_said() -> None:
     reader = ChatReader()
-    counted = Counted(count)
-    for event in reader.receive(chunk(content="abc", reasoning="de")):
+    counted = Counted()
+    for event in reader.receive(chunk(content="abcd" * 3, reasoning="abcd" * 2)):
         assert not isinstance(event, Fault)
         counted.see(event)
-    end = counted.ended(reader.close(), Question([user("12345"), user("67")], 9))
+    end = counted.ended(reader.close(), Question([user("1234" * 5), user("1234" * 2)], 9))
     assert end.usage == Usage(input_uncached=7, output=3, reasoning=2, bytes_up=9, estimated=True)
 
 

@@ -14,7 +14,7 @@ from agent.errors import ProviderUnavailable
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
-from agent.memory.profile import LEARNING, Partition
+from agent.memory.profile import LEARNING, Partition, ProfileField
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
@@ -75,7 +75,7 @@ class World:
         return await worked(self.worker)
 
     async def goals(self, partition: Partition = DM) -> tuple[str, ...]:
-        return (await self.store.profiles.of(partition)).goals
+        return tuple(one.text for one in (await self.store.profiles.of(partition)).of(ProfileField.GOALS))
 
     def shown(self, number: int) -> list[str]:
         """The texts in the n-th prompt."""
@@ -300,7 +300,9 @@ async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_plann
         profile = await store.profiles.of(DM)
         assert await store.profiles.unlearned(DM, 1) == []
         assert profile.interaction_count == 200
-        assert profile.interests == tuple(f"message {number:03}" for number in range(185, 200))
+        assert tuple(one.text for one in profile.of(ProfileField.INTERESTS)) == tuple(
+            f"message {number:03}" for number in range(185, 200)
+        )
         assert insights == [f"message {number:03}" for number in range(200)]
         assert len(model.requests) == 200 // LearningLimits().batch + 1
     finally:
