@@ -18,7 +18,10 @@ from tests.flows.test_terminal import CHAT, environment
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "anna")
-LEASE_S = "1"
+SHORT_LEASE_S = "1"
+"""So that nobody waits long for what a terminal left that ended."""
+LONG_LEASE_S = "60"
+"""On a machine that stands still for a second, another terminal would take over what this one was asked."""
 
 
 class Noticed(FakeSurface):
@@ -61,13 +64,13 @@ async def terminal(settings: Settings) -> AsyncGenerator[Terminal]:
         yield Terminal(bot, left)
 
 
-async def settings_on(postgres: PostgresServer) -> Settings:
-    environ = {"COGENCY_DATABASE_URL": await postgres.empty(), "COGENCY_MODEL": "rehearsal", "COGENCY_LEASE_S": LEASE_S}
+async def settings_on(postgres: PostgresServer, lease_s: str = SHORT_LEASE_S) -> Settings:
+    environ = {"COGENCY_DATABASE_URL": await postgres.empty(), "COGENCY_MODEL": "rehearsal", "COGENCY_LEASE_S": lease_s}
     return load_settings(environ)
 
 
 async def test_each_terminal_answers_what_was_asked_there(postgres: PostgresServer) -> None:
-    settings = await settings_on(postgres)
+    settings = await settings_on(postgres, LONG_LEASE_S)
     async with AsyncExitStack() as stack:
         terminals = [await stack.enter_async_context(terminal(settings)) for _ in range(3)]
         for number in range(3):
@@ -92,7 +95,7 @@ def test_the_question_of_a_terminal_that_was_killed_is_answered_at_another_one(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     url = asyncio.run(postgres.empty())
-    environ = {**environment(tmp_path), "COGENCY_DATABASE_URL": url, "COGENCY_LEASE_S": LEASE_S}
+    environ = {**environment(tmp_path), "COGENCY_DATABASE_URL": url, "COGENCY_LEASE_S": SHORT_LEASE_S}
     with FakeTerminal(CHAT, 100, 24, **environ) as killed:
         killed.until(">")
         killed.type("what is a boat?\r")
