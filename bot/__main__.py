@@ -26,6 +26,7 @@ from bot.platforms.discord import invite
 from bot.platforms.slack.features import SlackFeature
 from bot.setting_parsers import LogLevel
 from bot.settings import Settings, load_settings, moved_addresses
+from bot.texts import setup_texts
 
 if TYPE_CHECKING:
     from bot.models.check import ProbeVerdict
@@ -200,7 +201,7 @@ async def _slack_manifest(
     try:
         made = manifest.manifest(features, name=name, prefix=before, url=http)
     except ValueError as error:
-        raise SettingsError(f"No manifest can be made: {error}.") from error
+        raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
     write_out(sys.stdout, manifest.as_json(made) if as_json else manifest.as_yaml(made))
     return Exit.OK
 

@@ -10,6 +10,7 @@ from agent.spending import By
 from bot.platforms.discord import invite
 from bot.platforms.slack.features import EVERYTHING, SlackFeature
 from bot.setting_parsers import command_prefix, one_of, whole
+from bot.texts import setup_texts
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -18,21 +19,8 @@ MAX_DAYS = 3_650
 """More than anybody keeps a bill for."""
 MAX_ID_CHARS = 20
 """Of Discord's ids."""
-SETTINGS = (
-    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
-    "lists them all, README.md shows the first steps."
-)
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
-PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
 IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.DiscordFeature)}; with commas between them (all)"
-LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
-LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
-CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
-STANDARD_INPUT = (
-    "Without a question it reads one from standard input, all lines as one. It ends with 0 if it was answered, with 69 "
-    "if the model could not."
-)
-BESIDE = "It works while the bot runs."
 
 
 class Subcommand(StrEnum):
@@ -50,16 +38,18 @@ class Subcommand(StrEnum):
 
 def parser() -> argparse.ArgumentParser:
     """What it reads has a `command`; everything else are the arguments of that command."""
-    top = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.", epilog=SETTINGS)
+    top = argparse.ArgumentParser(
+        prog="cogency", description="A self-hosted AI agent.", epilog=setup_texts.SETTINGS_FROM
+    )
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
-    commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", "Write /help in it for its commands.")
+    commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _ask(commands)
-    commands.add(
-        Subcommand.RUN, "serve Slack and Discord: every platform that has a token", "Ends with Ctrl-C or SIGTERM."
-    )
+    commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
     commands.add(Subcommand.MIGRATE, "bring the database to the newest version, as every start does")
-    commands.add(Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", CHECKED)
+    commands.add(
+        Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
+    )
     _doctor(commands)
     _usage(commands)
     _budget(commands)
@@ -81,18 +71,20 @@ class _Commands:
 
     def group(self, name: str, does: str, more: str = "") -> argparse.ArgumentParser:
         description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
-        return self._within.add_parser(name, help=does, description=description, epilog=SETTINGS)
+        return self._within.add_parser(name, help=does, description=description, epilog=setup_texts.SETTINGS_FROM)
 
 
 def _ask(commands: _Commands) -> None:
-    ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", STANDARD_INPUT)
+    ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", setup_texts.ASK_READS)
     ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
     ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
 def _doctor(commands: _Commands) -> None:
     doctor = commands.add(
-        Subcommand.DOCTOR, "look at settings, database, model and platforms, and say what to change", LOOKS
+        Subcommand.DOCTOR,
+        "look at settings, database, model and platforms, and say what to change",
+        setup_texts.DOCTOR_LOOKS,
     )
     doctor.add_argument(
         "--model",
@@ -104,7 +96,9 @@ def _doctor(commands: _Commands) -> None:
 
 
 def _usage(commands: _Commands) -> None:
-    usage = commands.add(Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", BESIDE)
+    usage = commands.add(
+        Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", setup_texts.WORKS_BESIDE
+    )
     usage.add_argument(
         "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
     )
@@ -124,7 +118,7 @@ def _budget(commands: _Commands) -> None:
 
 
 def _manifest(commands: _Commands) -> None:
-    manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", PASTE)
+    manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", setup_texts.PASTE_MANIFEST)
     manifest.add_argument("--features", type=_names(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
         "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
@@ -137,7 +131,9 @@ def _manifest(commands: _Commands) -> None:
 
 
 def _invite(commands: _Commands) -> None:
-    link = commands.add(Subcommand.INVITE, "print the links that add the bot to a server or an account", LINKS)
+    link = commands.add(
+        Subcommand.INVITE, "print the links that add the bot to a server or an account", setup_texts.INVITE_ASKS
+    )
     link.add_argument(
         "--features", type=_names(invite.DiscordFeature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
     )

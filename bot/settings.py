@@ -32,6 +32,7 @@ from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
+from bot.texts import setup_texts
 
 # The file `.env`: names and values, taken literally.
 #
@@ -58,11 +59,11 @@ def read_dotenv(dotenv: Path | None) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{dotenv} cannot be read: make it a text file in UTF-8 that you may read.") from None
+        raise SettingsError(setup_texts.DOTENV_UNREADABLE.format(dotenv=dotenv)) from None
     written: dict[str, str] = {}
     for binding in parse_stream(StringIO(content)):
         if binding.error or (binding.key is not None and binding.value is None):
-            raise SettingsError(f"{dotenv}, line {binding.original.line}: write NAME=value, or # before a comment.")
+            raise SettingsError(setup_texts.DOTENV_LINE.format(dotenv=dotenv, line=binding.original.line))
         if binding.key is not None and binding.value is not None:
             written[binding.key] = binding.value
     return written
@@ -362,17 +363,14 @@ def moved_addresses(settings: Settings) -> list[str]:
         sent = [key for key in source.keys if written[key] is not None]
         if sent or not is_loopback(urlsplit(address).hostname or ""):
             too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
-            told.append(f"{source.name} is set to {address}: what is asked goes there{too}.")
+            told.append(setup_texts.GOES_ELSEWHERE.format(name=source.name, address=address, too=too))
     if hosts := _remote_database(settings):
         told.append(f"COGENCY_DATABASE_URL names {' and '.join(hosts)}: what is said and remembered is kept there.")
     return told
 
 
 def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> str:
-    return (
-        f"{name} comes from {dotenv}, but {' and '.join(lent)} from the environment, so the key could go where you did "
-        "not send it: set both in the environment, or both in the file."
-    )
+    return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(lent))
 
 
 def _remote_database(settings: Settings) -> list[str]:
@@ -388,7 +386,7 @@ def setting_names() -> tuple[str, ...]:
 def needed(value: T | None, name: str) -> T:
     """The value of a setting that the chosen way of running cannot do without; SettingsError when it is missing."""
     if value is None:
-        raise SettingsError(f"{name} is missing: set it in the environment or in .env.")
+        raise SettingsError(setup_texts.SETTING_MISSING.format(name=name))
     return value
 
 

@@ -17,6 +17,7 @@ from bot.app.parts import CLOCK, model_settings, open_models
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
+from bot.texts import setup_texts
 from store.engine import look_at
 from store.migrations import HEAD
 
@@ -31,7 +32,12 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
     return [
         Finding(Level.GOOD, "Settings", "all of them can be read"),
         *(
-            Finding(Level.WARNING, "Settings", f".env sets {name}, which nothing here reads", f"Did you mean {meant}?")
+            Finding(
+                Level.WARNING,
+                "Settings",
+                f".env sets {name}, which nothing here reads",
+                setup_texts.DID_YOU_MEAN.format(meant=meant),
+            )
             for name, meant in settings.misspelt
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
@@ -49,13 +55,13 @@ async def _database(settings: Settings) -> list[Finding]:
         return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
     where, found = look.where, list[Finding]()
     if look.is_held:
-        remedy = "That is as it should be while the bot runs; a second one needs a database of its own."
+        remedy = setup_texts.HELD_WHILE_RUNNING
         found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
     if look.version is None:
-        remedy = "It comes with the first start."
+        remedy = setup_texts.COMES_WITH_START
         return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
     if look.version != HEAD:
-        remedy = "The next start brings it there, as `cogency migrate` does."
+        remedy = setup_texts.NEXT_START_MIGRATES
         what = f"{where} is at version {look.version}, the newest is {HEAD}"
         return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
     return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
@@ -67,7 +73,7 @@ async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
         async with open_models(settings) as models:
             await _others_can_be_used(settings)
             if models.is_rehearsal:
-                remedy = "Set COGENCY_MODEL, or an API key, to a real one."
+                remedy = setup_texts.SET_REAL_MODEL
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
             return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
@@ -93,7 +99,7 @@ async def _asked(model: Provider) -> Finding:
                     return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
     except ProviderError as error:
         return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
-    remedy = "Try `cogency check-model`, or another model."
+    remedy = setup_texts.TRY_ANOTHER_MODEL
     return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
 
 
@@ -101,7 +107,7 @@ async def discord_application(settings: Settings) -> str:
     """The id of the application whose token is set. Raises SettingsError, and CogencyError if Discord does not say."""
     discord = discord_settings(settings)
     if discord is None:
-        raise SettingsError("DISCORD_TOKEN is missing: set it, or name the application with --application.")
+        raise SettingsError(setup_texts.NAME_APPLICATION)
     from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
 
     return await application_id(discord)
@@ -123,6 +129,6 @@ async def _platforms(settings: Settings) -> list[Finding]:
 
         found += await of_discord.examine(discord, CLOCK)
     if slack is None and discord is None:
-        remedy = "Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN; `cogency chat` works without."
+        remedy = setup_texts.SET_TOKENS
         return [Finding(Level.WARNING, "Settings", "no platform has a token", remedy)]
     return found

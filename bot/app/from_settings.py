@@ -10,6 +10,7 @@ from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
+from bot.texts import setup_texts
 
 
 def slack_settings(settings: Settings) -> SlackSettings | None:
@@ -38,16 +39,10 @@ def _groups(*lists: Entries) -> frozenset[str]:
 def _delivery(settings: Settings) -> Delivery:
     if settings.slack_http is None:
         if settings.slack_app_token is None:
-            raise SettingsError(
-                "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and "
-                "SLACK_SIGNING_SECRET for events over HTTP."
-            )
+            raise SettingsError(setup_texts.NO_SLACK_WAY)
         return SocketMode(settings.slack_app_token, settings.slack_connections)
     if settings.slack_app_token is not None:
-        raise SettingsError(
-            "SLACK_APP_TOKEN and COGENCY_SLACK_HTTP are both set: keep the first for Socket Mode, or the second for "
-            "events over HTTP."
-        )
+        raise SettingsError(setup_texts.TWO_SLACK_WAYS)
     host, port = settings.slack_http
     return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
 
@@ -59,9 +54,7 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
     servers = settings.discord_servers | home
     if settings.discord_other_servers is OtherServers.LEAVE and not servers:
-        raise SettingsError(
-            "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
-        )
+        raise SettingsError(setup_texts.NO_SERVERS_TO_STAY_IN)
     return DiscordSettings(
         settings.discord_token,
         settings.discord_api_base_url,

@@ -11,9 +11,8 @@ from agent.tools.registry import Registry
 from bot.access.budgets import BudgetAnswer
 from bot.app.parts import CLOCK, budget_desk, open_models, tools
 from bot.settings import Settings
+from bot.texts import setup_texts
 from store.engine import open_spending, open_store
-
-NO_MODEL = "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
 
 
 async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
@@ -38,11 +37,13 @@ async def migrate(settings: Settings) -> str:
     await store.close()
     match store.version_before:
         case None:
-            return f"{store.database.where}: created, at version {store.version}."
+            return setup_texts.DATABASE_CREATED.format(where=store.database.where, version=store.version)
         case store.version:
-            return f"{store.database.where}: at the newest version already, {store.version}."
+            return setup_texts.DATABASE_NEWEST.format(where=store.database.where, version=store.version)
         case before:
-            return f"{store.database.where}: brought from version {before} to {store.version}."
+            return setup_texts.DATABASE_MIGRATED.format(
+                where=store.database.where, before=before, version=store.version
+            )
 
 
 async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
@@ -69,7 +70,7 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
     try:
         async with open_models(settings) as models:
             if models.is_rehearsal:
-                raise SettingsError(NO_MODEL)
+                raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
             yield models.provider, tools(settings, store), models.sentence
     finally:
         await store.close()

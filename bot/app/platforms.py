@@ -35,6 +35,7 @@ from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import SlackSettings
 from bot.settings import Settings
+from bot.texts import setup_texts
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
@@ -120,7 +121,7 @@ def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]
     if (discord := discord_settings(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
-        raise SettingsError("There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN.")
+        raise SettingsError(setup_texts.NOTHING_TO_RUN)
     return chosen
 
 

@@ -54,6 +54,8 @@ DONE_BY_TOOL: Mapping[str, str] = {
     "remember": "made a note",
     "share_file": "prepared a file",
 }
+SUGGESTIONS_TITLE = "You may want to ask"
+THINKING_LINES = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
 
 # When the store, a model or a tool fails
 
@@ -195,8 +197,6 @@ NO_LIMIT = "no limit"
 LIMIT = "of {limit}"
 YOU = "You"
 EVERYONE = "Everyone"
-
-
 LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
 ESTIMATED = "~ in part estimated: the model did not report it"
 NOTHING_SPENT = "You have asked nothing this month."
@@ -209,3 +209,82 @@ CANNOT_LISTEN = (
     "COGENCY_TRANSCRIPTION.)"
 )
 CANNOT_LISTEN_NOW = "I could not listen to your voice message: {reason}. Please try again, or write to me."
+# What stands above files in the person's direct messages, where there is no answer.
+FILES_BELOW = "The files of my answer:"
+
+# When a platform refuses
+
+# By Discord's code of a refusal, what somebody can do about it.
+DISCORD_REMEDIES = {
+    50001: "Let my role see that channel (View Channel), or ask me elsewhere.",
+    50007: "They take no direct messages from me; in a server's privacy settings they can allow them.",
+    50013: "Give my role the right to send messages there (in threads: Send Messages in Threads), or ask me elsewhere.",
+    160002: "Give my role the right to read that channel's history (Read Message History).",
+    160005: "The thread is locked: somebody who manages threads can unlock it.",
+    50035: "That is an error of mine: please report it with the lines around this one.",
+    40001: "DISCORD_TOKEN is no longer accepted: copy it again from the developer portal, and restart me.",
+    0: "",
+}
+DISCORD_LIMITED = "Discord asks to wait {seconds:.0f} s"
+DISCORD_UNREACHED = "Discord could not be reached ({kind})"
+THREAD_LOCKED = "I cannot answer in the thread “{name}”: it is locked."
+ROLE_LACKS = (
+    "I cannot answer in #{channel}: my role lacks {missing} there. Someone who manages the server can grant that."
+)
+SERVER_NOT_SERVED = (
+    "I am not set up for this server; please ask my operator to add it (its id is {guild}, the setting "
+    "COGENCY_DISCORD_SERVERS)."
+)
+DISCORD_WHO = "Discord did not tell me who you are, so I could not do that: please try again soon."
+DISCORD_WHERE = "Discord did not tell me where this is, so I could not do that: please try again soon."
+TOO_LONG_HERE = (
+    "This answer is longer than I may show here, and I cannot write to you directly: open a direct message with me, or "
+    "have me added to this server, and ask again."
+)
+DISCORD_KEPT_WAITING = (
+    "Discord does not answer me at the moment. Your message is not lost: I will answer it as soon as I can."
+)
+INSTALL_AGAIN = "Install the app again, and set SLACK_BOT_TOKEN to its new token."
+SLACK_REMEDIES = {
+    "is_archived": "That channel is archived: ask in another one, or have it restored.",
+    "channel_not_found": "I cannot see that channel: ask me elsewhere, or invite me there.",
+    "not_in_channel": "I am not in that channel: invite me there, and ask again.",
+    "restricted_action": "A setting of the workspace keeps me from writing there: ask me elsewhere, or an admin.",
+    "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask my operator.",
+}
+SLACK_REMEDY = "Please ask me in another place; my operator finds the reason in the log."
+SLACK_LIMITED = "Slack asks to wait {seconds:g} s before {method}."
+SLACK_REFUSED = "Slack refused {method}: {code}."
+SLACK_UNREACHABLE = "Slack cannot be reached ({method}: {why})."
+SLACK_FAILED = "Slack failed ({method}: {why})."
+SLACK_WHO = "Slack did not tell me who you are, so I could not do that: please try again soon. ({why})"
+SLACK_GUESTS_UNKNOWN = "Slack has not told for a while who is a guest."
+SLACK_READERS_UNKNOWN = "Slack does not tell in time who reads a channel."
+SLACK_TOO_MANY_PEOPLE = "The workspace has more people than are read."
+SLACK_GROUPS_UNREAD = "Some of the user groups could not be read."
+SLACK_TOO_MANY_CHANNELS = "{user} is in more channels than are read."
+
+# The terminal
+
+# A terminal has no buttons.
+WRITE_CONTINUE = "*Write “continue” to go on.*"
+WRITE_UNDO = "*Write `/memory {words}` to take back what I remembered.*"
+PLAIN_TERMINAL = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
+HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
+AGREE = "Write `yes` to forget; anything else keeps everything."
+EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
+AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
+KEPT_EVERYTHING = "Kept everything."
+NO_QUESTION = "There is no question: write it after `cogency ask`, or to its standard input."
+QUESTION_TOO_LONG = "The question is too long: at most {limit:,} characters are read."
+FILE_EXISTS = "{name} exists already, so nothing was written."
+FILE_UNWRITABLE = "{name} could not be written: name a file in a folder that exists."
+FILE_WRITTEN = "Written to {name}."
+NEW_THREAD = "A new thread."
+
+# After a button below a reply
+
+NOTED = "Thank you, I have noted that. The other button changes it."
+NO_SUCH_REPLY = "I do not know this reply any more."
+ONLY_THIS_PAGE = "Forgotten. I can take away only this page of it: please dismiss the others yourself."
+ASKED_ALREADY = "I have been asked this already; the answer stands below, or is on its way."

@@ -7,6 +7,30 @@ from agent.providers.catalog import Endpoint
 CHECK_BEGINS = (
     "This asks it {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them; Ctrl-C stops."
 )
+NO_MODEL_TO_CHECK = (
+    "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
+)
+DATABASE_CREATED = "{where}: created, at version {version}."
+DATABASE_NEWEST = "{where}: at the newest version already, {version}."
+DATABASE_MIGRATED = "{where}: brought from version {before} to {version}."
+NO_MANIFEST = "No manifest can be made: {error}."
+SETTINGS_FROM = (
+    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
+    "lists them all, README.md shows the first steps."
+)
+PASTE_MANIFEST = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
+INVITE_ASKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
+DOCTOR_LOOKS = (
+    "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
+)
+CHECK_SAYS = "It says for each whether the model can do it, and in the end how good a choice it is."
+ASK_READS = (
+    "Without a question it reads one from standard input, all lines as one. It ends with 0 if it was answered, with 69 "
+    "if the model could not."
+)
+WORKS_BESIDE = "It works while the bot runs."
+CHAT_HELP = "Write /help in it for its commands."
+RUN_ENDS = "Ends with Ctrl-C or SIGTERM."
 
 # Models
 
@@ -36,3 +60,108 @@ def nothing_configured(ollama: Endpoint, *, answered: bool) -> str:
     if answered:
         found = f"the Ollama at {ollama.address} has no model (get one with `ollama pull llama3.2`)"
     return f"no model is configured, and {found}; set COGENCY_MODEL or an API key for a real one"
+
+
+# Settings
+
+DOTENV_UNREADABLE = "{dotenv} cannot be read: make it a text file in UTF-8 that you may read."
+DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
+GOES_ELSEWHERE = "{name} is set to {address}: what is asked goes there{too}."
+KEY_FROM_ELSEWHERE = (
+    "{name} comes from {dotenv}, but {others} from the environment, so the key could go where you did not send it: "
+    "set both in the environment, or both in the file."
+)
+SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
+NO_SLACK_WAY = (
+    "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "
+    "events over HTTP."
+)
+TWO_SLACK_WAYS = (
+    "SLACK_APP_TOKEN and COGENCY_SLACK_HTTP are both set: keep the first for Socket Mode, or the second for events "
+    "over HTTP."
+)
+NO_SERVERS_TO_STAY_IN = (
+    "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
+)
+NOTHING_TO_RUN = "There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."
+
+# What `cogency doctor` advises
+
+DID_YOU_MEAN = "Did you mean {meant}?"
+HELD_WHILE_RUNNING = "That is as it should be while the bot runs; a second one needs a database of its own."
+COMES_WITH_START = "It comes with the first start."
+NEXT_START_MIGRATES = "The next start brings it there, as `cogency migrate` does."
+SET_REAL_MODEL = "Set COGENCY_MODEL, or an API key, to a real one."
+TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
+NAME_APPLICATION = "DISCORD_TOKEN is missing: set it, or name the application with --application."
+SET_TOKENS = "Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN; `cogency chat` works without."
+EMPTY_ENDPOINT = "Clear “Interactions Endpoint URL” {portal}, page General Information."
+SWITCH_CODE_GRANT_OFF = "Switch “Requires OAuth2 Code Grant” off {portal}, page Bot."
+SWITCH_PUBLIC_OFF = (
+    "Switch “Public Bot” off {portal}, page Bot (first set “Install Link” to None on the page Installation)."
+)
+SWITCH_CONTENT_ON = "Switch it on {portal}, page Bot, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
+ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
+ALLOW_USER_INSTALL = "To change that, allow “User Install” {where}."
+OPEN_LINK = "Open {link}"
+GIVE_RIGHTS = "Give them to its role in the server's settings, or open {link}"
+SERVE_SERVER = (
+    "To serve it, add {number} to COGENCY_DISCORD_SERVERS; if it is none of yours, set "
+    "COGENCY_DISCORD_OTHER_SERVERS=leave."
+)
+DO_NOT_RESTART = "Do not start the bot again and again before then."
+SHARDS_RECOMMENDED = "Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
+SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
+TRY_LATER = "Try again later."
+TAKE_OVER_MANIFEST = (
+    'Run `cogency slack manifest`, paste it under "App Manifest" on the app\'s page, and install it again.'
+)
+SET_CLOCK = "Let the network set it (NTP)."
+SOCKET_MODE_ON = (
+    'Switch on "Socket Mode" on the app\'s page, and make an app-level token with the scope connections:write under '
+    "Basic Information."
+)
+INVITE_BOT = "Invite it with /invite wherever it should be mentioned; direct messages work without that."
+CHECK_GROUPS = "Check the id in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
+COMPARE_CONFIG = "To have them compared, set SLACK_CONFIG_TOKEN to one of https://api.slack.com/apps."
+RENEW_CONFIG = "Make a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps: each lives for twelve hours."
+HTTP_OR_SOCKETS = "Run `cogency slack manifest --http URL` and take it over, or set SLACK_APP_TOKEN instead."
+COPY_SLACK_AGAIN = "Copy it again from the app's page, OAuth & Permissions; the app must be installed."
+CHECK_NETWORK = "Check the network, proxies and SLACK_API_BASE_URL. {error}"
+HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and take it over."
+
+# Discord
+
+APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to: try again later."
+COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the developer portal, page Bot."
+DISCORD_SILENT = "Discord does not answer at {address}: check the network, or DISCORD_API_BASE_URL."
+WITHOUT_CONTENT = (
+    "Discord: the message content intent is missing, so in threads I only see messages that mention me; "
+    "switch it on in the developer portal (Bot, Message Content Intent) and restart."
+)
+INTENTS_REFUSED = "Discord refuses even the intents that need no permission."
+LOGIN_LIMITED = "Discord asks to wait {seconds:.0f} s before the login."
+LOGIN_FAILED = (
+    "Discord answered the login with {status}: look at https://discordstatus.com, or check DISCORD_API_BASE_URL."
+)
+DISCORD_UNREACHABLE = "Discord cannot be reached at {address}: check the network, or DISCORD_API_BASE_URL."
+GATEWAY_UNREACHABLE = "Discord's gateway cannot be reached at {address}: check the network, or DISCORD_GATEWAY_URL."
+DISCORD_ENDED = "Discord ended the connection without a reason."
+TOO_MANY_SERVERS = "The bot is in too many servers for its connections: set COGENCY_DISCORD_SHARDS=auto."
+GATEWAY_REFUSED = (
+    "Discord's gateway at {address} does not take this bot (code {code}): look it up in Discord's documentation."
+)
+GATEWAY_ENDED = "Discord's gateway at {address} ended the connection (code {code})."
+DISCORD_LOGIN_REFUSED = (
+    "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
+)
+GATEWAY_LOST = "Discord's gateway ended the connection; the bot connects again by itself."
+
+# Slack
+
+SOCKET_UNREACHABLE = "Slack's socket cannot be reached."
+SOCKETS_CLOSED = "Its sockets have closed, and the next one is not open yet."
+SCOPES_LACKING = "SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
+SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
+SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
+CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."

@@ -198,7 +198,7 @@ async def test_where_it_may_not_write_the_asker_alone_is_told_what_is_missing(tm
         await talk.fake.say(ANN, f"{ME} hello")
         assert await refused(talk) == (
             "I cannot answer in #general: my role lacks Send Messages there. "
-            "Whoever manages the server can give me that."
+            "Someone who manages the server can grant that."
         )
         await talk.fake.say(ANN, f"{ME} hello?")
         await talk.fake.write(ANN, "hello")

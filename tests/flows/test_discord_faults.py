@@ -14,10 +14,10 @@ from agent.providers.scripted import ScriptedProvider
 from bot.access.acl import AccessRules, parse_entries
 from bot.host import PlatformUnavailable
 from bot.platforms.discord.buttons import row
-from bot.platforms.discord.intake import NOT_YET_KNOWN
 from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.run import serve
 from bot.reply_surface import ReplyAction
+from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -119,7 +119,7 @@ async def test_a_direct_message_waits_while_discord_does_not_say_who_wrote_it(
         await fake.write(ANN, "hello")
         await taken(host)
         assert host.taken[0].authority is Authority.ADMIN
-        assert fake.world.shown(DM_OF[ANN]) == [NOT_YET_KNOWN]
+        assert fake.world.shown(DM_OF[ANN]) == [reply_texts.DISCORD_KEPT_WAITING]
 
 
 async def test_a_command_waits_too_and_is_acknowledged_meanwhile() -> None:

@@ -17,7 +17,6 @@ from bot.platforms.discord.asking import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MES
 from bot.platforms.discord.commands import BEGUN, CHANGED
 from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
 from bot.platforms.discord.interactions import STORE_FIRST_S
-from bot.platforms.discord.surface import TOO_LONG
 from bot.texts import reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
@@ -169,7 +168,7 @@ async def test_if_the_dm_is_closed_the_last_message_there_says_so() -> None:
     async with elsewhere(answer_of(14_000)) as fake:
         fake.rest.fail("POST", f"/channels/{DM_OF[ANN]}/messages$", 403, 50007, times=9)
         await fake.command(ANN, "ask", question="tell me")
-        await fake.until(lambda: TOO_LONG in [message["content"] for message in by_the_bot(fake)])
+        await fake.until(lambda: reply_texts.TOO_LONG_HERE in [message["content"] for message in by_the_bot(fake)])
         assert next(iter(fake.rest.interactions.values())).followed == 5
         assert fake.world.shown(DM_OF[ANN]) == []
 

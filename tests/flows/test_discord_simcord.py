@@ -18,10 +18,10 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.forgetting import FORGOTTEN
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE
-from bot.platforms.discord.pressing import NOTED
 from bot.platforms.discord.run import clear
 from bot.platforms.discord.surface import DiscordSurface
 from bot.setting_parsers import Secret
+from bot.texts import reply_texts
 from bot.turns.watermark import Watermark
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
@@ -142,7 +142,7 @@ async def test_what_can_be_done_about_a_reply_stands_below_it() -> None:
         (first,) = [message async for message in thread.history()]
         turn = there.host.store.turns[0].id
         thanked = await there.alice.click(first, custom_id=f"good:{turn}")
-        assert (thanked.ephemeral, text_of(thanked)) == (True, NOTED)
+        assert (thanked.ephemeral, text_of(thanked)) == (True, reply_texts.NOTED)
         await there.alice.click(first, label="Regenerate")
         await there.answered(2)
         assert [message.content async for message in thread.history()] == ["You said: hello", "You said: hello"]

@@ -12,7 +12,6 @@ from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
 from bot.hosting import BotHost
-from bot.platforms.slack.attachments import HERE
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
 from bot.texts import reply_texts
@@ -248,7 +247,7 @@ async def test_files_of_a_private_answer_go_to_the_persons_direct_messages() -> 
         await there.slack.until(lambda: there.store.turns and there.store.turns[0].state == "done")
         assert there.slack.state.files == [(there.dm, "code.py", CODE.encode())]
         assert not there.slack.state.answers(there.general)
-        assert [message.text for message in there.slack.state.answers(there.dm)] == [HERE]
+        assert [message.text for message in there.slack.state.answers(there.dm)] == [reply_texts.FILES_BELOW]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from agent.records import ReplyVerdict
 from bot.platforms.slack import modals
-from bot.platforms.slack.pressing import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
+from bot.texts import reply_texts
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -30,7 +30,11 @@ async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_re
             await world.slack.until(lambda: world.slack.state.whispers)
     (thanks,) = world.slack.state.whispers
     assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.GOOD: 1}
-    assert (thanks.user, thanks.thread_ts, thanks.text) == (world.bob, answer.thread_ts, THANKS[ReplyVerdict.GOOD])
+    assert (thanks.user, thanks.thread_ts, thanks.text) == (
+        world.bob,
+        answer.thread_ts,
+        reply_texts.NOTED,
+    )
 
 
 async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -> None:
@@ -44,7 +48,7 @@ async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -
     assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
     assert [request[-1].text for request in world.model.requests] == ["ann: which colour?"] * 2
     told = [(whisper.user, whisper.text) for whisper in world.slack.state.whispers]
-    assert told == [(world.bob, NOT_YOUR_QUESTION), (world.ann, ASKED_ALREADY)]
+    assert told == [(world.bob, reply_texts.NOT_YOURS), (world.ann, reply_texts.ASKED_ALREADY)]
 
 
 async def test_the_second_answer_can_be_asked_for_once_more() -> None:

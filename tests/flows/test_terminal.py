@@ -195,8 +195,7 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
     nothing = cogency(tmp_path, "ask", typed=" \n")
     assert (nothing.returncode, nothing.stdout) == (Exit.ARGUMENTS, "")
     assert (
-        nothing.stderr
-        == "cogency ask: There is no question: write it behind `cogency ask`, or to its standard input.\n"
+        nothing.stderr == "cogency ask: There is no question: write it after `cogency ask`, or to its standard input.\n"
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.reply_surface import ReplyAction
+from bot.texts import command_texts
 
 Components = list[dict[str, Any]]
 
@@ -31,7 +32,7 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.GOOD: {"emoji": {"id": None, "name": "👍"}},
     ReplyAction.BAD: {"emoji": {"id": None, "name": "👎"}},
     ReplyAction.DELETE: {"label": "Delete"},
-    ReplyAction.UNDO: {"label": "Undo “Remembered”"},
+    ReplyAction.UNDO: {"label": command_texts.UNDO_BUTTON},
 }
 """What each shows, in their order."""
 

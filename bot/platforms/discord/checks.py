@@ -14,6 +14,7 @@ from bot.findings import Finding, Level
 from bot.platforms.discord.invite import PERMISSIONS, server_link
 from bot.platforms.discord.options import DiscordSettings
 from bot.setting_parsers import OtherServers
+from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted
 
 WHERE: Final = "Discord"
@@ -56,21 +57,21 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
             Level.PROBLEM,
             WHERE,
             "commands and buttons go to a web address, not to this bot",
-            f"Empty “Interactions Endpoint URL” {PORTAL}, page General Information.",
+            setup_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
         )
     if app.get("bot_require_code_grant"):
         yield Finding(
             Level.PROBLEM,
             WHERE,
             "the bot cannot be added by a link",
-            f"Switch “Requires OAuth2 Code Grant” off {PORTAL}, page Bot.",
+            setup_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL),
         )
     if app.get("bot_public"):
         yield Finding(
             Level.WARNING,
             WHERE,
             "anybody can add the bot to a server of theirs",
-            f"Switch “Public Bot” off {PORTAL}, page Bot (first set “Install Link” to None on the page Installation).",
+            setup_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL),
         )
     elif "bot_public" in app:
         yield Finding(Level.GOOD, WHERE, "only its owner can add the bot to a server")
@@ -87,7 +88,7 @@ def _content(flags: int, settings: DiscordSettings) -> Finding:
         Level.WARNING,
         WHERE,
         f"the message content intent is missing: {without}",
-        f"Switch it on {PORTAL}, page Bot, or set COGENCY_DISCORD_MESSAGE_CONTENT=off.",
+        setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL),
     )
 
 
@@ -97,14 +98,17 @@ def _installs(contexts: object) -> Iterator[Finding]:
     installation = f"{PORTAL}, page Installation"
     if "0" not in contexts:
         yield Finding(
-            Level.WARNING, WHERE, "the bot cannot be added to servers", f"Allow “Guild Install” {installation}."
+            Level.WARNING,
+            WHERE,
+            "the bot cannot be added to servers",
+            setup_texts.ALLOW_GUILD_INSTALL.format(where=installation),
         )
     if "1" not in contexts:
         yield Finding(
             Level.NOTE,
             WHERE,
             "nobody can use its commands outside of its servers",
-            f"To change that, allow “User Install” {installation}.",
+            setup_texts.ALLOW_USER_INSTALL.format(where=installation),
         )
 
 
@@ -114,11 +118,11 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         return
     link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
     if not facts.guilds:
-        yield Finding(Level.WARNING, WHERE, "the bot is in no server", f"Open {link}")
+        yield Finding(Level.WARNING, WHERE, "the bot is in no server", setup_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
         name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0))
         if missing:
-            remedy = f"Give them to its role in the server's settings, or open {link}"
+            remedy = setup_texts.GIVE_RIGHTS.format(link=link)
             yield Finding(Level.WARNING, WHERE, f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
             yield Finding(Level.GOOD, WHERE, f"in “{name}” the bot may do what it needs to")
@@ -126,7 +130,10 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
         yield Finding(
-            Level.WARNING, WHERE, f"the settings name the server {home}, in which the bot is not", f"Open {link}"
+            Level.WARNING,
+            WHERE,
+            f"the settings name the server {home}, in which the bot is not",
+            setup_texts.OPEN_LINK.format(link=link),
         )
 
 
@@ -141,10 +148,7 @@ def _named(guild: Told, facts: DiscordFacts) -> Iterator[Finding]:
         what, level = "the bot leaves it", Level.NOTE
     else:
         what, level = "nobody is answered there", Level.WARNING
-    remedy = (
-        f"To serve it, add {number} to COGENCY_DISCORD_SERVERS; if it is none of yours, set "
-        "COGENCY_DISCORD_OTHER_SERVERS=leave."
-    )
+    remedy = setup_texts.SERVE_SERVER.format(number=number)
     yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
 
 
@@ -164,7 +168,7 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     until = f" in the next {hours:.1f} h" if hours else ""  # Discord counts from the first one on
     left = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
     level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
-    remedy = "" if level is Level.GOOD else "Do not start the bot again and again before then."
+    remedy = "" if level is Level.GOOD else setup_texts.DO_NOT_RESTART
     yield Finding(level, WHERE, left, remedy)
     yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
 
@@ -172,12 +176,12 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
 def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
     if chosen is None or chosen >= recommended:
         return ()
-    what = f"Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
-    return (Finding(Level.WARNING, WHERE, what, "Set COGENCY_DISCORD_SHARDS=auto."),)
+    what = setup_texts.SHARDS_RECOMMENDED.format(recommended=recommended, chosen=chosen)
+    return (Finding(Level.WARNING, WHERE, what, setup_texts.SHARDS_AUTO),)
 
 
 def _unknown(what: str) -> Finding:
-    return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", "Try again later.")
+    return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", setup_texts.TRY_LATER)
 
 
 # What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
@@ -211,14 +215,11 @@ def check(channel: object, *, in_thread: bool) -> None:
     if not isinstance(channel, Channel) or granted is None:
         return
     if isinstance(channel, discord.Thread) and channel.locked and not granted.manage_threads:
-        raise Refused(f"I cannot answer in the thread “{channel.name}”: it is locked.")
+        raise Refused(reply_texts.THREAD_LOCKED.format(name=channel.name))
     needed = _IN_THREADS if in_thread else _IN_CHANNELS
     missing = [PERMISSIONS[name].title for name in needed if not getattr(granted, name)]
     if missing:
-        raise Refused(
-            f"I cannot answer in #{channel.name}: my role lacks {_listed(missing)} there. Whoever manages the server "
-            "can give me that."
-        )
+        raise Refused(reply_texts.ROLE_LACKS.format(channel=channel.name, missing=_listed(missing)))
 
 
 def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:

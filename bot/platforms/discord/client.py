@@ -27,6 +27,7 @@ from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.surroundings import Surroundings
 from bot.setting_parsers import OtherServers
+from bot.texts import setup_texts
 from bot.turns.watermark import Watermark
 
 # The connections to Discord's gateway, among which the bot's servers are divided: which is up, and which is behind.
@@ -207,9 +208,7 @@ class DiscordClient(discord.Client):
 
     def _lost(self, shard: int) -> None:
         self._shards.lost(shard)
-        self._host.platforms.connected(
-            SOURCE, "Discord's gateway ended the connection; the bot connects again by itself."
-        )
+        self._host.platforms.connected(SOURCE, setup_texts.GATEWAY_LOST)
 
     async def _resumed(self, shard: int) -> None:
         await self._shards.resumed(shard)

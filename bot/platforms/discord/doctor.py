@@ -15,6 +15,7 @@ from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
+from bot.texts import setup_texts
 
 MOST_GUILDS: Final = 200
 """One page, as large as Discord gives: whoever is in more servers than that knows them."""
@@ -37,7 +38,7 @@ async def application_id(settings: DiscordSettings) -> str:
     """The id of the application whose token this is. Raises SettingsError and DiscordUnreachable."""
     application = (await _facts(settings)).application
     if application is None:
-        raise DiscordUnreachable("Discord did not say which application the token belongs to: try again later.")
+        raise DiscordUnreachable(setup_texts.APPLICATION_UNKNOWN)
     return str(application["id"])
 
 
@@ -47,11 +48,9 @@ async def _facts(settings: DiscordSettings) -> DiscordFacts:
         try:
             await client.login(settings.token.reveal())
         except discord.LoginFailure:
-            raise SettingsError("Copy DISCORD_TOKEN again from the developer portal, page Bot.") from None
+            raise SettingsError(setup_texts.COPY_DISCORD_AGAIN) from None
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError):
-            raise DiscordUnreachable(
-                f"Discord does not answer at {settings.api_base_url}: check the network, or DISCORD_API_BASE_URL."
-            ) from None
+            raise DiscordUnreachable(setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)) from None
         guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}")
         told = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return DiscordFacts(

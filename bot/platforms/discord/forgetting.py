@@ -27,7 +27,6 @@ REPLY: Final = "reply"
 """The same with the turn of a reply to them."""
 FORGOTTEN: Final = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
 REPLY_FORGOTTEN: Final = "Forgotten: my reply is deleted, and I no longer know what it said."
-NO_SUCH_REPLY: Final = "I do not know this reply any more; nothing was forgotten."
 
 _ID: Final = re.compile(rf"forget:(\d{{1,20}}):([01]):(.{{1,{MAX_TOKEN_CHARS}}})")
 
@@ -97,7 +96,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
         case [kind, turn] if kind == REPLY and turn.isdecimal():
             reply = await host.reply_of(int(turn))
             if reply is None or not await host.delete_reply(int(turn), known_as(made.person)):
-                return ForgetAnswer(NO_SUCH_REPLY)
+                return ForgetAnswer(reply_texts.NO_SUCH_REPLY)
             await reactions.delete_pages(connection, interaction.channel_id or interaction.id, reply)
             return ForgetAnswer(REPLY_FORGOTTEN)
         case _:

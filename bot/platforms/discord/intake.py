@@ -51,9 +51,6 @@ T = TypeVar("T")
 
 PASSING: Final = (StoreUnavailable, DiscordMemberUnknown, ChannelUnknown)
 """What waits and is tried again: nothing of it is an answer to a question."""
-NOT_YET_KNOWN: Final = (
-    "Discord does not answer me at the moment. Your message is not lost: I answer it as soon as I can."
-)
 
 
 class DiscordIntake:
@@ -93,7 +90,7 @@ class DiscordIntake:
             return await self._take(message)
 
         async def tell_to_wait(why: CogencyError) -> None:
-            waits = reply_texts.KEPT_WAITING if isinstance(why, StoreUnavailable) else NOT_YET_KNOWN
+            waits = reply_texts.KEPT_WAITING if isinstance(why, StoreUnavailable) else reply_texts.DISCORD_KEPT_WAITING
             me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._told.just_now(str(message.author.id), waits):

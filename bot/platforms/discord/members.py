@@ -25,6 +25,7 @@ from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.discord.places import UNREADABLE
 from bot.setting_parsers import OtherServers
+from bot.texts import reply_texts
 
 # What an operator's choice of roles makes of somebody's standing in a server. Pure.
 #
@@ -127,10 +128,7 @@ def owners_of(application: discord.AppInfo) -> frozenset[int]:
 
 def refusal(guild: int) -> str:
     """What somebody reads who asks in a server that is not served."""
-    return (
-        "I am not set up for this server; please ask my operator to add it "
-        f"(its id is {guild}, the setting COGENCY_DISCORD_SERVERS)."
-    )
+    return reply_texts.SERVER_NOT_SERVED.format(guild=guild)
 
 
 def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
@@ -158,7 +156,7 @@ class DiscordMemberUnknown(CogencyError):
     """Discord does not say who somebody is, which may pass: unknown is not no, so what they ask waits."""
 
     def __init__(self) -> None:
-        super().__init__("Discord did not tell me who you are, so I could not do that: please try again soon.")
+        super().__init__(reply_texts.DISCORD_WHO)
 
 
 @dataclass(slots=True)

@@ -121,11 +121,6 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
 
 log = logging.getLogger(__name__)
 
-NOTED = "Thank you, I have noted that. The other button changes it."
-NO_SUCH_REPLY = "I do not know this reply any more."
-ONLY_THIS_PAGE = "Forgotten. Discord lets me take away only this page of it: please dismiss the others yourself."
-NOT_YOUR_QUESTION = "Only the person who asked can have this question asked again."
-
 
 @dataclass(frozen=True, slots=True)
 class Pressing:
@@ -183,7 +178,7 @@ class Pressing:
         try:
             known = await self._known(interaction, turn) is not None
             kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
-            said = NOTED if kept else NO_SUCH_REPLY
+            said = reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY
         except CogencyError as error:
             said = reply_texts.failure(error)
         await interactions.show_text(interaction, said)
@@ -192,7 +187,11 @@ class Pressing:
         await interaction.response.defer()
         try:
             known = await self._known(interaction, made.turn) is not None
-            said = await self.host.take_back(made.turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
+            said = (
+                await self.host.take_back(made.turn, known_as(interaction.user.id))
+                if known
+                else reply_texts.NO_SUCH_REPLY
+            )
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
@@ -208,7 +207,7 @@ class Pressing:
         try:
             reply = await self._known(interaction, turn)
             if reply is None or not await self.host.delete_reply(turn, known_as(interaction.user.id)):
-                await interactions.follow_up(interaction, NO_SUCH_REPLY)
+                await interactions.follow_up(interaction, reply_texts.NO_SUCH_REPLY)
                 return
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
@@ -231,7 +230,7 @@ class Pressing:
         if page is None or not page.flags.ephemeral:
             await reactions.delete_pages(self.connection, interaction.channel_id or interaction.id, reply)
         elif len(reply.pages) > 1:
-            await interactions.follow_up(interaction, ONLY_THIS_PAGE)
+            await interactions.follow_up(interaction, reply_texts.ONLY_THIS_PAGE)
 
     async def _continue(self, interaction: Interaction, conversation: str) -> None:
         async def question(made: Press) -> Incoming:
@@ -243,9 +242,9 @@ class Pressing:
         async def question(made: Press) -> Incoming:
             reply = await self._known(interaction, button.turn)
             if reply is None:
-                raise Refused(NO_SUCH_REPLY)
+                raise Refused(reply_texts.NO_SUCH_REPLY)
             if reply.person != known_as(made.author.id):
-                raise Refused(NOT_YOUR_QUESTION)
+                raise Refused(reply_texts.NOT_YOURS)
             asked = regenerate_pressed(made, reply)
             files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
             return replace(asked, files=files)

@@ -15,7 +15,7 @@ Every method raises a SurfaceError:
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import aiohttp
 import discord
@@ -23,6 +23,7 @@ from discord.http import Route
 
 from bot.platforms.discord.buttons import NONE, Components
 from bot.reply_surface import OutFile, PageGone, PageLimited, PageLocked, PageRefused, PageUnsent, SurfaceError
+from bot.texts import reply_texts
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -34,17 +35,6 @@ UNKNOWN_INTERACTION = 10062
 ALREADY_ACKNOWLEDGED = 40060
 _GONE = {10003, 10004, 10008}
 """Unknown channel, server or message."""
-REMEDIES: Final = {
-    50001: "Let my role see that channel (View Channel), or ask me elsewhere.",
-    50007: "They take no direct messages from me; in a server's privacy settings they can allow them.",
-    50013: "Give my role the right to send messages there (in threads: Send Messages in Threads), or ask me elsewhere.",
-    160002: "Give my role the right to read that channel's history (Read Message History).",
-    160005: "The thread is locked: somebody who manages threads can unlock it.",
-    50035: "That is an error of mine: please report it with the lines around this one.",
-    40001: "DISCORD_TOKEN is no longer accepted: copy it again from the developer portal, and restart me.",
-    0: "",
-}
-"""By Discord's code of a refusal, what somebody can do about it."""
 _REFUSED = {50001, 50007, 50013, 160002, 160005}
 """No access, no DM with this person, no permission, no right to read what is replied to, a locked thread."""
 _TOKEN_GONE = {10015, 40094, 50027, UNKNOWN_INTERACTION}
@@ -241,7 +231,7 @@ def translated(error: Exception) -> SurfaceError:
         case discord.HTTPException(code=code) if code in _LOCKED:
             return PageLocked(f"the message can no longer be edited (Discord's error {code})")
         case discord.HTTPException(code=code, status=status) if code in _REFUSED or status == 403:
-            return PageRefused(f"Discord refused it with error {code}.", REMEDIES.get(code, ""))
+            return PageRefused(f"Discord refused it with error {code}.", reply_texts.DISCORD_REMEDIES.get(code, ""))
         case discord.HTTPException(code=code, status=status) if code in _GONE or status == 404:
             return PageGone(f"the message or its place is gone (Discord's error {code})")
         case discord.HTTPException(status=401):
@@ -256,13 +246,15 @@ def explained(error: Exception) -> str:
     """A failed request in one sentence for the log, with what helps; nothing that people wrote stands in it."""
     match error:
         case discord.RateLimited():
-            return f"Discord asks to wait {error.retry_after:.0f} s"
+            return reply_texts.DISCORD_LIMITED.format(seconds=error.retry_after)
         case discord.HTTPException(status=401):
-            return f"Discord answered 401. {REMEDIES[40001]}"
+            return f"Discord answered 401. {reply_texts.DISCORD_REMEDIES[40001]}"
         case discord.HTTPException(code=code):
-            return f"Discord answered {error.status} (error {code}). {REMEDIES.get(code, '')}".rstrip()
+            return (
+                f"Discord answered {error.status} (error {code}). {reply_texts.DISCORD_REMEDIES.get(code, '')}".rstrip()
+            )
         case _:
-            return f"Discord could not be reached ({type(error).__name__})"
+            return reply_texts.DISCORD_UNREACHED.format(kind=type(error).__name__)
 
 
 def _follows(message: Payload, interaction: str) -> bool:

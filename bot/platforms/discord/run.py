@@ -30,7 +30,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
 from bot.reply_surface import Surface
-from bot.texts import memory_texts
+from bot.texts import memory_texts, setup_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -53,10 +53,6 @@ LONGEST_WAIT_S = 3_600.0
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """How the library fails on an event of an unexpected form. One such event should not end the bot."""
 
-WITHOUT_CONTENT = (
-    "Discord: the message content intent is missing, so in threads I only see messages that mention me; "
-    "switch it on in the developer portal (Bot, Message Content Intent) and restart."
-)
 
 _AUTHENTICATION_FAILED = 4004
 _SHARDING_REQUIRED = 4011
@@ -100,9 +96,9 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:
                     if not message_content:
-                        raise DiscordUnreachable("Discord refuses even the intents that need no permission.") from None
+                        raise DiscordUnreachable(setup_texts.INTENTS_REFUSED) from None
                     message_content = False
-                    log.warning(WITHOUT_CONTENT)
+                    log.warning(setup_texts.WITHOUT_CONTENT)
                 except UNREADABLE:
                     log.exception("Discord sent what its library cannot read; connecting again")
                     listening.connected = False
@@ -164,18 +160,15 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
             raise _closed(closed, settings) from None
         except discord.RateLimited as limited:
             raise DiscordUnreachable(
-                f"Discord asks to wait {limited.retry_after:.0f} s before the login.", retry_after_s=limited.retry_after
+                setup_texts.LOGIN_LIMITED.format(seconds=limited.retry_after), retry_after_s=limited.retry_after
             ) from None
         except discord.HTTPException as error:
             raise DiscordUnreachable(
-                f"Discord answered the login with {error.status}: look at https://discordstatus.com, or check "
-                "DISCORD_API_BASE_URL.",
+                setup_texts.LOGIN_FAILED.format(status=error.status),
                 retry_after_s=_asked_to_wait(error),
             ) from None
         except _UNREACHABLE:
-            raise DiscordUnreachable(
-                f"Discord cannot be reached at {settings.api_base_url}: check the network, or DISCORD_API_BASE_URL."
-            ) from None
+            raise DiscordUnreachable(setup_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)) from None
 
 
 async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
@@ -187,13 +180,10 @@ async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoRetu
         if not client.first_connected.is_set():
             await asyncio.wait({connecting}, timeout=GRACE_S)
             _raise_reason(connecting)
-            raise DiscordUnreachable(
-                f"Discord's gateway cannot be reached at {settings.gateway_url}: check the network, or "
-                "DISCORD_GATEWAY_URL."
-            )
+            raise DiscordUnreachable(setup_texts.GATEWAY_UNREACHABLE.format(address=settings.gateway_url))
         log.info("Discord: connected as %s", client.user)
         await connecting
-        raise DiscordUnreachable("Discord ended the connection without a reason.")
+        raise DiscordUnreachable(setup_texts.DISCORD_ENDED)
     finally:
         for task in [connecting, *first]:
             task.cancel()
@@ -217,16 +207,11 @@ def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> Coge
     if closed.code == _AUTHENTICATION_FAILED:
         return _wrong_token()
     if closed.code == _SHARDING_REQUIRED:
-        return SettingsError("The bot is in too many servers for its connections: set COGENCY_DISCORD_SHARDS=auto.")
+        return SettingsError(setup_texts.TOO_MANY_SERVERS)
     if closed.code in _FOR_EVER:
-        return DiscordRefused(
-            f"Discord's gateway at {settings.gateway_url} does not take this bot (code {closed.code}): look it up in "
-            "Discord's documentation."
-        )
-    return DiscordUnreachable(f"Discord's gateway at {settings.gateway_url} ended the connection (code {closed.code}).")
+        return DiscordRefused(setup_texts.GATEWAY_REFUSED.format(address=settings.gateway_url, code=closed.code))
+    return DiscordUnreachable(setup_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code))
 
 
 def _wrong_token() -> SettingsError:
-    return SettingsError(
-        "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
-    )
+    return SettingsError(setup_texts.DISCORD_LOGIN_REFUSED)

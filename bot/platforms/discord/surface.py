@@ -23,6 +23,7 @@ from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection, WriteTurns
 from bot.platforms.discord.inbound import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
+from bot.texts import reply_texts
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -40,10 +41,6 @@ _INTERACTION = "interaction"
 
 FOLLOW_UPS = 5
 """Discord's limit behind an interaction that only its person's installation allows."""
-TOO_LONG = (
-    "This answer is longer than I may show here, and I cannot write to you directly: open a direct message with me, or "
-    "have me added to this server, and ask again."
-)
 
 
 class DiscordSurface:
@@ -189,7 +186,7 @@ class DiscordSurface:
         except reply_surface.PageGone:
             if self._is_spent(key):
                 with suppress(reply_surface.SurfaceError):
-                    await rest.follow_up(self._token, TOO_LONG, private=self._address.private)
+                    await rest.follow_up(self._token, reply_texts.TOO_LONG_HERE, private=self._address.private)
             raise
         page = f"{channel}/{message}"
         if not as_it_should:

@@ -22,6 +22,7 @@ from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
 from bot.platforms.discord.objects import SAID, channel_place, names_of
 from bot.platforms.discord.places import UNREADABLE, can_read, known_as
+from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class ChannelUnknown(CogencyError):
     """Discord does not say what a channel is, which may pass: what was said there waits."""
 
     def __init__(self) -> None:
-        super().__init__("Discord did not tell me where this is, so I could not do that: please try again soon.")
+        super().__init__(reply_texts.DISCORD_WHERE)
 
 
 @dataclass(frozen=True, slots=True)

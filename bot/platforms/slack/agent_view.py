@@ -26,13 +26,13 @@ from bot.platforms.slack.inbound import (
     SlackMessage,
     Thing,
 )
-from bot.platforms.slack.manifest import PROMPTS
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import Threads
+from bot.texts import command_texts, reply_texts
 from bot.texts.formatting import shortened
 
 # What people look at while they write to the agent beside it: a note for the next question of theirs.
@@ -141,8 +141,7 @@ EVERY_S: Final = 30.0
 
 """As many as open the bot within that time."""
 
-TITLE: Final = "You may want to ask"
-GENERAL: Final = tuple(Suggestion(title, message) for title, message in PROMPTS)
+GENERAL: Final = tuple(Suggestion(title, message) for title, message in command_texts.PROMPTS)
 """What anybody may ask."""
 
 
@@ -177,7 +176,9 @@ class Prompts:
             for each in await self._suggestions(opened)
         ]
         # Without thread_ts: for an agent, Slack takes a call with one and does nothing.
-        await self.ornaments.call(Method.SUGGEST_PROMPTS, opened.channel, title=TITLE, prompts=prompts)
+        await self.ornaments.call(
+            Method.SUGGEST_PROMPTS, opened.channel, title=reply_texts.SUGGESTIONS_TITLE, prompts=prompts
+        )
 
     async def _suggestions(self, opened: AgentOpened) -> tuple[Suggestion, ...]:
         member = await self.people.member(opened.user)

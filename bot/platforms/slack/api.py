@@ -29,6 +29,7 @@ from agent.messages import Json, JsonObject
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.markup import neutral
 from bot.setting_parsers import Secret
+from bot.texts import reply_texts
 
 # What leaves for Slack: nothing in it pings anybody, and no link in it unfolds. Pure.
 #
@@ -164,7 +165,7 @@ class SlackError(CogencyError):
 
 class SlackLimited(SlackError):
     def __init__(self, method: str, retry_after_s: float) -> None:
-        super().__init__(f"Slack asks to wait {retry_after_s:g} s before {method}.")
+        super().__init__(reply_texts.SLACK_LIMITED.format(seconds=retry_after_s, method=method))
         self.retry_after_s = retry_after_s
 
 
@@ -174,7 +175,7 @@ class SlackDown(SlackError):
 
 class SlackRefused(SlackError):
     def __init__(self, method: str, code: str) -> None:
-        super().__init__(f"Slack refused {method}: {code}.")
+        super().__init__(reply_texts.SLACK_REFUSED.format(method=method, code=code))
         self.code = code
 
 
@@ -259,7 +260,7 @@ class SlackApi:
                     if len(content) >= limit:
                         break
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(f"Slack cannot be reached (a file: {_in_words(error)}).") from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_in_words(error))) from error
         return bytes(content[:limit])
 
     async def upload(self, url: str, content: bytes) -> None:
@@ -268,7 +269,7 @@ class SlackApi:
             async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
-            raise SlackDown(f"Slack cannot be reached (a file: {_in_words(error)}).") from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_in_words(error))) from error
         if status != 200:
             raise SlackRefused("a file", f"status {status}")
 
@@ -287,7 +288,7 @@ class SlackApi:
             raise _translated(method, error) from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
-            raise SlackDown(f"Slack cannot be reached ({method}: {_in_words(error)}).") from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method=method, why=_in_words(error))) from error
 
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`: valid for 30 minutes and five answers. None and errors as in `call`."""
@@ -297,11 +298,13 @@ class SlackApi:
             async with self._session.post(url, json=said, proxy=self._proxy) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(f"Slack cannot be reached (response_url: {_in_words(error)}).") from error
+            raise SlackDown(
+                reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_in_words(error))
+            ) from error
         if status == 429:
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
-            raise SlackDown(f"Slack failed (response_url: status {status}).")
+            raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))
         if status != 200 or _refusal(answer):
             raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
 
@@ -338,13 +341,15 @@ def _scopes(response: _Response) -> frozenset[str]:
 
 def _translated(method: Method, error: SlackApiError) -> SlackError:
     if not isinstance(error.response, AsyncSlackResponse):
-        return SlackDown(f"Slack failed ({method}: no readable answer).")
+        return SlackDown(reply_texts.SLACK_FAILED.format(method=method, why="no readable answer"))
     response = cast("_Response", error.response)
     code = text(_body(response), "error")
     if response.status_code == 429 or code in ("ratelimited", "rate_limited"):
         return SlackLimited(method, _seconds(_header(response, "retry-after")))
     if response.status_code >= 500 or code in _DOWN or not code:
-        return SlackDown(f"Slack failed ({method}: status {response.status_code}{', ' if code else ''}{code}).")
+        return SlackDown(
+            reply_texts.SLACK_FAILED.format(method=method, why=f"status {response.status_code} {code}".rstrip())
+        )
     return SlackRefused(method, code)
 
 

@@ -14,6 +14,7 @@ from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, url_of_file
 from bot.reply_surface import OutFile
 from bot.setting_parsers import Secret
+from bot.texts import reply_texts
 
 
 class SlackFiles:
@@ -49,9 +50,6 @@ log = logging.getLogger(__name__)
 LOOK_BACK = 100
 """Messages read to find what was shared: it was moments ago."""
 
-HERE = "The files of my answer:"
-"""What stands above files in the person's direct messages, where there is no answer."""
-
 
 async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thread_ts: str) -> tuple[str, ...]:
     """Share the files in one message; their ids, also where Slack failed at the end, so that whoever deletes the reply
@@ -72,7 +70,9 @@ async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thr
 
 async def share_alone(api: SlackApi, files: Sequence[OutFile], user: str) -> tuple[str, ...]:
     """Share the files where only this person sees them: in their direct messages. Raises SlackError."""
-    posted = await api.call(Method.POST, channel=user, text=HERE, unfurl_links=False, unfurl_media=False)
+    posted = await api.call(
+        Method.POST, channel=user, text=reply_texts.FILES_BELOW, unfurl_links=False, unfurl_media=False
+    )
     return await share_files(api, files, text(posted, "channel"), text(posted, "ts"))
 
 

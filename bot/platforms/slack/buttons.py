@@ -14,7 +14,7 @@ from agent.messages import Json, JsonObject
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
-from bot.texts import memory_texts
+from bot.texts import command_texts, memory_texts
 
 ACTION: Final = "cogency_reply"
 """What the action ids of these buttons begin with; behind it a colon, and what the button does."""
@@ -23,10 +23,10 @@ _LABELS: Final = {
     ReplyAction.STOP: "Stop",
     ReplyAction.CONTINUE: "Continue",
     ReplyAction.REGENERATE: "Regenerate",
-    ReplyAction.GOOD: "Good answer",
-    ReplyAction.BAD: "Bad answer",
-    ReplyAction.DELETE: "Delete this reply",
-    ReplyAction.UNDO: "Undo “Remembered”",
+    ReplyAction.GOOD: command_texts.GOOD_BUTTON,
+    ReplyAction.BAD: command_texts.BAD_BUTTON,
+    ReplyAction.DELETE: command_texts.DELETE_BUTTON,
+    ReplyAction.UNDO: command_texts.UNDO_BUTTON,
 }
 _WORDS: Final = frozenset({"markdown", "rich_text"})
 """Blocks of a reply's own words: as they were sent, and as Slack stores them."""
@@ -176,8 +176,8 @@ def _trash(value: _Value) -> Json:
 
 def _confirm() -> Json:
     return {
-        "title": _plain("Delete this reply?"),
-        "text": _plain("It disappears for everybody, and I forget that I said it."),
+        "title": _plain(command_texts.DELETE_TITLE),
+        "text": _plain(command_texts.DELETE_TEXT),
         "confirm": _plain("Delete"),
         "deny": _plain("Keep"),
     }

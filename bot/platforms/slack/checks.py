@@ -17,6 +17,7 @@ from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, needi
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
+from bot.texts import setup_texts
 from bot.texts.formatting import counted
 
 T = TypeVar("T")
@@ -28,9 +29,6 @@ SKEW: Final = timedelta(seconds=60)
 SKEW_MOST: Final = timedelta(minutes=5)
 NAMED: Final = 10
 """Channels that are named; of more only the number is said."""
-TAKE_OVER: Final = (
-    'Run `cogency slack manifest`, paste it under "App Manifest" on the app\'s page, and install it again.'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def clock(facts: SlackFacts) -> list[Finding]:
     seconds = f"{skew.total_seconds():.0f} seconds"
     matters = skew > SKEW_MOST and isinstance(facts.settings.delivery, HttpEvents)
     said = f"this machine's clock is {seconds} off" + ("; every request of Slack is refused" if matters else "")
-    return [Finding(Level.PROBLEM if matters else Level.WARNING, WHERE, said, "Let it be set by the network (NTP).")]
+    return [Finding(Level.PROBLEM if matters else Level.WARNING, WHERE, said, setup_texts.SET_CLOCK)]
 
 
 def granted_scopes(facts: SlackFacts) -> list[Finding]:
@@ -79,14 +77,21 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
     missing = scopes(wanted(facts.settings)) - facts.granted
     found: list[Finding] = []
     if own := sorted(scope for scope in missing if not needing(scope)):
-        found.append(Finding(Level.PROBLEM, WHERE, f"the bot token lacks {_and(own)}, which the bot needs", TAKE_OVER))
+        found.append(
+            Finding(
+                Level.PROBLEM,
+                WHERE,
+                f"the bot token lacks {_and(own)}, which the bot needs",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
+        )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
             said = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
-            found.append(Finding(Level.WARNING, WHERE, said, TAKE_OVER))
+            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
     if idle := sorted(facts.granted - scopes(EVERYTHING)):
         said = f"the bot token has {_and(idle)}, which nothing needs"
-        found.append(Finding(Level.WARNING, WHERE, said, TAKE_OVER))
+        found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
     return found or [_good("the bot token has exactly the scopes that are needed")]
 
 
@@ -97,10 +102,7 @@ def delivery(facts: SlackFacts) -> list[Finding]:
     match facts.socket:
         case SlackRefused(code=code):
             said = f"Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"
-            remedy = (
-                'Switch on "Socket Mode" on the app\'s page, and make an app-level token with the scope '
-                "connections:write under Basic Information."
-            )
+            remedy = setup_texts.SOCKET_MODE_ON
             return [Finding(Level.PROBLEM, WHERE, said, remedy)]
         case SlackError():
             return [
@@ -115,7 +117,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
         case SlackError():
             return [Finding(Level.WARNING, WHERE, "the bot's channels could not be listed", str(facts.channels))]
         case ():
-            remedy = "Invite it where it shall be mentioned, with /invite; direct messages work without."
+            remedy = setup_texts.INVITE_BOT
             return [Finding(Level.NOTE, WHERE, "the bot is in no channel", remedy)]
         case names:
             listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= NAMED else ""
@@ -123,7 +125,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
-    remedy = "Check the id in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
+    remedy = setup_texts.CHECK_GROUPS
     return [
         Finding(Level.WARNING, WHERE, f"who is in the user group {group} is not told ({_why(told)})", remedy)
         for group, told in facts.groups.items()
@@ -140,11 +142,11 @@ def app(facts: SlackFacts) -> list[Finding]:
                     Level.NOTE,
                     WHERE,
                     "which events and commands the app has cannot be seen without a configuration token",
-                    "To have them compared, set SLACK_CONFIG_TOKEN to one of https://api.slack.com/apps.",
+                    setup_texts.COMPARE_CONFIG,
                 )
             ]
         case SlackError():
-            remedy = "Make a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps: each lives for twelve hours."
+            remedy = setup_texts.RENEW_CONFIG
             return [Finding(Level.WARNING, WHERE, f"the app's manifest is not told ({_why(facts.app)})", remedy)]
         case has:
             found = [finding for compare in COMPARED for finding in compare(has, facts.settings)]
@@ -156,11 +158,11 @@ def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # no
     found: list[Finding] = []
     if own := sorted(events(()) - subscribed):
         said = f"the app is not told of {_and(own)}, which the bot needs"
-        found.append(Finding(Level.PROBLEM, WHERE, said, TAKE_OVER))
+        found.append(Finding(Level.PROBLEM, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
             said = f"the app is not told of {_and(lacking)}: {feature} cannot work"
-            found.append(Finding(Level.WARNING, WHERE, said, TAKE_OVER))
+            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
     return found
 
 
@@ -170,17 +172,17 @@ def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
-    return [Finding(Level.WARNING, WHERE, f"the app has no {which} {_and(missing)}", TAKE_OVER)]
+    return [Finding(Level.WARNING, WHERE, f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
 
 
 def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     over_http = isinstance(settings.delivery, HttpEvents)
     by_socket = flag(fields(has, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
-        remedy = "Run `cogency slack manifest --http URL` and take it over, or set SLACK_APP_TOKEN instead."
+        remedy = setup_texts.HTTP_OR_SOCKETS
         return [Finding(Level.PROBLEM, WHERE, "the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
-        return [Finding(Level.PROBLEM, WHERE, "Socket Mode is switched off in the app", TAKE_OVER)]
+        return [Finding(Level.PROBLEM, WHERE, "Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
     return [] if by_socket else _request_urls(has)
 
 
@@ -188,15 +190,31 @@ def app_surfaces(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # 
     features, home = fields(has, "features"), fields(has, "features", "app_home")
     found: list[Finding] = []
     if not flag(home, "messages_tab_enabled") or flag(home, "messages_tab_read_only_enabled"):
-        found.append(Finding(Level.PROBLEM, WHERE, "nobody can write direct messages to the app", TAKE_OVER))
+        found.append(
+            Finding(Level.PROBLEM, WHERE, "nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST)
+        )
     if not flag(fields(has, "settings", "interactivity"), "is_enabled"):
-        found.append(Finding(Level.PROBLEM, WHERE, "buttons and windows of the app do nothing", TAKE_OVER))
+        found.append(
+            Finding(Level.PROBLEM, WHERE, "buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST)
+        )
     if not flag(home, "home_tab_enabled"):
         found.append(
-            Finding(Level.WARNING, WHERE, f"the app has no Home tab: {SlackFeature.HOME} cannot work", TAKE_OVER)
+            Finding(
+                Level.WARNING,
+                WHERE,
+                f"the app has no Home tab: {SlackFeature.HOME} cannot work",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
         )
     if "agent_view" not in features:
-        found.append(Finding(Level.WARNING, WHERE, f"the app is no agent: {SlackFeature.AGENT} cannot work", TAKE_OVER))
+        found.append(
+            Finding(
+                Level.WARNING,
+                WHERE,
+                f"the app is no agent: {SlackFeature.AGENT} cannot work",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
+        )
     return found
 
 
@@ -219,10 +237,10 @@ COMPARED: Final[tuple[Callable[[JsonObject, SlackSettings], list[Finding]], ...]
 
 def _not_signed_in(error: SlackError, base_url: str) -> Finding:
     if isinstance(error, SlackRefused):
-        remedy = "Copy it again from the app's page, OAuth & Permissions; the app must be installed."
+        remedy = setup_texts.COPY_SLACK_AGAIN
         return Finding(Level.PROBLEM, WHERE, f"SLACK_BOT_TOKEN is not accepted ({error.code})", remedy)
     said = f"Slack does not answer at {base_url}"
-    return Finding(Level.PROBLEM, WHERE, said, f"Check the network, proxies and SLACK_API_BASE_URL. {error}")
+    return Finding(Level.PROBLEM, WHERE, said, setup_texts.CHECK_NETWORK.format(error=error))
 
 
 def _request_urls(has: JsonObject) -> list[Finding]:
@@ -233,7 +251,7 @@ def _request_urls(has: JsonObject) -> list[Finding]:
     if all(url.endswith(EVENTS_PATH) for url in urls):
         return []
     said = f"not everything of the app is sent to an address that ends in {EVENTS_PATH}"
-    return [Finding(Level.PROBLEM, WHERE, said, "Run `cogency slack manifest --http URL` and take it over.")]
+    return [Finding(Level.PROBLEM, WHERE, said, setup_texts.HTTP_MANIFEST)]
 
 
 def _good(what: str) -> Finding:

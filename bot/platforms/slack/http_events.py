@@ -40,6 +40,7 @@ from agent.ports import Clock
 from bot.backoff import OncePerMinute
 from bot.platforms.slack.options import HttpEvents
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
+from bot.texts import setup_texts
 
 # Where the bot answers over HTTP.
 
@@ -141,7 +142,7 @@ class EventsEndpoint:
             await self.close()
             where = f"{self._settings.host}:{self._settings.port}"
             wrong = f"COGENCY_SLACK_HTTP: cannot listen on {where} ({error.strerror})"
-            raise SettingsError(f"{wrong}: choose an address of this machine, and a free port.") from error
+            raise SettingsError(setup_texts.CHOOSE_ADDRESS.format(problem=wrong)) from error
         log.info("Slack's requests are taken at port %d, %s", self.port, EVENTS_PATH)
         self._line.connected()
 

@@ -64,6 +64,7 @@ from bot.platforms.slack.members import Member, People, SlackMemberUnknown, memb
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.slash_commands import COMMANDS
 from bot.platforms.slack.surroundings import SlackNames, Threads
+from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -405,4 +406,4 @@ class SlackIntake:
 def _unless_unsure(author: Member, refusal: Refused) -> None:
     """Somebody who is refused while it is not known what they are is no stranger. Raises MemberUnknown."""
     if author.unsure:
-        raise SlackMemberUnknown(SlackError("Some of the user groups could not be read.")) from refusal
+        raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD)) from refusal

@@ -17,37 +17,26 @@ from bot.platforms.slack import modals
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
+from bot.texts import command_texts
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35
 """Slack's limit for an app's name."""
-DESCRIPTION: Final = "An agent that answers in threads, remembers with care, and forgets when asked."
-AGENT_DESCRIPTION: Final = (
-    "Ask me anything: I answer in the thread, use what you told me before where it may be used, and say where I have "
-    "it from. What I remember about you, you can see, correct and erase at any time."
-)
-PROMPTS: Final = (
-    ("What can you do?", "What can you do for me here?"),
-    ("What do you remember?", "What do you remember about me, and where do you have it from?"),
-    ("Plan my day", "Help me plan my day: ask me what is on it first."),
-    ("Draft a message", "Help me draft a message: ask me to whom and about what."),
-)
-"""Shown until the bot knows the person."""
 SHORTCUTS: Final = (
-    ("Ask", "global", modals.ANYWHERE_SHORTCUT, "Ask something from anywhere in Slack."),
+    ("Ask", "global", modals.ANYWHERE_SHORTCUT, command_texts.ASK_ANYWHERE_WHAT),
     (
-        "Ask about this message",
+        command_texts.ASK_ABOUT_MESSAGE,
         "message",
         modals.ASK_SHORTCUT,
-        "Ask something about a message; only you see the answer.",
+        command_texts.ASK_ABOUT_MESSAGE_WHAT,
     ),
     (
-        "Forget this thread",
+        command_texts.FORGET_THREAD,
         "message",
         modals.FORGET_SHORTCUT,
-        "Erase what you wrote to the bot in this thread, and what came of it.",
+        command_texts.FORGET_THREAD_WHAT,
     ),
-    ("What you remember", "message", modals.MEMORY_SHORTCUT, "See what the bot remembers about you; nobody else does."),
+    (command_texts.MEMORY_SHORTCUT, "message", modals.MEMORY_SHORTCUT, command_texts.MEMORY_SHORTCUT_WHAT),
 )
 HEADING: Final = """\
 # The Slack app, made by `cogency slack manifest`: create it on https://api.slack.com/apps with "Create New App",
@@ -68,7 +57,11 @@ def manifest(
         raise ValueError(f"a name has 1 to {NAME_CHARS} characters")
     return {
         "_metadata": {"major_version": 2},
-        "display_information": {"name": name, "description": DESCRIPTION, "background_color": "#2f3e46"},
+        "display_information": {
+            "name": name,
+            "description": command_texts.APP_DESCRIPTION,
+            "background_color": "#2f3e46",
+        },
         "features": _features(features, name, prefix, request),
         "oauth_config": {"scopes": {"bot": [*sorted(scopes(features))]}},
         "settings": {
@@ -100,8 +93,8 @@ def _features(features: Collection[SlackFeature], name: str, prefix: str, reques
         "bot_user": {"display_name": _handle(name), "always_online": True},
     }
     if SlackFeature.AGENT in features:
-        prompts: list[Json] = [{"title": title, "message": message} for title, message in PROMPTS]
-        built["agent_view"] = {"agent_description": AGENT_DESCRIPTION, "suggested_prompts": prompts}
+        prompts: list[Json] = [{"title": title, "message": message} for title, message in command_texts.PROMPTS]
+        built["agent_view"] = {"agent_description": command_texts.AGENT_DESCRIPTION, "suggested_prompts": prompts}
     if SlackFeature.SHORTCUTS in features:
         shortcuts: list[Json] = [
             {"name": title, "type": kind, "callback_id": callback, "description": what}

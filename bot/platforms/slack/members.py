@@ -35,6 +35,7 @@ from bot.platforms.slack.api import (
 )
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import SlackBot, person_id
+from bot.texts import reply_texts
 
 # Which of the operator's user groups somebody is in: managers, and roles that lists name.
 #
@@ -128,7 +129,7 @@ class SlackMemberUnknown(SlackError):
     """Slack does not say who somebody is, which may pass: what they ask waits, and is tried again."""
 
     def __init__(self, why: SlackError) -> None:
-        super().__init__(f"Slack did not tell me who you are, so I could not do that: please try again soon. ({why})")
+        super().__init__(reply_texts.SLACK_WHO.format(why=why))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +279,10 @@ class Guests:
             async with asyncio.timeout(PATIENCE_S):
                 await self._listed.wait()
                 if self._clock.monotonic() - self._as_of > MAX_AGE_S:
-                    raise SlackDown("Slack has not told for a while who is a guest.")
+                    raise SlackDown(reply_texts.SLACK_GUESTS_UNKNOWN)
                 return bool(self._guests) and await self._any_in(channel)
         except TimeoutError as error:
-            raise SlackDown("Slack does not tell in time who reads a channel.") from error
+            raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN) from error
 
     async def _any_in(self, channel: str) -> bool:
         async with aclosing(self._members(channel)) as pages:
@@ -312,7 +313,7 @@ class Guests:
             if not cursor:
                 return frozenset(found)
             await self._clock.sleep(PAGE_PAUSE_S)
-        raise SlackDown("The workspace has more people than are read.")
+        raise SlackDown(reply_texts.SLACK_TOO_MANY_PEOPLE)
 
 
 def _next(page: JsonObject) -> str:

@@ -22,6 +22,7 @@ from bot.platforms.slack.buttons import below
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
+from bot.texts import reply_texts
 
 # What a workspace has refused, so that not every reply asks for it in vain.
 
@@ -76,21 +77,12 @@ CURABLE: Final = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"}
 )
 """What an operator can put right while the answer waits; any other refusal is for ever."""
-_INSTALL: Final = "Install the app again, and set SLACK_BOT_TOKEN to its new token."
 _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` says which scope is missing.",
-    **dict.fromkeys(CURABLE - {"missing_scope"}, _INSTALL),
+    **dict.fromkeys(CURABLE - {"missing_scope"}, reply_texts.INSTALL_AGAIN),
 }
 """What an operator can do, as the log says it."""
 _DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread", "cannot_reply_to_message"})
-_REMEDIES: Final = {
-    "is_archived": "That channel is archived: ask in another one, or have it restored.",
-    "channel_not_found": "I cannot see that channel: ask me elsewhere, or invite me there.",
-    "not_in_channel": "I am not in that channel: invite me there, and ask again.",
-    "restricted_action": "A setting of the workspace keeps me from writing there: ask me elsewhere, or an admin.",
-    "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask my operator.",
-}
-_REMEDY: Final = "Please ask me in another place; my operator finds the reason in the log."
 
 
 class StillStreaming(reply_surface.PageLocked):
@@ -114,7 +106,10 @@ def page_errors() -> Generator[None, None, None]:
             raise reply_surface.PageUnsent(f"{refused} {_OPERATOR[refused.code]}") from refused
         if refused.code in _DELETED:
             raise reply_surface.PageGone(str(refused)) from refused
-        why = next((why for code, why in _REMEDIES.items() if refused.code.startswith(code)), _REMEDY)
+        why = next(
+            (why for code, why in reply_texts.SLACK_REMEDIES.items() if refused.code.startswith(code)),
+            reply_texts.SLACK_REMEDY,
+        )
         raise reply_surface.PageRefused(str(refused), why) from refused
     except SlackError as error:
         raise reply_surface.PageUnsent(str(error)) from error

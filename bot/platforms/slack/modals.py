@@ -16,6 +16,7 @@ from bot.commands.discovery import form_named
 from bot.platforms.slack.api import items, number, text
 from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, person_id
+from bot.texts import command_texts
 
 MODAL_ACTION: Final = "cogency_window"
 
@@ -125,9 +126,9 @@ ANYWHERE_SHORTCUT = "cogency_ask_anywhere"
 ANYWHERE_VIEW = "cogency_ask_anywhere_view"
 _QUESTION, _WHERE, _DEPTH, _PRIVATE = "question", "where", "depth", "private"
 _DEPTHS = (
-    option("As deep as the question needs", Depth.ADAPT),
-    option("Deep: take your time", Depth.DEEP),
-    option("Fast: a short answer", Depth.FAST),
+    option(command_texts.DEPTH_ADAPT, Depth.ADAPT),
+    option(command_texts.DEPTH_DEEP, Depth.DEEP),
+    option(command_texts.DEPTH_FAST, Depth.FAST),
 )
 
 MAX_FILES = 3
@@ -172,7 +173,7 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
     return {
         "type": "modal",
         "callback_id": ASK_VIEW,
-        "title": _plain("Ask about this message"),
+        "title": _plain(command_texts.ASK_ABOUT_MESSAGE),
         "submit": _plain("Ask"),
         "close": _plain("Cancel"),
         "private_metadata": carried,
@@ -180,7 +181,7 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
             {
                 "type": "input",
                 "block_id": _QUESTION,
-                "label": _plain("Your question (only you will see the answer)"),
+                "label": _plain(command_texts.QUESTION_ALONE),
                 "element": {"type": "plain_text_input", "action_id": _QUESTION, "multiline": True},
             }
         ],
@@ -208,12 +209,12 @@ def anywhere_view() -> JsonObject:
         "filter": {"include": ["public", "private", "mpim"]},
     }
     depth: dict[str, Json] = {"type": "static_select", "options": [*_DEPTHS], "initial_option": _DEPTHS[0]}
-    private: dict[str, Json] = {"type": "checkboxes", "options": [option("Only I see the answer", _PRIVATE)]}
+    private: dict[str, Json] = {"type": "checkboxes", "options": [option(command_texts.ONLY_I_SEE, _PRIVATE)]}
     blocks = [
-        field(_QUESTION, "Your question", line(multiline=True)),
-        field(_WHERE, "Where to answer", where, hint="Empty: in your direct messages with me.", optional=True),
-        field(_PRIVATE, "Who sees the answer", private, optional=True),
-        field(_DEPTH, "How deep", depth),
+        field(_QUESTION, command_texts.YOUR_QUESTION, line(multiline=True)),
+        field(_WHERE, command_texts.WHERE_TO_ANSWER, where, hint=command_texts.IN_DIRECT_MESSAGES, optional=True),
+        field(_PRIVATE, command_texts.WHO_SEES, private, optional=True),
+        field(_DEPTH, command_texts.HOW_DEEP, depth),
     ]
     return window(ANYWHERE_VIEW, "Ask", "Ask", {}, blocks)
 

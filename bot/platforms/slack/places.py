@@ -21,6 +21,7 @@ from bot.host import Host
 from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, items, text
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Guests, Member
+from bot.texts import reply_texts
 
 NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
 """A channel of which any of these is true is not simply public."""
@@ -184,4 +185,4 @@ class SlackMembership:
             cursor = text(page, "response_metadata", "next_cursor")
             if not cursor:
                 return
-        raise SlackError(f"{user} is in more channels than are read.")
+        raise SlackError(reply_texts.SLACK_TOO_MANY_CHANNELS.format(user=user))

@@ -39,15 +39,6 @@ JUDGING: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELET
 LOOK_S: Final = 2.0
 """Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
 
-THANKS: Final = {
-    ReplyVerdict.GOOD: "Thank you. I have noted that this answer was good.",
-    ReplyVerdict.BAD: "Thank you. I have noted that this answer was not good.",
-}
-UNKNOWN_REPLY: Final = "I do not know this reply any more."
-NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
-ONLY_THIS_PAGE: Final = "Forgotten. Slack lets me take away only this page of it: please dismiss the others yourself."
-ASKED_ALREADY: Final = "I have been asked this already; the answer stands below, or is on its way."
-
 
 @dataclass(frozen=True, slots=True)
 class ReplyPresses:
@@ -101,7 +92,7 @@ class ReplyPresses:
         whole = inbound.whole_channel(self.me, channel)
         thread = made.conversation.removeprefix(f"{whole}:")
         if made.conversation != whole and not inbound.is_ts(thread):
-            raise Refused(UNKNOWN_REPLY)
+            raise Refused(reply_texts.NO_SUCH_REPLY)
         if inbound.is_direct(channel) and elsewhere:
             raise Refused(reply_texts.NOT_YOURS)
         if not inbound.is_direct(channel) and (elsewhere or made.offer not in JUDGING):
@@ -140,22 +131,22 @@ class ReplyPresses:
         person = inbound.person_id(self.me, here.user)
         self.said_last[f"{made.turn}:{person}"] = verdict
         kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
-        await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
+        await self._say(here, reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY)
 
     async def _delete(self, made: ReplyClick, here: ReplyTo) -> None:
         """A private answer stands in no channel: its message goes by the way on which the press came."""
         person = inbound.person_id(self.me, here.user)
         reply = await self._known(made)
         if reply is None or not await self.host.delete_reply(made.turn, person):
-            await self._say(here, UNKNOWN_REPLY)
+            await self._say(here, reply_texts.NO_SUCH_REPLY)
         elif made.to.private and here.response_url:
             await self.api.respond(here.response_url, delete_original=True)
             if sum(page.startswith(EPHEMERAL_PAGE) for page in reply.pages) > 1:
-                await self._say(here, ONLY_THIS_PAGE)
+                await self._say(here, reply_texts.ONLY_THIS_PAGE)
 
     async def _take_back(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
         if await self._known(made) is None:
-            await self._say(here, UNKNOWN_REPLY)
+            await self._say(here, reply_texts.NO_SUCH_REPLY)
             return
         await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
         blocks, page = buttons.undone(items(body, "message", "blocks")), text(body, "message", "ts")
@@ -167,9 +158,9 @@ class ReplyPresses:
     async def _again(self, made: ReplyClick, here: ReplyTo) -> None:
         reply = await self._known(made)
         if reply is None:
-            await self._say(here, UNKNOWN_REPLY)
+            await self._say(here, reply_texts.NO_SUCH_REPLY)
         elif reply.person != inbound.person_id(self.me, here.user):
-            raise Refused(NOT_YOUR_QUESTION)
+            raise Refused(reply_texts.NOT_YOURS)
         else:
             if (once := repeat_of(reply.message_id)) is None:
                 raise Refused(reply_texts.OFTEN_ENOUGH)
@@ -199,7 +190,7 @@ class ReplyPresses:
 
     async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
         if not await self.host.take(incoming):
-            await self._say(here, ASKED_ALREADY)
+            await self._say(here, reply_texts.ASKED_ALREADY)
 
     async def _question(self, made: ReplyClick, here: ReplyTo, once: str, asked: str) -> Incoming:
         """A question of the presser, answered where the reply stands. `once` names it for ever."""

@@ -40,6 +40,7 @@ from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
+from bot.texts import setup_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -180,9 +181,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> SlackBot:
     if api.granted and (missing := scopes(wanted(settings)) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
-            raise SettingsError(
-                f"SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
-            )
+            raise SettingsError(setup_texts.SCOPES_LACKING.format(names=names))
         log.warning("SLACK_BOT_TOKEN lacks scopes; what needs them will not work: %s", names)
     return SlackBot(
         team=text(who, "team_id"),
@@ -198,10 +197,8 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> SlackBot:
 def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
     """One sentence that names the setting."""
     if isinstance(error, SlackRefused):
-        raise SettingsError(
-            f"{setting} is not accepted by Slack ({error.code}): copy it again from the app's page."
-        ) from error
+        raise SettingsError(setup_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
     raise SlackUnreachable(
-        f"Slack does not answer at {settings.api_base_url} (SLACK_API_BASE_URL): check the network. {error}",
+        setup_texts.SLACK_SILENT.format(address=settings.api_base_url, error=error),
         retry_after_s=error.retry_after_s if isinstance(error, SlackLimited) else 0.0,
     ) from error

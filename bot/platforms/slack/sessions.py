@@ -42,7 +42,6 @@ MOST_MESSAGES: Final = 10
 MESSAGE_CHARS: Final = 50
 """Slack's limits for what it rotates through beside a working agent."""
 
-_THINKING: Final = (reply_texts.THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
 
 _LINK: Final = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS: Final = re.compile(r"[`*~]+(?=\S)|(?<=\S)[`*~]+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^[#>\s-]+", re.MULTILINE)
@@ -63,7 +62,7 @@ def status_of(doing: str) -> str:
 def loading_messages(doing: str) -> list[str]:
     """What Slack rotates through meanwhile."""
     if doing == reply_texts.THINKING:
-        return list(_THINKING)
+        return list(reply_texts.THINKING_LINES)
     return textwrap.wrap(shortened(doing, MOST_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MOST_MESSAGES]
 
 

@@ -28,6 +28,7 @@ from agent.ports import Clock
 from bot.backoff import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import SocketMode
+from bot.texts import setup_texts
 
 # Who wants to know whether events come in, and what brings them.
 
@@ -169,7 +170,7 @@ class Sockets:
             async with asyncio.timeout(CONNECT_S):
                 await client.connect()
         except TimeoutError as error:
-            raise SlackDown("Slack's socket cannot be reached.") from error
+            raise SlackDown(setup_texts.SOCKET_UNREACHABLE) from error
         finally:
             if client.current_session is None:
                 await client.close()
@@ -187,7 +188,7 @@ class Sockets:
 
     def _succeed(self, old: "_SocketClient") -> None:
         if self._none_left():
-            self._line.lost("Its sockets have closed, and the next one is not open yet.")
+            self._line.lost(setup_texts.SOCKETS_CLOSED)
         self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))
 
     def _none_left(self) -> bool:

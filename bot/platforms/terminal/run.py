@@ -30,14 +30,10 @@ from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurfac
 from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
-AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
 MAY_DECIDE = "`/memory help` says what you may decide about it."
 """Elsewhere each entry has its buttons."""
-EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
-AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
-KEPT = "Kept everything."
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all"})
 """What begins an answer to a question of the program's; anything else is the person's next question."""
 SHOWN_MESSAGES = 6
@@ -121,9 +117,9 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     text = " ".join(word for word in words if word != "-")
     question = f"{text}\n\n{given}".strip()
     if not question:
-        raise ValueError("There is no question: write it behind `cogency ask`, or to its standard input.")
+        raise ValueError(reply_texts.NO_QUESTION)
     if len(question) > MAX_QUESTION_CHARS:
-        raise ValueError(f"The question is too long: at most {MAX_QUESTION_CHARS:,} characters are read.")
+        raise ValueError(reply_texts.QUESTION_TOO_LONG.format(limit=MAX_QUESTION_CHARS))
     return question
 
 
@@ -139,10 +135,10 @@ def saved(name: str, content: str) -> str:
         with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
             file.write(content)
     except FileExistsError:
-        return f"{formatting.literal(name)} exists already, so nothing was written."
+        return reply_texts.FILE_EXISTS.format(name=formatting.literal(name))
     except (OSError, RuntimeError, ValueError):
-        return f"{formatting.literal(name)} could not be written: name a file in a folder that exists."
-    return f"Written to {formatting.literal(name)}."
+        return reply_texts.FILE_UNWRITABLE.format(name=formatting.literal(name))
+    return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
 
 
 def _for_its_owner(path: str, flags: int) -> int:
@@ -257,7 +253,7 @@ class _Chat:
 
     async def begin_conversation(self) -> str:
         self._conversation = self._bot.new_conversation()
-        return "A new thread."
+        return reply_texts.NEW_THREAD
 
     async def with_names(self, markdown: str) -> str:
         return markdown
@@ -321,7 +317,7 @@ class _Chat:
         elif path:
             self._window.say(saved(path, answer.file))
         elif len(answer.file) > EXPORT_CHARS:
-            self._window.say(EXPORT_TO_FILE)
+            self._window.say(reply_texts.EXPORT_TO_FILE)
         else:
             self._window.say(f"```json\n{answer.file}\n```")
 
@@ -337,9 +333,11 @@ class _Chat:
         answer = await self._bot.ask_to_forget(words, self._conversation)
         while answer.token:
             below = "\n\n" if "\n" in answer.text else " "
-            said = await self._window.answer(f"{answer.text}{below}{AGREE_WIDER if answer.wider else AGREE}")
+            said = await self._window.answer(
+                f"{answer.text}{below}{reply_texts.AGREE_WIDER if answer.wider else reply_texts.AGREE}"
+            )
             if inbound.is_command(said):
-                self._window.say(KEPT)
+                self._window.say(reply_texts.KEPT_EVERYTHING)
                 self._instead = said
                 return
             agreed = {"yes": answer.token, "all": answer.wider}.get(said.strip().lower(), "")

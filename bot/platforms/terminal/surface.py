@@ -127,10 +127,6 @@ LIMITS = Limits(
     traces=True,
 )
 
-CONTINUE = "*Write “continue” to go on.*"
-"""A terminal has no buttons."""
-UNDO = "*Write `/memory {words}` to take back what I remembered.*"
-
 
 class TerminalSurface:
     """Pages follow one another on the display as one text. A page is known by its key, also after a restart."""
@@ -159,9 +155,9 @@ class TerminalSurface:
                 self._display.trace(step.trace)
         self._pages[page.id] = look.text
         if ReplyAction.CONTINUE in look.offers:
-            self._pages[CONTINUE] = f"\n{CONTINUE}"
+            self._pages[reply_texts.WRITE_CONTINUE] = f"\n{reply_texts.WRITE_CONTINUE}"
         if ReplyAction.UNDO in look.offers:
-            self._pages[UNDO] = f"\n{UNDO.format(words=undo_turn_words(look.turn))}"
+            self._pages[reply_texts.WRITE_UNDO] = f"\n{reply_texts.WRITE_UNDO.format(words=undo_turn_words(look.turn))}"
         self._show()
 
     async def delete(self, page: PageRef) -> None:
@@ -256,8 +252,6 @@ def _block_parser() -> MarkdownIt:
 CHUNK_BYTES = 65_536
 """What a pipe holds on Linux: more would come in two reads anyway."""
 
-PLAIN = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
-
 
 class PipeWindow:
     """`lines` come without their line ends. `prompt`: what stands before each, where a person writes them."""
@@ -273,7 +267,7 @@ class PipeWindow:
         return not self._prompt
 
     def greet(self, markdown: str) -> None:
-        _write(self._err, f"{markdown}\n\n{PLAIN}" if self._prompt else markdown)
+        _write(self._err, f"{markdown}\n\n{reply_texts.PLAIN_TERMINAL}" if self._prompt else markdown)
 
     def recall(self, questions: Sequence[str]) -> None:
         pass

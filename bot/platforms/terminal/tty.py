@@ -32,6 +32,7 @@ from rich.text import Text
 from bot.exits import printable
 from bot.platforms.terminal.rendering import RenderedAnswer
 from bot.platforms.terminal.surface import block_ending, settled_chars
+from bot.texts import reply_texts
 
 # A growing answer on a terminal: whole blocks are printed once, only the unfinished tail is drawn again.
 #
@@ -139,7 +140,6 @@ if sys.platform != "win32":
 
 PROMPT = "> "
 HINT = "/help lists the commands; Ctrl-D leaves."
-HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
 
 
 class TerminalWindow:
@@ -168,7 +168,7 @@ class TerminalWindow:
             try:
                 return await self._questions.prompt_async(PROMPT)
             except KeyboardInterrupt:
-                self._remark(HOW_TO_LEAVE)
+                self._remark(reply_texts.HOW_TO_LEAVE)
             except EOFError:
                 return None
 

@@ -11,13 +11,6 @@ from agent.records import MAX_REPEATS, Answered, ReplyVerdict
 from bot.platforms.slack.asking import NOT_THERE
 from bot.platforms.slack.buttons import below
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.platforms.slack.pressing import (
-    ASKED_ALREADY,
-    NOT_YOUR_QUESTION,
-    ONLY_THIS_PAGE,
-    THANKS,
-    UNKNOWN_REPLY,
-)
 from bot.reply_surface import ReplyAction
 from bot.texts import memory_texts, reply_texts
 from tests.fakes.host import FakeHost
@@ -68,7 +61,10 @@ async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(sl
         await slack.acked(await slack.click(ANN, shown, "Bad answer"))
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert host.verdicts == {(7, f"{TEAM}:{BOB}"): ReplyVerdict.GOOD, (7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
-    assert said_alone(slack) == [(BOB, THANKS[ReplyVerdict.GOOD]), (ANN, THANKS[ReplyVerdict.BAD])]
+    assert said_alone(slack) == [
+        (BOB, reply_texts.NOTED),
+        (ANN, reply_texts.NOTED),
+    ]
     assert {whisper.thread_ts for whisper in slack.state.whispers} == {ROOT}
 
 
@@ -89,7 +85,7 @@ async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, lab
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, UNKNOWN_REPLY)]
+    assert said_alone(slack) == [(ANN, reply_texts.NO_SUCH_REPLY)]
 
 
 async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(slack: FakeSlack) -> None:
@@ -192,7 +188,7 @@ async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: 
     async with serving(slack, host):
         await slack.click(ANN, last, "Delete this reply")
         await slack.until(lambda: last not in slack.state.whispers and len(slack.state.whispers) == 2)
-    assert slack.state.whispers[1].text == ONLY_THIS_PAGE
+    assert slack.state.whispers[1].text == reply_texts.ONLY_THIS_PAGE
     assert host.deleted_replies == [7]
 
 
@@ -223,7 +219,7 @@ async def test_pressing_once_more_asks_nothing_and_says_so(slack: FakeSlack) -> 
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert len(host.taken) == 1
-    assert said_alone(slack) == [(ANN, ASKED_ALREADY)]
+    assert said_alone(slack) == [(ANN, reply_texts.ASKED_ALREADY)]
 
 
 async def test_nobody_else_has_it_answered_again(slack: FakeSlack) -> None:
@@ -231,7 +227,7 @@ async def test_nobody_else_has_it_answered_again(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Regenerate"))
     assert not host.taken
-    assert said_alone(slack) == [(BOB, NOT_YOUR_QUESTION)]
+    assert said_alone(slack) == [(BOB, reply_texts.NOT_YOURS)]
 
 
 async def test_in_a_direct_message_the_place_is_the_person(slack: FakeSlack) -> None:
@@ -398,7 +394,7 @@ async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_it
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, UNKNOWN_REPLY)]
+    assert said_alone(slack) == [(ANN, reply_texts.NO_SUCH_REPLY)]
     assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
 
 

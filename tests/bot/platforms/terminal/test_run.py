@@ -13,9 +13,9 @@ import pytest
 from agent.errors import StoreError
 from agent.messages import Depth
 from bot.exits import Exit
-from bot.platforms.terminal.run import KEPT, MAY_DECIDE, answer_as_json, ask_once, chat, question_of
+from bot.platforms.terminal.run import MAY_DECIDE, answer_as_json, ask_once, chat, question_of
 from bot.platforms.terminal.surface import PipeWindow
-from bot.texts import formatting, memory_texts
+from bot.texts import formatting, memory_texts, reply_texts
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.patience import PATIENCE_S
 
@@ -129,9 +129,9 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
 async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
-    assert texts[2:] == [KEPT, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
+    assert texts[2:] == [reply_texts.KEPT_EVERYTHING, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
     assert len(bot.facts) == 1
-    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], KEPT]
+    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], reply_texts.KEPT_EVERYTHING]
 
 
 async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
