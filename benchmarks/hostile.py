@@ -65,8 +65,8 @@ from bot.reply.files import handed_over
 from bot.reply.pages import Draft, Frames
 from bot.reply.split import pages
 from bot.reply_surface import Limits
-from store.forgetting.proof import pieces as erased_pieces
-from store.search.fts5 import any_of
+from store.forgetting.sql_forgetting import pieces as erased_pieces
+from store.search.index import Fts5
 from store.search.text import keywords, quotes
 
 PACKAGES: Final = ("agent", "bot", "store")
@@ -443,7 +443,8 @@ def stages() -> list[Reading]:
         Reading("question: periods", lambda text: periods_in(text, _NOW, "UTC")),
         Reading("question: scopes", lambda text: reading_scopes([text] * 3, text, "c", "t")),
         Reading(
-            "question: search", lambda text: any_of(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text))
+            "question: search",
+            lambda text: Fts5().query(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text), " OR "),
         ),
         Reading("thread: composed", _composed, (), MOST_READ),
         Reading("facts: contradict", lambda text: contradicts(text, text)),

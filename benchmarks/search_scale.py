@@ -34,7 +34,7 @@ from sqlalchemy import Connection, insert, text
 from agent.records import Author, RecallQuery
 from benchmarks.report import Options, print_report, read_options
 from store.engine import Store, open_store
-from store.search import fts5, index
+from store.search import index
 from store.search.text import index_words
 from store.tables import conversation, message, participant, person, turn
 
@@ -100,7 +100,7 @@ def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> No
     words = [index_words(one.text) for one in batch]
     connection.execute(insert(message), [_row(id_, one, len(w)) for (id_, one), w in zip(numbered, words, strict=True)])
     entries = [
-        {"entry": (reader + 1) << fts5.SHIFT | id_, "body": " ".join(w)}
+        {"entry": (reader + 1) << index.Fts5.SHIFT | id_, "body": " ".join(w)}
         for (id_, one), w in zip(numbered, words, strict=True)
         for reader in one.people
     ]

@@ -10,11 +10,10 @@ from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Prof
 from agent.records import DELETE_REPLY, Job
 from agent.summary import SUMMARY
 from bot.job_worker import Handler, JobWorker
-from bot.memory.learning import Learner, LearningModel, LearningPauses
+from bot.memory.learning import Learner, LearningModel, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.memory.semantic_recall import MeaningfulMemories, MeaningWriter
-from bot.memory.summarising import Summariser, may_spend
 from bot.models.choice import ModelSwitch
 from bot.turns.runner import ForegroundPriority
 

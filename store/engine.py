@@ -21,18 +21,16 @@ from store.databases.database import LOCK_SPACE, Database, LocalNotifier, SqlSto
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.history import SqlConversations
+from store.history import SqlConversations, SqlSummaries, SqlWorkingSet
 from store.job_queue import SqlJobs
-from store.memory import fact_index, fact_store, profiles, working_set
+from store.memory import fact_index, fact_store, profiles
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlProfiles
-from store.memory.working_set import SqlWorkingSet
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
-from store.summaries import SqlSummaries
 from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
@@ -154,7 +152,7 @@ def known(
         fact_store.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
         profiles.readable(connection, person, audiences),
         history.wrote_elsewhere(connection, person, here),
-        working_set.working_items(connection, here, audiences, incoming.time),
+        history.working_items(connection, here, audiences, incoming.time),
         covered,
     )
 
@@ -215,11 +213,7 @@ def new_key() -> bytes:
 
 
 async def open_store(
-    url: str,
-    *,
-    patience_s: float = PATIENCE_S,
-    key: Callable[[], bytes] = new_key,
-    migrations: Migrations = MIGRATIONS,
+    url: str, *, patience_s: float = PATIENCE_S, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS
 ) -> Store:
     """Open `url`, at the newest version: `sqlite:///file` (created with its folder), `sqlite://` in memory, or
     `postgresql://user:password@host/database`.

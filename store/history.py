@@ -1,17 +1,48 @@
 """What was said in a conversation, and which conversations a person has."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, Table, and_, bindparam, delete, exists, func, insert, select, true, union_all
+from sqlalchemy import (
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    true,
+    union_all,
+    update,
+)
 
+from agent import texts
+from agent.errors import StoreError
 from agent.memory.audience import AudienceKind, GroupAudience, audience_of
-from agent.records import Author, LastSeen, StoredMessage, Thread
+from agent.memory.layers import WorkingItem
+from agent.records import Author, Claim, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
-from store import rows
-from store.databases.database import SqlStore, reads, writes
-from store.tables import action_record, conversation, fact, message, meta, participant, person, profile, turn
+from agent.summary import SUMMARY, Uncovered
+from store import job_queue, rows
+from store.databases.database import SqlStore, in_order, reads, writes
+from store.tables import (
+    action_record,
+    conversation,
+    fact,
+    message,
+    meta,
+    participant,
+    person,
+    profile,
+    storable,
+    turn,
+    working_item,
+)
 
 # --------------------------------------------------------------------------------------------------
 # What has been heard of each platform, and until when: where to look for what was missed.
@@ -240,3 +271,142 @@ class SqlConversations(SqlStore):
     last_seen = reads(last_seen)
     watermark = reads(watermark)
     set_watermark = writes(set_watermark)
+
+
+# --------------------------------------------------------------------------------------------------
+# The summary of a conversation, made in the background of what its model will soon no longer see.
+#
+# One JSON object: its fields, and under rows.COVERED the id of the last message that it covers. It is made of messages
+# of the conversation's own audience alone, and kept for that; only if it goes on from the summary that still stands,
+# and every message that it was made of stands with the same words: what was forgotten meanwhile never comes back
+# through it. Whatever takes it away (forgetting, an edit, a more public place) leaves "{}".
+
+
+UNCOVERED_LIMIT: Final = 200
+"""The newest messages that one summary begins with: what lies before them in a thread that nobody had summarised is
+found by recall.
+"""
+
+
+def schedule_summary(connection: Connection, claim: Claim, until: int, now: datetime) -> None:
+    """Have the claimed turn's conversation summarised up to that message; what was put off stays put off."""
+    asked = claim.incoming
+    if not job_queue.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
+        values = {"payload": str(until), "run_at": now, "person": asked.person.id, "conversation": asked.conversation}
+        job_queue.schedule(connection, SUMMARY, asked.conversation, values)
+
+
+def uncovered(connection: Connection, conversation_id: str, until: int) -> Uncovered | None:
+    place = select(conversation.c.summary, conversation.c.audience).where(conversation.c.id == conversation_id)
+    found = connection.execute(place).one_or_none()
+    if found is None:
+        return None
+    since = rows.covered(found.summary)
+    wanted = (
+        select(message, person.c.name)
+        .join_from(message, person, person.c.id == message.c.person)
+        .where(message.c.conversation == conversation_id, message.c.audience == found.audience)
+        .where(message.c.id > since, message.c.id <= until)
+        .order_by(message.c.id.desc())
+        .limit(UNCOVERED_LIMIT)
+    )
+    newest = [rows.message(row) for row in connection.execute(wanted).mappings()]
+    return Uncovered(rows.summary(found.summary), found.summary, since, tuple(reversed(newest)))
+
+
+def keep_summary(
+    connection: Connection,
+    conversation_id: str,
+    before: Uncovered,
+    made_of: Sequence[StoredMessage],
+    summary: SituationSummary,
+) -> bool:
+    in_order(connection, conversation_id)
+    ids = [one.id for one in made_of]
+    stored = select(message.c.id, message.c.text, message.c.audience).where(message.c.id.in_(ids))
+    standing = {id_: (text, audience) for id_, text, audience in connection.execute(stored)}
+    if not made_of or any(standing.get(one.id) != (one.text, one.audience) for one in made_of):
+        return False
+    same = and_(
+        conversation.c.id == conversation_id,
+        conversation.c.summary == before.stored,
+        conversation.c.audience == made_of[-1].audience,
+    )
+    text = rows.summary_text(summary, made_of[-1].id)
+    return connection.execute(update(conversation).where(same).values(summary=text)).rowcount == 1
+
+
+class SqlSummaries(SqlStore):
+    """The port Summaries on a database."""
+
+    async def uncovered(self, conversation: str, until: int) -> Uncovered | None:
+        return await self.database.read(uncovered, conversation, until)
+
+    async def keep(
+        self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
+    ) -> bool:
+        return await self.database.write(keep_summary, conversation, before, made_of, summary)
+
+
+# --------------------------------------------------------------------------------------------------
+# The working sets of conversations (seed 003, layer 3).
+#
+# Rule: what has expired goes with the next write, whosesoever it is; until then nobody reads it.
+
+
+MOST_ITEMS: Final = 20
+"""Of one conversation: scratch values of a task, not its history. The oldest make room."""
+
+
+def keep_item(connection: Connection, conversation: str, audience: str, item: WorkingItem) -> None:
+    in_order(connection, f"working set {conversation}")
+    source = connection.execute(select(message.c.taken_back).where(message.c.id == item.message)).first()
+    if source is None or source.taken_back:
+        raise StoreError(texts.SOURCE_FORGOTTEN)
+    key, here = storable(item.key), working_item.c.conversation == conversation
+    connection.execute(delete(working_item).where(working_item.c.expires <= item.created_at))
+    connection.execute(delete(working_item).where(here, working_item.c.key == key))
+    newest = select(working_item.c.id).where(here).order_by(working_item.c.id.desc()).limit(MOST_ITEMS - 1)
+    staying = connection.execute(newest).scalars().all()
+    connection.execute(delete(working_item).where(here, working_item.c.id.not_in(staying)))
+    connection.execute(
+        insert(working_item).values(
+            conversation=conversation,
+            audience=audience,
+            key=key,
+            value=item.value,
+            created=item.created_at,
+            expires=item.expires_at,
+            message=item.message,
+        )
+    )
+
+
+class SqlWorkingSet(SqlStore):
+    """The port WorkingSet on a database."""
+
+    keep = writes(keep_item)
+
+
+def discard_kept_by(connection: Connection, question: int) -> None:
+    """Take out what the turn of this question has kept: it will be kept anew."""
+    connection.execute(delete(working_item).where(working_item.c.message == question))
+
+
+_ITEMS: Final = (
+    select(working_item)
+    .where(working_item.c.conversation == bindparam("here"), working_item.c.expires > bindparam("now"))
+    .where(working_item.c.audience.in_(bindparam("audiences", expanding=True)))
+    .order_by(working_item.c.id)
+)
+
+
+def working_items(
+    connection: Connection, conversation: str, audiences: frozenset[str], now: datetime
+) -> list[WorkingItem]:
+    """What is kept of this conversation and may be used for these audiences, the oldest first."""
+    values = {"here": conversation, "audiences": sorted(audiences), "now": now}
+    return [
+        WorkingItem(row.key, row.value, row.created, row.expires, row.message)
+        for row in connection.execute(_ITEMS, values)
+    ]

@@ -38,8 +38,7 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
     other = job.alias("other")
     same = exists().where(other.c.kind == job.c.kind, other.c.key == job.c.key, other.c.state == RUNNING)
     free = or_(
-        and_(job.c.state == WAITING, job.c.run_at <= now, ~same),
-        and_(job.c.state == RUNNING, job.c.lease_until <= now),
+        and_(job.c.state == WAITING, job.c.run_at <= now, ~same), and_(job.c.state == RUNNING, job.c.lease_until <= now)
     )
     first = select(job).where(job.c.kind.in_(sorted(kinds)), free).order_by(job.c.run_at, job.c.id).limit(1)
     # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)

@@ -23,8 +23,9 @@ from agent.state import ActionRecord, SituationSummary
 # --------------------------------------------------------------------------------------------------
 # Columns that hold JSON: read, searched and rewritten without the objects that were written there. Pure.
 #
-# JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.forgetting.proof`
-# sees one form of each word. What another version wrote may have another form: it is read as far as it can be.
+# JSON is written with its non-ASCII characters as they are, so that the search for proof in
+# `store.forgetting.sql_forgetting` sees one form of each word. What another version wrote may have another form: it is
+# read as far as it can be.
 
 
 WITHDRAWN: Final = "withdrawn"

@@ -133,14 +133,7 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
     return [
         row.id
         for row in connection.execute(kept)
-        if _any_quotes(
-            [
-                row.thinking,
-                *rows.strings_in(row.calls),
-                *rows.strings_in(row.results),
-            ],
-            texts,
-        )
+        if _any_quotes([row.thinking, *rows.strings_in(row.calls), *rows.strings_in(row.results)], texts)
     ]
 
 

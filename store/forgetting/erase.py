@@ -248,11 +248,7 @@ class Erasure:
 
 
 def erase_by_plan(
-    connection: Connection,
-    plan: ForgettingPlan,
-    erased_ids: ErasedIds,
-    now: datetime,
-    wishes: Wishes = Wishes(),
+    connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime, wishes: Wishes = Wishes()
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
     doomed = find_erasure_set(connection, plan, wishes.limit, related=wishes.related)

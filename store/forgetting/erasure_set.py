@@ -26,14 +26,7 @@ from agent.memory.forgetting_plans import (
 )
 from agent.records import Author
 from store.forgetting.retold import KnownErasures, Retellings
-from store.forgetting.selection import (
-    ForgottenMessage,
-    in_batches,
-    messages_in,
-    rows_in,
-    select_rows,
-    values_in,
-)
+from store.forgetting.selection import ForgottenMessage, in_batches, messages_in, rows_in, select_rows, values_in
 from store.memory import fact_store, profiles
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item

@@ -7,46 +7,235 @@ Rules
   Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way.
 """
 
+import json
 from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    Text,
+    bindparam,
+    column,
+    delete,
+    select,
+    text,
+    tuple_,
+    update,
+)
+from sqlalchemy import table as table_named
 
 from store.databases.database import is_postgresql
-from store.search import fts5, tsvector
-from store.search.ranking import Match
-from store.search.text import SearchQuery, index_words
-from store.tables import embedding, message, participant, person
+from store.search.text import PARAMETERS, SearchQuery, index_words, stem
+from store.tables import StorableText, embedding, message, participant, person
 
 NAME: Final = "message_index"
+MOST: Final = 500
+"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+
+Match: TypeAlias = tuple[int, bool, int]
+"""A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
+
+_VISIBLE: Final = """
+    message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
+    AND message.time >= :since AND message.time < :until
+    AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
+"""
+_FALLEN: Final = """
+    message.id IS NULL
+    OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
+"""
+_OF_PERSON: Final = (bindparam("person", type_=StorableText), bindparam("conversation", type_=StorableText))
 
 
-class _Engine(Protocol):
-    """What `fts5` and `tsvector` both are. `number` is a person's; a pair is (number, id of a message)."""
+class Fts5:
+    """On SQLite: the row id of an entry is the person's number and the message's id, so a person's entries are one
+    range. FTS5 only splits at blanks and cuts English endings (Porter).
+    """
 
-    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None: ...
+    SHIFT: Final = 32
+    MESSAGE_BITS: Final = (1 << SHIFT) - 1
+    ENTRIES: Final = table_named(NAME, column("rowid"), column("body"))
+    # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
+    MATCHES: Final = text(
+        f"""
+        SELECT
+          (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
+            (SELECT message.id, message.author, message.length
+             FROM message_index CROSS JOIN message ON message.id = message_index.rowid & {MESSAGE_BITS}
+             WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last AND {_VISIBLE}
+             ORDER BY message_index.rowid DESC LIMIT :most)) AS found
+        FROM json_each(:words) AS word
+        ORDER BY word.key
+        """  # noqa: S608 -- of constants, as those below
+    ).bindparams(*PARAMETERS)
+    HAVING: Final = text(
+        f"SELECT rowid & {MESSAGE_BITS} FROM message_index"  # noqa: S608
+        " WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
+    )
+    HOLDING: Final = text(
+        f"""
+        SELECT count(DISTINCT message_index.rowid)
+        FROM json_each(:readers) AS reader
+        CROSS JOIN json_each(:queries) AS wanted
+        CROSS JOIN message_index ON message_index MATCH wanted.value
+          AND message_index.rowid BETWEEN reader.value << {SHIFT} AND reader.value << {SHIFT} | {MESSAGE_BITS}
+        LEFT JOIN message ON message.id = message_index.rowid & {MESSAGE_BITS}
+        WHERE {_FALLEN}
+        """  # noqa: S608
+    ).bindparams(*_OF_PERSON)
 
-    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None: ...
+    def entries_of(self, number: int) -> dict[str, int]:
+        """The first and the last row id that a person's entries may have."""
+        return {"first": number << self.SHIFT, "last": number << self.SHIFT | self.MESSAGE_BITS}
 
-    def remove_all(self, connection: Connection, number: int) -> None: ...
+    def query(self, words: Iterable[str], joint: str) -> str:
+        """For entries with these words, which are plain text; `joint`: " " for all of them, " OR " for any."""
+        return joint.join('"' + word.replace('"', '""') + '"' for word in words)
 
-    def has_entries(self, connection: Connection, number: int) -> bool: ...
+    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
+        body = " ".join(words)
+        added = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
+        connection.execute(added, [{"entry": number << self.SHIFT | message_id, "body": body} for number in numbers])
 
-    def matches(self, connection: Connection, sought: SearchQuery) -> list[list[Match]]: ...
+    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
+        number, message_id = pairs.subquery().c
+        entry = number.bitwise_lshift(self.SHIFT).bitwise_or(message_id)
+        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.rowid.in_(select(entry))))
 
-    def having(self, connection: Connection, words: list[str], number: int) -> list[int]: ...
+    def remove_all(self, connection: Connection, number: int) -> None:
+        first, last = self.entries_of(number).values()
+        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.rowid.between(first, last)))
+
+    def has_entries(self, connection: Connection, number: int) -> bool:
+        some = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE rowid BETWEEN :first AND :last)")
+        return bool(connection.execute(some, self.entries_of(number)).scalar_one())
+
+    def matches(self, connection: Connection, sought: SearchQuery) -> list[list[Match]]:
+        words = json.dumps([self.query(words, " OR ") for words in sought.words])
+        bound = {**sought.bound, **self.entries_of(sought.number), "words": words, "most": MOST}
+        return [json.loads(some) for (some,) in connection.execute(self.MATCHES, bound)]
+
+    def having(self, connection: Connection, words: list[str], number: int) -> list[int]:
+        bound = {"query": self.query(words, " "), **self.entries_of(number)}
+        return list(connection.execute(self.HAVING, bound).scalars())
 
     def holding(
-        self,
-        connection: Connection,
-        texts: list[list[str]],
-        numbers: list[int],
-        *,
-        person: str,
-        conversation: str | None,
-    ) -> int: ...
+        self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
+    ) -> int:
+        queries, readers_ = json.dumps([self.query(words, " ") for words in texts]), json.dumps(numbers)
+        bound = {"queries": queries, "readers": readers_, "person": person, "conversation": conversation}
+        return connection.execute(self.HOLDING, bound).scalar_one()
 
-    def optimize(self, connection: Connection) -> None: ...
+    def optimize(self, connection: Connection) -> None:
+        connection.execute(text("INSERT INTO message_index (message_index) VALUES ('optimize')"))
+
+
+class Tsvector:
+    """On PostgreSQL: a table of stored tsvectors under one GIN index.
+
+    Each word carries the number of the person who may find it ("42:boat"), so that the index itself holds a list of the
+    messages of each person for each word. That needs no extension (btree_gin is not everywhere), and is less to read
+    than everybody's messages with a common word. The tsvectors are built of ready words: PostgreSQL's own parsers and
+    dictionaries differ by locale and version, drop stop words, and cannot split CJK. What does not fit is left out: a
+    tsvector has less than 1 MiB, a word of it less than 2 KiB.
+    """
+
+    WORD_CHARS: Final = 255
+    """At most four bytes each, so a word with its number stays below 2 KiB."""
+    ENTRY_BYTES: Final = 900_000
+    ENTRIES: Final = table_named(NAME, column("reader", Integer), column("message", Integer), column("words"))
+    ADD: Final = text(
+        "INSERT INTO message_index (reader, message, words) VALUES (:reader, :message, array_to_tsvector(:words))"
+    ).bindparams(
+        bindparam("reader", type_=Integer), bindparam("message", type_=Integer), bindparam("words", type_=ARRAY(Text))
+    )
+    MATCHES: Final = text(
+        f"""
+        SELECT
+          (SELECT coalesce(json_agg(json_build_array(id, author = 'person', length)), '[]')::text FROM
+            (SELECT message.id, message.author, message.length
+             FROM message_index AS entry JOIN message ON message.id = entry.message
+             WHERE entry.words @@ word.query::tsquery AND {_VISIBLE}
+             ORDER BY message.id DESC LIMIT :most) AS newest) AS found
+        FROM unnest(:words) WITH ORDINALITY AS word (query, place)
+        ORDER BY word.place
+        """  # noqa: S608
+    ).bindparams(bindparam("words", type_=ARRAY(Text)), bindparam("most", type_=Integer), *PARAMETERS)
+    HAVING: Final = text(
+        "SELECT message FROM message_index AS entry WHERE entry.words @@ (:query)::tsquery"
+    ).bindparams(bindparam("query", type_=Text))
+    HOLDING: Final = text(
+        f"""
+        SELECT count(DISTINCT (entry.reader, entry.message))
+        FROM unnest(:queries) AS wanted (query)
+        JOIN message_index AS entry ON entry.words @@ wanted.query::tsquery
+        LEFT JOIN message ON message.id = entry.message
+        WHERE {_FALLEN}
+        """  # noqa: S608
+    ).bindparams(bindparam("queries", type_=ARRAY(Text)), *_OF_PERSON)
+
+    def query(self, words: Iterable[str], number: int, joint: str) -> str:
+        """A tsquery for the person's entries with these words, which are plain text; `joint`: " & " or " | "."""
+        escaped = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in self._lexemes(words, number))
+        return joint.join(f"'{lexeme}'" for lexeme in escaped)
+
+    def lexemes(self, words: Iterable[str], number: int) -> list[str]:
+        """What a tsvector holds for the person: each word once, as many as fit."""
+        fitting: list[str] = []
+        room = self.ENTRY_BYTES
+        for lexeme in dict.fromkeys(self._lexemes(words, number)):
+            room -= len(lexeme.encode())
+            if room < 0:
+                break
+            fitting.append(lexeme)
+        return fitting
+
+    def _lexemes(self, words: Iterable[str], number: int) -> Iterable[str]:
+        return (f"{number}:{stem(word)[: self.WORD_CHARS]}" for word in words)
+
+    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
+        entries = [
+            {"reader": number, "message": message_id, "words": self.lexemes(words, number)} for number in numbers
+        ]
+        connection.execute(self.ADD, entries)
+
+    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
+        entry = tuple_(self.ENTRIES.c.reader, self.ENTRIES.c.message)
+        connection.execute(delete(self.ENTRIES).where(entry.in_(pairs)))
+
+    def remove_all(self, connection: Connection, number: int) -> None:
+        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.reader == number))
+
+    def has_entries(self, connection: Connection, number: int) -> bool:
+        return connection.execute(
+            select(select(self.ENTRIES).where(self.ENTRIES.c.reader == number).exists())
+        ).scalar_one()
+
+    def matches(self, connection: Connection, sought: SearchQuery) -> list[list[Match]]:
+        queries = [self.query(words, sought.number, " | ") for words in sought.words]
+        found = connection.execute(self.MATCHES, {**sought.bound, "words": queries, "most": MOST})
+        return [json.loads(some) for (some,) in found]
+
+    def having(self, connection: Connection, words: list[str], number: int) -> list[int]:
+        return list(connection.execute(self.HAVING, {"query": self.query(words, number, " & ")}).scalars())
+
+    def holding(
+        self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
+    ) -> int:
+        queries = [self.query(words, number, " & ") for words in texts for number in numbers]
+        bound = {"queries": queries, "person": person, "conversation": conversation}
+        return connection.execute(self.HOLDING, bound).scalar_one()
+
+    def optimize(self, connection: Connection) -> None:
+        """The server does it by itself (autovacuum)."""
+
+
+_SQLITE: Final = Fts5()
+_POSTGRESQL: Final = Tsvector()
 
 
 def add(connection: Connection, message_id: int, words: list[str], numbers: Iterable[int]) -> None:
@@ -115,9 +304,7 @@ def holding(
     engine = _engine(connection)
     asked = [number for number in numbers if engine.has_entries(connection, number)]
     wanted = [words for words in texts if words]
-    if not asked or not wanted:
-        return 0
-    return engine.holding(connection, wanted, asked, person=person, conversation=conversation)
+    return engine.holding(connection, wanted, asked, person, conversation) if asked and wanted else 0
 
 
 def optimize(connection: Connection) -> None:
@@ -131,5 +318,5 @@ def _remove(connection: Connection, *where: ColumnElement[bool]) -> None:
     _engine(connection).remove(connection, select(person.c.number, message.c.id).select_from(found).where(*where))
 
 
-def _engine(connection: Connection) -> _Engine:
-    return tsvector if is_postgresql(connection) else fts5
+def _engine(connection: Connection) -> Fts5 | Tsvector:
+    return _POSTGRESQL if is_postgresql(connection) else _SQLITE

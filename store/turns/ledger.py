@@ -39,10 +39,10 @@ from agent.memory.audience import label, may_flow_from
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
-from store import model_calls, rows, summaries
+from store import history, model_calls, rows
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
-from store.memory import fact_store, people, profiles, working_set
+from store.memory import fact_store, people, profiles
 from store.search import index
 from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
@@ -265,7 +265,7 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         fact_store.begin_anew(connection, claim.message)
-        working_set.discard_kept_by(connection, claim.message)
+        history.discard_kept_by(connection, claim.message)
         return False
     given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # With nothing to save it still answers whether the claim holds.
@@ -318,7 +318,7 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     if closing.summary is not None:
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
-        summaries.schedule(connection, claim, closing.summarise_until, now)
+        history.schedule_summary(connection, claim, closing.summarise_until, now)
 
 
 def _summarise(connection: Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.layers import WorkingItem
-from store.memory.working_set import MOST
+from store.history import MOST_ITEMS
 from tests.contracts.steps import AnyStore, answered, proved
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -48,9 +48,9 @@ async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_
 
 async def test_the_oldest_make_room(store: AnyStore) -> None:
     claim = await answered(store, said("many"), "fine")
-    for number in range(MOST + 3):
+    for number in range(MOST_ITEMS + 3):
         await store.working_set.keep("thread", DM, item(f"key {number}", "x", claim.message, minutes=number))
-    assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST + 3)]
+    assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST_ITEMS + 3)]
 
 
 async def test_what_belongs_to_other_readers_is_not_read(store: AnyStore) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent import texts
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
-from store.memory.working_set import MOST
+from store.history import MOST_ITEMS
 
 
 @dataclass
@@ -22,7 +22,7 @@ class FakeWorkingSet:
             raise StoreError(texts.SOURCE_FORGOTTEN)
         here = [one for one in self.kept if one[0] == conversation and one[2].key != item.key]
         elsewhere = [one for one in self.kept if one[0] != conversation]
-        self.kept = [*elsewhere, *here[-(MOST - 1) :], (conversation, audience, item)]
+        self.kept = [*elsewhere, *here[-(MOST_ITEMS - 1) :], (conversation, audience, item)]
 
     def items(self, conversation: str, audiences: frozenset[str], now: datetime) -> list[WorkingItem]:
         found = (item for where, audience, item in self.kept if where == conversation and audience in audiences)

@@ -21,8 +21,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.job_worker import JobWorker
-from bot.memory.learning import LearningModel
-from bot.memory.summarising import Summariser, may_spend
+from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier

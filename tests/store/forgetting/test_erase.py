@@ -23,7 +23,7 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import UNASKED, Closing
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
-from store.forgetting import proof
+from store.forgetting import sql_forgetting as proof
 from store.forgetting.erase import Erasure
 from store.forgetting.erasure_set import find_erasure_set
 from store.search import index

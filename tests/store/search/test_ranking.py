@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.periods import TimeSpan
-from store.search.ranking import CANDIDATES, MOST, FoundLine, Hints, Match, Range, candidates, ranked
+from store.search.search import CANDIDATES, MOST, FoundLine, Hints, Match, Range, candidates, ranked
 
 RARE, COMMON = 0, 1
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

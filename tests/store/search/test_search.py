@@ -14,7 +14,8 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
 from store.engine import Store, open_store
-from store.search import fts5, search
+from store.search import search
+from store.search.index import Fts5
 from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
@@ -140,14 +141,14 @@ async def test_a_message_without_words_is_not_found_beside_a_match(either: Store
 
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     await answered(store, said("my boat"), "your boat")
-    first, last = fts5.entries_of(1)
+    first, last = Fts5().entries_of(1).values()
     sought = SearchQuery((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
-    bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "message_bits": 1, "most": 9}
+    bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "most": 9}
 
     def steps(connection: Connection) -> list[str]:
         near = search.SURROUNDINGS.params(hits=[1], audiences=["1"])
         sql = f"EXPLAIN QUERY PLAN {near.compile(connection, compile_kwargs={'render_postcompile': True})}"
-        matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(*PARAMETERS)
+        matches = text(f"EXPLAIN QUERY PLAN {Fts5.MATCHES.text}").bindparams(*PARAMETERS)
         found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(sql, (None,) * sql.count("?")))
         return [row.detail for row in found_]
 

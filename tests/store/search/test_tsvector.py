@@ -6,7 +6,7 @@ from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 
 from agent.records import RecallQuery
 from store.engine import Store, open_store
-from store.search import tsvector
+from store.search.index import Tsvector
 from store.search.text import PARAMETERS, SearchQuery, index_words
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
@@ -49,7 +49,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
     def plan(connection: Connection) -> str:
         connection.execute(text("SET LOCAL enable_seqscan = off"))  # so few rows would be read one after the other
         words = bindparam("words", ["'1:boat'"], ARRAY(Text))
-        explained = text(f"EXPLAIN {tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
+        explained = text(f"EXPLAIN {Tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
         sought = SearchQuery((("boat",),), number=1, audiences=("",), exclude="")
         return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
@@ -71,8 +71,8 @@ async def test_a_text_of_any_length_can_be_kept_and_found(postgres: PostgresServ
 
 
 def test_what_does_not_fit_is_left_out_from_the_end() -> None:
-    lexemes = tsvector.lexemes((f"{n:06}" * 40 for n in range(10_000)), 7)
+    lexemes = Tsvector().lexemes((f"{n:06}" * 40 for n in range(10_000)), 7)
     assert 3_000 < len(lexemes) < 10_000
     assert lexemes[0] == "7:" + "000000" * 40
-    assert sum(len(lexeme.encode()) for lexeme in lexemes) <= tsvector.ENTRY_BYTES
-    assert tsvector.lexemes(index_words("boats boat 東京"), 7) == ["7:boat", "7:東", "7:京", "7:東京"]
+    assert sum(len(lexeme.encode()) for lexeme in lexemes) <= Tsvector.ENTRY_BYTES
+    assert Tsvector().lexemes(index_words("boats boat 東京"), 7) == ["7:boat", "7:東", "7:京", "7:東京"]
