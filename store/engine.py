@@ -109,7 +109,6 @@ def obstacle(connection: Connection, where: str, migrations: Migrations) -> str 
 
 
 def version(connection: Connection) -> str | None:
-    """None if the database is empty."""
     if not connection.dialect.has_table(connection, "alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
@@ -158,8 +157,6 @@ def known(
 
 
 class SqlKnowledge(SqlStore):
-    """The port Knowledge on a database."""
-
     known = reads(known)
 
 
@@ -168,8 +165,6 @@ class SqlKnowledge(SqlStore):
 
 
 class SqlMemories(SqlStore):
-    """The port Memories on a database."""
-
     search = reads(search)
 
 

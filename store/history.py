@@ -87,7 +87,6 @@ _GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
 
 def groups(connection: Connection, person: str, limit: int) -> list[str]:
-    """See the port Conversations."""
     found = connection.execute(_latest(), {"person": person, "most": max(limit, 0)}).scalars()
     audiences = map(audience_of, found)
     return [audience.place for audience in audiences if isinstance(audience, GroupAudience)]

@@ -7,6 +7,8 @@ Rules
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
+from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -40,23 +42,17 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
     free = or_(
         and_(job.c.state == WAITING, job.c.run_at <= now, ~same), and_(job.c.state == RUNNING, job.c.lease_until <= now)
     )
-    first = select(job).where(job.c.kind.in_(sorted(kinds)), free).order_by(job.c.run_at, job.c.id).limit(1)
+    first = (
+        select(*(job.c[one.name] for one in fields(Job)))
+        .where(job.c.kind.in_(sorted(kinds)), free)
+        .order_by(job.c.run_at, job.c.id)
+        .limit(1)
+    )
     # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
     row = connection.execute(first.with_for_update(skip_locked=True)).mappings().one_or_none()
     if row is None:
         return None
-    claimed = Job(
-        id=row["id"],
-        epoch=row["epoch"] + 1,
-        owner=owner,
-        kind=row["kind"],
-        key=row["key"],
-        payload=row["payload"],
-        run_at=row["run_at"],
-        person=row["person"],
-        conversation=row["conversation"],
-        attempts=row["attempts"] + 1,
-    )
+    claimed = replace_fields(Job(**row), epoch=row["epoch"] + 1, attempts=row["attempts"] + 1, owner=owner)
     taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
     connection.execute(update(job).where(job.c.id == claimed.id).values(state=RUNNING, **taken))
     return claimed

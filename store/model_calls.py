@@ -49,7 +49,6 @@ def record(
     now: datetime,
     kind: str = TURN,
 ) -> None:
-    """Store what these calls took, in their order."""
     shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
     values = [
         {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage)}
@@ -61,7 +60,6 @@ def record(
 
 
 def charge(connection: Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
-    """Store what calls outside of turns took."""
     record(connection, calls, turn=None, person=person, channel="", now=now, kind=kind)
 
 

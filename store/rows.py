@@ -99,7 +99,6 @@ def progress_calls(progress: str) -> tuple[ModelCall, ...]:
 
 
 def words_alone(payload: str) -> bool:
-    """Whether a message brought nothing along."""
     kept = read_json(payload)
     return not any(_items(_field(kept, name)) for name in ("quoted", "images", "files"))
 
@@ -154,22 +153,23 @@ NO_PAYLOAD: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
 
+_OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
+_OF_QUESTION: Final = ("text", "time", "permalink")
+_OF_MESSAGE: Final = ("id", "conversation", "person", "name", "text", "time", "audience", "message_id", "permalink")
+_KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
+"""What an object and its row, or its JSON, have in common by name."""
+
 
 def payload(incoming: Incoming) -> str:
     """What a claim needs of the incoming message and no other column holds."""
     return json_text(
         {
+            **{name: getattr(incoming, name) for name in _KEPT_IN_PAYLOAD},
             "within_team": incoming.place.within_team,
-            "reply_to": incoming.reply_to,
             "quoted": [asdict(quoted) for quoted in incoming.quoted],
             "images": [_image_text(image) for image in incoming.images],
             "files": [asdict(file) for file in incoming.files],
-            "depth": incoming.depth,
-            "authority": incoming.authority,
             "roles": sorted(incoming.roles),
-            "team": incoming.team,
-            "organization": incoming.organization,
-            "model": incoming.model,
         }
     )
 
@@ -177,11 +177,7 @@ def payload(incoming: Incoming) -> str:
 def begun(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, Any]:
     """The columns of a new turn. `taken`: when its terms were checked."""
     return {
-        "source": incoming.source,
-        "event_id": incoming.event_id,
-        "channel": incoming.channel,
-        "message_id": incoming.message_id,
-        "conversation": incoming.conversation,
+        **{name: getattr(incoming, name) for name in _OF_TURN},
         "person": incoming.person.id,
         "state": state,
         "taken": taken,
@@ -208,16 +204,9 @@ def claim(row: Row, owner: str) -> Claim:
 
 def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
     return Incoming(
-        source=row["source"],
-        event_id=row["event_id"],
-        channel=row["channel"],
-        message_id=row["message_id"],
-        conversation=row["conversation"],
+        **{name: row[name] for name in (*_OF_TURN, *_OF_QUESTION)},
         person=Person(row["person"], row["name"], row["time_zone"]),
         place=Place(audience_of(row["audience"]), kept.get("within_team")),
-        text=row["text"],
-        time=row["time"],
-        permalink=row["permalink"],
         reply_to=kept.get("reply_to", ""),
         quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
         images=tuple(_image(image) for image in kept.get("images", ())),
@@ -241,18 +230,7 @@ def _image(kept: tuple[str, str]) -> Image:
 
 
 def message(row: Row) -> StoredMessage:
-    return StoredMessage(
-        id=row["id"],
-        conversation=row["conversation"],
-        author=Author(row["author"]),
-        person=row["person"],
-        name=row["name"],
-        text=row["text"],
-        time=row["time"],
-        audience=row["audience"],
-        message_id=row["message_id"],
-        permalink=row["permalink"],
-    )
+    return StoredMessage(author=Author(row["author"]), **{name: row[name] for name in _OF_MESSAGE})
 
 
 def thread(row: Row) -> Thread:
@@ -260,7 +238,6 @@ def thread(row: Row) -> Thread:
 
 
 def title(question: str) -> str:
-    """A question as one line of a list."""
     line = " ".join(question.split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
@@ -281,7 +258,6 @@ def covered(stored: str) -> int:
 
 
 def action(turn: int, record: ActionRecord) -> dict[str, Any]:
-    """The columns of an action record."""
     results = [
         {"name": result.name, "status": result.status, "content": result.content[:RESULT_CHARS]}
         for result in record.results
@@ -321,7 +297,6 @@ def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
 
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
-    """The columns that an answered turn is left with."""
     return {
         **over(now, closing.outcome),
         "usage": json_text(asdict(closing.usage)),

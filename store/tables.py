@@ -19,10 +19,6 @@ from sqlalchemy.orm import declared_attr
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-# --------------------------------------------------------------------------------------------------
-# What all tables share: their metadata, the names of their constraints.
-
-
 NEVER_REUSED: Final = {"sqlite_autoincrement": True}
 
 metadata: Final = SQLModel.metadata
@@ -36,6 +32,11 @@ metadata.naming_convention = {
 
 
 _WORDS: Final = re.compile("[A-Z][a-z]*")
+
+
+def _index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Of the rows alone of which `where` is true."""
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class Row(SQLModel):
@@ -130,13 +131,7 @@ class MessageRow(Row, table=True):
         Index("ix_message_thread", "conversation", "turn", "id"),
         Index("ix_message_person", "person", "author"),
         Index("ix_message_channel", "channel", "audience"),
-        Index(
-            "ix_message_to_learn",
-            "person",
-            "audience",
-            sqlite_where=text("to_learn"),
-            postgresql_where=text("to_learn"),
-        ),
+        _index("ix_message_to_learn", "person", "audience", where="to_learn"),
         NEVER_REUSED,
     )
 
@@ -312,13 +307,7 @@ class TurnRow(Row, table=True):
     __table_args__: ClassVar[Any] = (
         UniqueConstraint("source", "event_id"),
         UniqueConstraint("channel", "message_id"),
-        Index(
-            "ix_turn_one_running",
-            "conversation",
-            unique=True,
-            sqlite_where=text("state = 'running'"),
-            postgresql_where=text("state = 'running'"),
-        ),
+        _index("ix_turn_one_running", "conversation", where="state = 'running'", unique=True),
         Index("ix_turn_state", "state", "id"),
         Index("ix_turn_person", "person", "conversation"),
         Index("ix_turn_person_taken", "person", "taken"),
@@ -383,14 +372,7 @@ class JobRow(Row, table=True):
 
     __table_args__: ClassVar[Any] = (
         *(
-            Index(
-                f"ix_job_one_{state}",
-                "kind",
-                "key",
-                unique=True,
-                sqlite_where=text(f"state = '{state}'"),
-                postgresql_where=text(f"state = '{state}'"),
-            )
+            _index(f"ix_job_one_{state}", "kind", "key", where=f"state = '{state}'", unique=True)
             for state in (WAITING, RUNNING)
         ),
         Index("ix_job_run_at", "kind", "run_at"),
@@ -474,12 +456,7 @@ class ModelCallRow(Row, table=True):
 
     __table_args__: ClassVar[Any] = (
         Index("ix_model_call_person", "person", "day"),
-        Index(
-            "ix_model_call_detached",
-            "day",
-            sqlite_where=text("turn IS NULL AND channel != ''"),
-            postgresql_where=text("turn IS NULL AND channel != ''"),
-        ),
+        _index("ix_model_call_detached", "day", where="turn IS NULL AND channel != ''"),
         NEVER_REUSED,
     )
 

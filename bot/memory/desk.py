@@ -152,7 +152,6 @@ class MemoryDesk:
         return [*facts, *await self.profiles.known(person, here)]
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
-        """The list as it is now, below what has just happened."""
         known = await self.known(viewer)
         numbers = await self._numbered(viewer, lambda earlier: earlier.including(view.key_of(one) for one in known))
         shown, here, pages = view.page_of(known, numbers, page)
@@ -178,7 +177,6 @@ class MemoryDesk:
         raise StoreError(memory_texts.LISTS_AT_ONCE)
 
     async def _key(self, viewer: Viewer, which: str) -> str | None:
-        """The key of an entry that is named by its number or its key."""
         return (await self._numbers(viewer)).key(int(which)) if which.isdecimal() else which
 
     async def _decide(
@@ -296,7 +294,6 @@ class MemoryDesk:
         return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
 
     async def _change(self, partition: Partition, how: Callable[[UserProfile], UserProfile]) -> bool:
-        """Change a profile, however often somebody learns meanwhile."""
         for _ in range(TRIES):
             if await self.profiles.save(partition, how(await self.profiles.of(partition))):
                 return True
@@ -314,7 +311,6 @@ class MemoryDesk:
         return await asyncio.to_thread(*made)  # megabytes, while other answers grow
 
     async def _messages(self, person: str, here: frozenset[str]) -> ExportedMessages:
-        """What they wrote and were answered, the newest first, as far as it fits."""
         messages, before = ExportedMessages(), None
         while page := await self.conversations.messages_of(person, here, before=before, limit=PAGE):
             if not messages.take(page):

@@ -56,7 +56,6 @@ def as_json(
     spent: SpendingAccount,
     now: datetime,
 ) -> str:
-    """All of it, indented for people who read it."""
     profile: list[Json] = [_entry(one) for one in known if isinstance(one, ProfileEntry)]
     facts: list[Json] = [_fact(one) for one in known if isinstance(one, Fact)]
     listed: list[Json] = [_thread(one) for one in threads]

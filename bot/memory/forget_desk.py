@@ -73,8 +73,6 @@ _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class UnclearForget:
-    """`sentence` says what to write instead."""
-
     sentence: str
 
 
@@ -300,7 +298,6 @@ class ForgetDesk:
         return ForgetAnswer(memory_texts.receipt_text(receipt))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        """A message was edited. Raises StoreError."""
         if await self.ledger.amend(channel, message_id, text):
             return True
         now = self.clock.now()
@@ -310,7 +307,6 @@ class ForgetDesk:
         return known
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        """Messages were deleted. Raises StoreError."""
         now = self.clock.now()
         running = [each for each in messages if await self.withdraw(channel, each)]
         for each in running:  # what the turn had remembered by then
@@ -325,12 +321,10 @@ class ForgetDesk:
             await self._clear(titles)
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
-        """A place is no more. Raises StoreError."""
         run_at = self.clock.now() + (timedelta() if at_once else self.grace)
         await self.jobs.schedule(GONE, name, gone.encode(), run_at)
 
     async def back(self, names: Collection[str]) -> None:
-        """The bot is in these places. Raises StoreError."""
         for name in names:
             await self.jobs.cancel(GONE, name)
 

@@ -146,7 +146,6 @@ class Learner:
         await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + after, person=job.person)
 
     def _batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
-        """As many of the oldest as go in one call."""
         chars = 0
         for number, one in enumerate(waiting[: self.limits.batch]):
             chars += min(len(one.text), self.synthesizer.utterance_chars)

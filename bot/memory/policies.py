@@ -38,8 +38,6 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class ShowPolicies:
-    """What holds; `past`: and what did."""
-
     past: bool = False
 
 
@@ -164,7 +162,6 @@ class PolicyDesk:
         return await self._shown(asker, memory_texts.POLICY_REMOVED)
 
     async def _all(self, asker: PolicyAsker) -> list[Fact]:
-        """Nobody's in particular, oldest first."""
         return await self.facts.readable("", await self.audiences(asker.place))
 
     def _new(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> NewFact:

@@ -97,7 +97,6 @@ class Retention:
         await self.forgetting.sweep()
 
     async def _retire(self, plan: ForgettingPlan) -> dict[str, int]:
-        """All of it; what went."""
         erased: dict[str, int] = {}
         while any((batch := await self.forgetting.retire(plan, self.clock.now(), BATCH)).values()):
             erased = _sum(erased, batch)

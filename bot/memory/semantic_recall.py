@@ -86,11 +86,9 @@ class MeaningWriter:
     limits: MeaningLimits = MeaningLimits()
 
     async def begin(self) -> None:
-        """Put the job on the list. Raises StoreError."""
         await self.jobs.schedule(KIND, self.embedder.name, "", self.clock.now())
 
     async def write(self, job: Job) -> None:
-        """The job. Raises ProviderError and StoreError."""
         if job.key != self.embedder.name:
             return  # of a model that was set before
         missing = await self.embeddings.missing(self.embedder.name, self.limits.batch)
@@ -112,7 +110,6 @@ class MeaningWriter:
 
     @asynccontextmanager
     async def writing(self, owner: str) -> AsyncGenerator[None]:
-        """Do it until the block ends. Raises StoreError."""
         await self.begin()
         async with JobWorker(self.jobs, {KIND: self.write}, self.clock, owner).serving():
             yield

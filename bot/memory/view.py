@@ -148,7 +148,6 @@ def undo_words(key: str) -> str:
 
 
 def undo_turn_words(turn: int) -> str:
-    """Takes back what this turn has kept."""
     return undo_words(f"{OF_TURN}{turn}")
 
 
@@ -188,11 +187,9 @@ class EntryNumbers:
     last: int = 0
 
     def key(self, number: int) -> str | None:
-        """What this number stands for."""
         return next((key for key, given in self.of.items() if given == number), None)
 
     def including(self, keys: Iterable[str]) -> "EntryNumbers":
-        """With a number for each of these."""
         listed = dict.fromkeys(keys)
         new = [key for key in listed if key not in self.of]
         given = self.of | {key: number for number, key in enumerate(new, self.last + 1)}

@@ -55,7 +55,6 @@ class Lease:
 
     @property
     def pause_s(self) -> float:
-        """Between two renewals."""
         return self._length.total_seconds() / RENEWALS
 
     async def renew(self, claim: Claim) -> None:

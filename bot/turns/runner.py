@@ -188,7 +188,6 @@ def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[S
 
 
 def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
-    """What the asker wrote in this conversation before."""
     asker = claim.incoming.person.id
     return [message.text for message in history if message.author is Author.PERSON and message.person == asker]
 
@@ -247,8 +246,6 @@ WAITED = timedelta(seconds=5)
 
 
 class TurnRunner:
-    """Stateless but for its dependencies."""
-
     def __init__(self, mind: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
         self._mind = mind
         self._ledger = ledger

@@ -36,8 +36,6 @@ async def _nobody(_: CogencyError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is looked at."""
-
     age: timedelta = timedelta(days=1)
     """An older question is better asked again than answered out of the blue."""
     overlap: timedelta = timedelta(minutes=3)
@@ -70,7 +68,6 @@ class Watermark:
     _owed: int = 0
 
     async def begin(self) -> None:
-        """Raises StoreError."""
         self._until = await self.host.conversations.watermark(self.source)
         if self._until is None:  # the first process may die before it has heard anything; the next one looks back
             await self._keep(self.clock.now())
@@ -86,7 +83,6 @@ class Watermark:
         return timedelta() if self._until is None else self.clock.now() - self._until
 
     async def note(self) -> None:
-        """Keep the time, if everything has come in."""
         if not self.connected or self.behind or self._owed:
             return
         self._until = self.clock.now()

@@ -91,7 +91,6 @@ def in_order(connection: Connection, name: str) -> None:
 
 
 def row_id(inserted: CursorResult[Any]) -> int:
-    """The number that a new row was given."""
     key = inserted.inserted_primary_key
     return 0 if key is None else int(key[0])
 

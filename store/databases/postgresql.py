@@ -39,8 +39,6 @@ UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)
 
 
 class DriverConnection(Protocol):
-    """One connection of asyncpg."""
-
     def get_server_pid(self) -> int: ...
 
     async def execute(self, query: str) -> str: ...

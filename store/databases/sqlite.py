@@ -120,7 +120,6 @@ _OWNER_ONLY: Final = 0o600
 
 
 def store_error(error: DBAPIError | sqlite3.Error, path: Path | None) -> StoreError:
-    """The one sentence for a database error."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(cause, "sqlite_errorname", ""))
     for code, sentence in texts.SQLITE_FAULTS.items():

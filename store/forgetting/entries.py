@@ -5,10 +5,11 @@ words. The messages that it came from are passed over from now on: nothing is le
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
@@ -19,7 +20,6 @@ from agent.records import Author, repeats_with
 from store import job_queue, rows
 from store.forgetting.erase import owe
 from store.memory import fact_index, fact_store, profiles
-from store.rows import json_text, read_json
 from store.search.text import quotes
 from store.tables import (
     WAITING,
@@ -51,7 +51,6 @@ class EntryErasure:
 
 
 def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
-    """What would be erased now."""
     entries, texts = _entries(connection, plan)
     known = fact_store.of_person(connection, plan.person)
     out = fallen(known, plan.facts)
@@ -103,7 +102,6 @@ def _asked_again(connection: Connection, ids: frozenset[int]) -> frozenset[int]:
 
 
 def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int], list[str]]:
-    """The entries of the profile that there are, and what they say."""
     theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
     found = connection.execute(
         select(profile_entry.c.id, profile_entry.c.key, profile_entry.c.text).where(theirs)
@@ -120,7 +118,6 @@ def _pass_over(connection: Connection, falling: EntryErasure) -> None:
 
 
 def _summaries(connection: Connection, person: str, texts: Collection[str]) -> list[str]:
-    """The person's conversations whose summaries say it."""
     joined = select(participant.c.conversation).where(participant.c.person == person)
     kept = select(conversation.c.id, conversation.c.summary)
     held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
@@ -128,7 +125,6 @@ def _summaries(connection: Connection, person: str, texts: Collection[str]) -> l
 
 
 def _actions(connection: Connection, person: str, texts: Collection[str]) -> list[int]:
-    """The records of the person's turns that say it."""
     kept = select(action_record).join(turn, turn.c.id == action_record.c.turn).where(turn.c.person == person)
     return [
         row.id
@@ -324,7 +320,6 @@ def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
 
 
 def _sound(connection: Connection, kept: Deletion) -> frozenset[int]:
-    """The messages that still say the same to the same readers."""
     before = {row["id"]: row["digest"] for row in kept.messages}
     return frozenset(row["id"] for row in _messages(connection, before.keys()) if row["digest"] == before[row["id"]])
 
@@ -334,23 +329,14 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 
 
 def _encode(kept: Deletion) -> str:
-    return json_text({name: [_written(row) for row in rows] for name, rows in asdict(kept).items()})
-
-
-def _written(row: Mapping[str, Any]) -> Row:
-    return {name: {TIME: held.isoformat()} if isinstance(held, datetime) else held for name, held in row.items()}
+    return json.dumps(
+        asdict(kept), ensure_ascii=False, separators=(",", ":"), default=lambda at: {TIME: at.isoformat()}
+    )
 
 
 def _decode(payload: str) -> Deletion:
-    held: Any = read_json(payload)
-    return Deletion(**{name: list(_read(rows)) for name, rows in held.items()})
+    return Deletion(**json.loads(payload, object_hook=_read_object))
 
 
-def _read(rows: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
-    return ({name: _value(held) for name, held in row.items()} for row in rows)
-
-
-def _value(held: Any) -> Any:  # noqa: ANN401 -- as many types as columns
-    if isinstance(held, dict):
-        return datetime.fromisoformat(cast("dict[str, str]", held)[TIME])
-    return held
+def _read_object(held: Row) -> Row | datetime:
+    return datetime.fromisoformat(held[TIME]) if held.keys() == {TIME} else held

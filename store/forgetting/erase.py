@@ -13,19 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Table, and_, delete, exists, false, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Row, Table, and_, delete, exists, false, func, insert, or_, select, update
 
-from agent.memory.forgetting_plans import (
-    ERASE_ENTRIES,
-    GOES_ON,
-    PAUSED,
-    AboutTopic,
-    During,
-    Everything,
-    ForgettingPlan,
-    Gone,
-    OneThread,
-)
+from agent.memory import forgetting_plans as plans
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import job_queue, model_calls, rows
 from store.databases.database import is_postgresql
@@ -64,7 +54,7 @@ from store.tables import (
 # nothing of it stays.
 
 
-def thread_titles(connection: Connection, plan: ForgettingPlan) -> list[ShownPage]:
+def thread_titles(connection: Connection, plan: plans.ForgettingPlan) -> list[ShownPage]:
     """The threads that were named after a question that the plan erases: after the first that was answered there."""
     asked = [one for one in select_rows(connection, plan).said.values() if one.author == Author.PERSON]
     first = func.min(turn.c.id)
@@ -81,12 +71,7 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
     """
     answered = {one.turn for one in doomed.said.values() if one.author == Author.BOT}
     shown = select(turn.c.source, turn.c.channel, turn.c.pages)
-    pages = [
-        ShownPage(source, channel, page)
-        for source, channel, stored in rows_in(connection, shown, turn.c.id, answered)
-        for page in rows.read_pages(stored)
-        if not page.startswith(EPHEMERAL_PAGE)
-    ]
+    pages = _pages(rows_in(connection, shown, turn.c.id, answered), ShownReply.PAGE)
     asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
     posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
     pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
@@ -98,13 +83,16 @@ def queue_kept_lines(connection: Connection, facts: Collection[int], now: dateti
     """Have the replies that say these facts were remembered say that they no longer are."""
     told = select(turn.c.source, turn.c.channel, turn.c.pages)
     kept = told.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
-    pages = [
-        ShownPage(source, channel, page, ShownReply.KEPT)
-        for source, channel, stored in rows_in(connection, kept.distinct(), fact.c.id, facts)
+    _queue(connection, _pages(rows_in(connection, kept.distinct(), fact.c.id, facts), ShownReply.KEPT), now)
+
+
+def _pages(shown: Iterable[Row[str, str, str]], what: ShownReply) -> list[ShownPage]:
+    return [
+        ShownPage(source, channel, page, what)
+        for source, channel, stored in shown
         for page in rows.read_pages(stored)
         if not page.startswith(EPHEMERAL_PAGE)
     ]
-    _queue(connection, pages, now)
 
 
 def _queue(connection: Connection, pages: Iterable[ShownPage], now: datetime) -> None:
@@ -169,7 +157,6 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
 
 
 def drop_summaries(connection: Connection, conversations: Collection[str]) -> int:
-    """How many there were."""
     held = (and_(where, conversation.c.summary != "{}") for where in in_batches(conversation.c.id, conversations))
     return sum(connection.execute(update(conversation).where(each).values(summary="{}")).rowcount for each in held)
 
@@ -178,7 +165,7 @@ def drop_waiting(connection: Connection, conversations: Collection[str], said: C
     """Take out of what waits to be brought back (`store.forgetting.entries`) what was made of these messages: facts and
     entries that came of them, and the summaries and action records of the conversations that lose something.
     """
-    waiting = and_(job.c.kind == ERASE_ENTRIES, job.c.payload != "")
+    waiting = and_(job.c.kind == plans.ERASE_ENTRIES, job.c.payload != "")
     for id_, payload in connection.execute(select(job.c.id, job.c.payload).where(waiting)).all():
         kept: dict[str, list[dict[str, Any]]] = json.loads(payload)
         torn = {row["entry"] for row in kept["sources"] if row["message"] in said}
@@ -206,13 +193,11 @@ def waiting_words(payload: str) -> list[str]:
 
 
 def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
-    """The texts in them."""
     for stored in values_in(connection, conversation.c.summary, conversation.c.id, conversations):
         yield from filter(None, rows.strings_in(stored))
 
 
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
-    """Does one of these hold one of the erased texts?"""
     return any(holds(some, erased) for some in held for erased in texts)
 
 
@@ -248,7 +233,7 @@ class Erasure:
 
 
 def erase_by_plan(
-    connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime, wishes: Wishes = Wishes()
+    connection: Connection, plan: plans.ForgettingPlan, erased_ids: ErasedIds, now: datetime, wishes: Wishes = Wishes()
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
     doomed = find_erasure_set(connection, plan, wishes.limit, related=wishes.related)
@@ -281,7 +266,6 @@ def erase_by_plan(
 
 
 def owed(connection: Connection) -> bool:
-    """Do bytes still have to be wiped?"""
     return connection.execute(select(meta.c.name).where(meta.c.name == SWEEP_OWED)).first() is not None
 
 
@@ -294,24 +278,23 @@ def owe(connection: Connection) -> None:
 
 
 def settle(connection: Connection) -> None:
-    """All bytes have been wiped."""
     connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
 
 
-def _jobs(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> tuple[list[int], list[str]]:
+def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> tuple[list[int], list[str]]:
     """The jobs that fall, and the words that they hold: of the plan's person or place, or with an erased text in them.
 
     What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
     """
     match plan:
-        case OneThread(person=who, conversations=there):
-            deleted = job.c.kind == ERASE_ENTRIES
+        case plans.OneThread(person=who, conversations=there):
+            deleted = job.c.kind == plans.ERASE_ENTRIES
             named = and_(job.c.person == who, or_(deleted, job.c.conversation.in_(sorted(there))))
-        case During(person=who) | AboutTopic(person=who):
-            named = and_(job.c.person == who, job.c.kind == ERASE_ENTRIES)
-        case Everything(person=who):
+        case plans.During(person=who) | plans.AboutTopic(person=who):
+            named = and_(job.c.person == who, job.c.kind == plans.ERASE_ENTRIES)
+        case plans.Everything(person=who):
             named = job.c.person == who
-        case Gone(conversations=gone, sources=sources):
+        case plans.Gone(conversations=gone, sources=sources):
             theirs = (job.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
             named = or_(job.c.conversation.in_(sorted(gone)), *theirs)
         case _:
@@ -321,7 +304,7 @@ def _jobs(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> t
     held = select(job.c.id, job.c.kind, job.c.payload, named).where(near)
     found: list[tuple[int, list[str]]] = []
     for id_, kind, payload, is_named in connection.execute(held):
-        waits = kind == ERASE_ENTRIES
+        waits = kind == plans.ERASE_ENTRIES
         words = waiting_words(payload) if waits else list(rows.strings_in(payload))
         if is_named or holds_any(words, texts):
             found.append((id_, words))
@@ -353,14 +336,14 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
 
 
-def _unindex(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> None:
+def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
     for some in batches(doomed.said.keys()):
         index.remove(connection, some)
-    if isinstance(plan, Everything) and (number := people.number_of(connection, plan.person)) is not None:
+    if isinstance(plan, plans.Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
 
 
-def _drop_unasked(connection: Connection, plan: ForgettingPlan) -> int:
+def _drop_unasked(connection: Connection, plan: plans.ForgettingPlan) -> int:
     """Questions that wait to be taken in: whoever would ask them finds none."""
     names = unasked(connection, plan)
     theirs = and_(preference.c.owner == getattr(plan, "person", ""), preference.c.name.in_(names))
@@ -381,7 +364,7 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
         connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
 
 
-def _part(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> None:
+def _part(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
     """Who has not a word left in a conversation is no part of it, and finds nothing of it."""
     wrote = and_(
         message.c.conversation == participant.c.conversation,
@@ -390,7 +373,7 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> N
     )
     left = select(participant.c.conversation, participant.c.person).where(~exists().where(wrote))
     places = list(in_batches(participant.c.conversation, doomed.conversations))
-    if isinstance(plan, Everything):
+    if isinstance(plan, plans.Everything):
         places.append(participant.c.person == plan.person)
     for where in places:
         for conversation_id, person_id in connection.execute(left.where(where)).all():
@@ -401,7 +384,6 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: ErasureSet) -> N
 
 
 def _drop_empty(connection: Connection, conversations: frozenset[str]) -> None:
-    """Those in which nothing is said any more."""
     spoken = exists().where(message.c.conversation == conversation.c.id)
     waits = exists().where(turn.c.conversation == conversation.c.id)
     for where in in_batches(conversation.c.id, conversations):
@@ -414,20 +396,20 @@ def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> Non
     stands = exists().where(conversation.c.id == preference.c.value)
     for where in in_batches(preference.c.value, conversations):
         connection.execute(delete(preference).where(where, ~stands))
-    channel = func.substr(preference.c.owner, len(GOES_ON) + 1)
+    channel = func.substr(preference.c.owner, len(plans.GOES_ON) + 1)
     within = func.substr(conversation.c.id, 1, func.length(channel) + 1) == channel + ":"
     left = exists().where(or_(conversation.c.id == channel, within))
     channels = {name for one in conversations for name in (one, one.rpartition(":")[0])}
-    for where in in_batches(preference.c.owner, {f"{GOES_ON}{name}" for name in channels}):
+    for where in in_batches(preference.c.owner, {f"{plans.GOES_ON}{name}" for name in channels}):
         connection.execute(delete(preference).where(where, ~left))
 
 
-def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:
+def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:
     """Who has nothing left, and what they chose."""
     match plan:
-        case Everything(who):
+        case plans.Everything(who):
             people_ = [who]
-        case Gone(sources=sources) if whole and sources:
+        case plans.Gone(sources=sources) if whole and sources:
             theirs = (person.c.id.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
             people_ = connection.execute(select(person.c.id).where(or_(*theirs))).scalars().all()
         case _:
@@ -437,7 +419,7 @@ def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str,
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
-        chosen = delete(preference).where(preference.c.owner == who, preference.c.value != PAUSED)
+        chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 

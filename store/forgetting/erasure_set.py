@@ -13,17 +13,7 @@ from typing import Any, Final, assert_never
 
 from sqlalchemy import Column, Connection, Row, and_, exists, select, update
 
-from agent.memory.forgetting_plans import (
-    AboutTopic,
-    Deleted,
-    During,
-    Everything,
-    Expired,
-    ForgettingPlan,
-    Gone,
-    OneReply,
-    OneThread,
-)
+from agent.memory import forgetting_plans as plans
 from agent.records import Author
 from store.forgetting.retold import KnownErasures, Retellings
 from store.forgetting.selection import ForgottenMessage, in_batches, messages_in, rows_in, select_rows, values_in
@@ -50,12 +40,11 @@ def entries_reached(connection: Connection, said: Mapping[int, ForgottenMessage]
 
 
 def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
-    """What these entries say."""
     return list(values_in(connection, profile_entry.c.text, profile_entry.c.id, entries))
 
 
 def erase_entries(
-    connection: Connection, plan: ForgettingPlan | None, entries: frozenset[int], people: frozenset[str]
+    connection: Connection, plan: plans.ForgettingPlan | None, entries: frozenset[int], people: frozenset[str]
 ) -> int:
     """Take these entries out; how many there were. Whoever learns of these people meanwhile finds another revision.
 
@@ -64,7 +53,7 @@ def erase_entries(
     theirs = values_in(connection, profile_entry.c.person, profile_entry.c.id, entries)
     for where in in_batches(profile.c.person, people.union(theirs)):
         connection.execute(update(profile).where(where).values(revision=profile.c.revision + 1))
-    if not isinstance(plan, Everything):
+    if not isinstance(plan, plans.Everything):
         named = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
         for where in in_batches(message.c.id, set(named)):
             connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
@@ -80,7 +69,6 @@ def orphaned_entries(connection: Connection, people: Collection[str]) -> list[st
 
 
 def _quoted(entry: Row[Any], said: Collection[ForgottenMessage]) -> set[str]:
-    """The passages of these messages that it quotes."""
     theirs = (one for one in said if (one.person, one.audience) == (entry.person, entry.audience))
     return {piece for one in theirs for piece in passages(plain_words(entry.text), plain_words(one.text))}
 
@@ -125,7 +113,7 @@ class ErasureSet:
 
 
 def find_erasure_set(
-    connection: Connection, plan: ForgettingPlan, limit: int | None = None, *, related: bool = False
+    connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, *, related: bool = False
 ) -> ErasureSet:
     """What falls with the plan; with `limit`, only with so many of its messages, the oldest.
 
@@ -200,12 +188,17 @@ def _replies(connection: Connection, said: Mapping[int, ForgottenMessage]) -> di
     return messages_in(connection, message.c.turn, asked, message.c.author == Author.BOT)
 
 
-def _asker(plan: ForgettingPlan) -> str:
+def _asker(plan: plans.ForgettingPlan) -> str:
     """Whose wish it is; "" for nobody's."""
     match plan:
-        case OneThread(person=person) | Everything(person=person) | During(person=person) | AboutTopic(person=person):
+        case (
+            plans.OneThread(person=person)
+            | plans.Everything(person=person)
+            | plans.During(person=person)
+            | plans.AboutTopic(person=person)
+        ):
             return person
-        case Deleted() | OneReply() | Gone() | Expired():
+        case plans.Deleted() | plans.OneReply() | plans.Gone() | plans.Expired():
             return ""
         case _:
             assert_never(plan)

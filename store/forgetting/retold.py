@@ -373,7 +373,6 @@ class Retellings:
                 self._reached_facts.update(kept.get(one.turn, ()))
 
     def _left_by(self, some: Iterable[TurnGrounds]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-        """The messages of turns, and the facts that they remembered."""
         spoken, kept = dict[int, list[int]](), dict[int, list[int]]()
         turns = [one.turn for one in some]
         of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
@@ -418,7 +417,6 @@ class Retellings:
     def _falls_at_once(
         self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]
     ) -> bool:
-        """Does this reply fall, whatever else is found?"""
         return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt) is _Sure.FALLS
 
     def _sure(self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]) -> _Sure:
@@ -493,7 +491,6 @@ class Retellings:
         return texts
 
     def _facts(self, ids: Collection[int]) -> dict[int, tuple[str, str]]:
-        """Their keys and values."""
         columns = select(fact.c.id, fact.c.key, fact.c.value)
         known = {id_: (key, value) for id_, key, value in rows_in(self._connection, columns, fact.c.id, ids)}
         for key, value in known.values():

@@ -13,18 +13,8 @@ from typing import Any, Final, TypeVar, TypeVarTuple, assert_never
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
 
+from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import (
-    AboutTopic,
-    Deleted,
-    During,
-    Everything,
-    Expired,
-    ForgettingPlan,
-    Gone,
-    OneReply,
-    OneThread,
-)
 from agent.messages import Json
 from agent.records import UNASKED, Author, Incoming
 from store.memory import people
@@ -46,7 +36,6 @@ MOST: Final = 10_000
 
 
 def batches(values: Collection[T]) -> Iterator[list[T]]:
-    """All of them, in their order."""
     ordered = sorted(values)
     return (ordered[start : start + MOST] for start in range(0, len(ordered), MOST))
 
@@ -76,8 +65,6 @@ NOBODY: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class ForgottenMessage:
-    """A message, as far as forgetting goes."""
-
     id: int
     turn: int
     conversation: str
@@ -106,14 +93,14 @@ class Selection:
     whole: bool = True
 
 
-def select_rows(connection: Connection, plan: ForgettingPlan, limit: int | None = None) -> Selection:
+def select_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None) -> Selection:
     """What the plan names; of messages at most `limit`, the oldest."""
     match plan:
-        case AboutTopic():
+        case plans.AboutTopic():
             return _about(connection, plan)
-        case Deleted():
+        case plans.Deleted():
             return _deleted(connection, plan)
-        case OneReply(number):
+        case plans.OneReply(number):
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
             pass
@@ -128,7 +115,7 @@ def select_rows(connection: Connection, plan: ForgettingPlan, limit: int | None 
     )
 
 
-def reaches_anything(connection: Connection, plan: ForgettingPlan) -> bool:
+def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool:
     """Is there something for it? Most of what is deleted in a platform was never said to the bot."""
     named = select_rows(connection, plan, limit=1)
     return bool(named.said or named.turns or named.entries or named.facts)
@@ -150,16 +137,18 @@ def messages_in(
     return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}
 
 
-def _messages(plan: OneThread | Everything | During | Gone | Expired) -> ColumnElement[bool]:
+def _messages(
+    plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired,
+) -> ColumnElement[bool]:
     match plan:
-        case OneThread(person, conversations):
+        case plans.OneThread(person, conversations):
             return and_(message.c.person == person, message.c.conversation.in_(sorted(conversations)))
-        case Everything(person):
+        case plans.Everything(person):
             return message.c.person == person
-        case During(person, period):
+        case plans.During(person, period):
             then = and_(message.c.time >= period.since, message.c.time < period.until)
             return and_(message.c.person == person, message.c.author == Author.PERSON, then)
-        case Gone(conversations, channels, audiences, sources):
+        case plans.Gone(conversations, channels, audiences, sources):
             from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
             there = and_(
                 message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{AudienceKind.PERSON}:")
@@ -170,43 +159,45 @@ def _messages(plan: OneThread | Everything | During | Gone | Expired) -> ColumnE
                 there,
                 from_there,
             )
-        case Expired(kind, before):
+        case plans.Expired(kind, before):
             old = and_(message.c.author == Author.PERSON, message.c.time < before)
             return and_(message.c.audience.startswith(f"{kind}:"), old)
         case _:
             assert_never(plan)
 
 
-def _turns(plan: OneThread | Everything | During | Gone | Expired) -> ColumnElement[bool]:
+def _turns(plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired) -> ColumnElement[bool]:
     """Turns that fall with the plan whatever was said in them."""
     match plan:
-        case OneThread(person, conversations):
+        case plans.OneThread(person, conversations):
             return and_(turn.c.person == person, turn.c.conversation.in_(sorted(conversations)))
-        case Everything(person):
+        case plans.Everything(person):
             return turn.c.person == person
-        case Gone(conversations=gone, sources=sources):
+        case plans.Gone(conversations=gone, sources=sources):
             return or_(turn.c.conversation.in_(sorted(gone)), turn.c.source.in_(sorted(sources)))
-        case During() | Expired():
+        case plans.During() | plans.Expired():
             return false()
         case _:
             assert_never(plan)
 
 
-def _known(plan: OneThread | Everything | During | Gone | Expired, table: Table) -> ColumnElement[bool]:
+def _known(
+    plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired, table: Table
+) -> ColumnElement[bool]:
     """What is known and falls with the plan whatever it was learned from."""
     match plan:
-        case Everything(person):
+        case plans.Everything(person):
             return table.c.person == person
-        case During(person, period):
+        case plans.During(person, period):
             then = and_(table.c.time >= period.since, table.c.time < period.until)
             return and_(table.c.person == person, then, _without_source(table))
-        case Gone(audiences=audiences, sources=sources):
+        case plans.Gone(audiences=audiences, sources=sources):
             theirs = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
             return or_(table.c.audience.in_(sorted(audiences)), *theirs)
-        case Expired(kind, before):
+        case plans.Expired(kind, before):
             old = and_(table.c.audience.startswith(f"{kind}:"), table.c.time < before, _without_source(table))
             return and_(old, table.c.person != NOBODY)
-        case OneThread():
+        case plans.OneThread():
             return false()
         case _:
             assert_never(plan)
@@ -218,7 +209,7 @@ def _without_source(table: Table) -> ColumnElement[bool]:
     return fact.c.source_message.is_(None) if table is fact else ~sources
 
 
-def _about(connection: Connection, plan: AboutTopic) -> Selection:
+def _about(connection: Connection, plan: plans.AboutTopic) -> Selection:
     """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
     words = keywords(plan.words)
     wanted = {stem(word) for word in words}
@@ -236,9 +227,11 @@ def _about(connection: Connection, plan: AboutTopic) -> Selection:
     return Selection(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
 
 
-def unasked(connection: Connection, plan: ForgettingPlan) -> dict[str, str]:
+def unasked(connection: Connection, plan: plans.ForgettingPlan) -> dict[str, str]:
     """The person's questions that wait to be taken in and fall: what they say, by the names of their preferences."""
-    if not isinstance(plan, OneThread | During | AboutTopic):  # everything takes all preferences, others are no wishes
+    if not isinstance(
+        plan, plans.OneThread | plans.During | plans.AboutTopic
+    ):  # everything takes all preferences, others are no wishes
         return {}
     kept = select(preference.c.name, preference.c.value).where(preference.c.owner == plan.person)
     found = connection.execute(kept.where(preference.c.name.startswith(UNASKED, autoescape=True))).all()
@@ -246,21 +239,21 @@ def unasked(connection: Connection, plan: ForgettingPlan) -> dict[str, str]:
     return {name: str(asked.get("text")) for name, asked in read.items() if _reaches(plan, asked)}
 
 
-def _reaches(plan: OneThread | During | AboutTopic, asked: Mapping[str, Json]) -> bool:
+def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Mapping[str, Json]) -> bool:
     match plan:
-        case OneThread(_, conversations):
+        case plans.OneThread(_, conversations):
             named = asked.get("conversations")
             return isinstance(named, list) and any(one in conversations for one in named)
-        case During(_, period):
+        case plans.During(_, period):
             return period.since <= datetime.fromisoformat(str(asked.get("asked"))) < period.until
-        case AboutTopic(_, words):
+        case plans.AboutTopic(_, words):
             wanted = {stem(word) for word in keywords(words)}
             return bool(wanted) and wanted <= set(map(stem, index_words(str(asked.get("text")))))
         case _:
             assert_never(plan)
 
 
-def _deleted(connection: Connection, plan: Deleted) -> Selection:
+def _deleted(connection: Connection, plan: plans.Deleted) -> Selection:
     """By their turns, which the platform's ids lead to; a message that joined another turn is still in the thread."""
     own = and_(turn.c.channel == plan.channel, turn.c.message_id.in_(sorted(plan.messages)))
     begun = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()

@@ -309,13 +309,10 @@ def _learn_again(connection: Connection, one: ForgottenMessage, at: datetime, no
 
 
 def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:
-    """Those of the turns of which this is true."""
     return frozenset(connection.execute(select(turn.c.id).where(turn.c.id.in_(ids), where)).scalars())
 
 
 class SqlForgetting(SqlStore):
-    """The port Forgetting on a database."""
-
     preview = reads(preview)
     undo = writes_alone(entries.restore)
     titles = reads(thread_titles)
@@ -337,7 +334,6 @@ class SqlForgetting(SqlStore):
         return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
-        """See the port; `bytes_gone` as above."""
         gone, counts = await self.database.write_alone(_erase_entries, plan)
         receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
         return await self._wiped(receipt, [], list(gone.texts))

@@ -86,7 +86,6 @@ def terms(key: str, value: str, said: Statement) -> list[str]:
 
 
 def asked_terms(text: str) -> list[str]:
-    """The words of a question to look up."""
     asked = text[:ASKED_CHARS]
     return sorted(
         {*_compared(read_statement(asked)), *_stems(asked)}, key=lambda word: (len(word), word), reverse=True
@@ -104,7 +103,6 @@ def key_terms(keys: Iterable[str]) -> list[str]:
 
 
 def reading(said: Statement) -> dict[str, Any]:
-    """The columns that keep what a value says."""
     return {"reading": _encoded(said), "reader": READER}
 
 
@@ -114,7 +112,6 @@ def statement(value: str, kept: str, reader: int) -> Statement | None:
 
 
 def add(connection: Connection, id_: int, person: str, words: Iterable[str]) -> None:
-    """Let these words lead to a fact."""
     rows = [{"person": person, "term": term, "fact": id_} for term in dict.fromkeys(words)]
     connection.execute(insert(fact_term), rows)
 
@@ -163,7 +160,6 @@ def renew(connection: Connection) -> int:
 
 
 def _stems(text: str) -> list[str]:
-    """The different telling words, in order."""
     words = (word for word in WORD.findall(text) if not is_function_word(word) and (len(word) > 1 or word.isdigit()))
     return list(dict.fromkeys(map(stem, words)))
 

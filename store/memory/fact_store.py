@@ -115,6 +115,10 @@ _GROUNDS: Final = (
     .order_by(fact_ground.c.fact, fact_ground.c.ground)
 )
 _USED: Final = update(fact).where(fact.c.id.in_(ids_in_parameter("found"))).values(used=bindparam("now"))
+_ALIKE_IN_BOTH: Final = (
+    "key", "value", "source", "audience", "person", "is_valid", "memory_type", "scope", "scope_id", "needs_review",
+    "is_constraint", "constraint_type", "source_message", "everywhere",
+)  # fmt: skip
 NEW: Final = "new"
 """The id of a fact until its row has one."""
 
@@ -157,12 +161,10 @@ def says_no_more(value: str, said: str) -> bool:
 
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
-    """See the port."""
     return _change(connection, new, writing.write, [*new.supersedes, *new.depends_on])
 
 
 def retract(connection: Connection, fact: str, new: NewFact) -> Written | WriteRefused | None:
-    """See the port."""
     try:
         return _change(connection, new, lambda facts, new: writing.retract(facts, fact, new), [fact])
     except LookupError:
@@ -220,7 +222,6 @@ def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[
 
 
 def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
-    """What of a partition a write may touch."""
     said = read_statement(new.value, about=new.key)
     wanted = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, said)]
     alike = fact_index.leading_to(connection, _ALIKE, wanted, {"whose": new.person, "audiences": [new.audience]})
@@ -250,7 +251,6 @@ def _make_room(connection: Connection, new: NewFact, many: int) -> int:
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
-    """See the port."""
     found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
     return _with_grounds(connection, found.all())
 
@@ -317,7 +317,6 @@ def _concerned(
 
 
 def use(connection: Connection, ids: Iterable[str], now: datetime) -> None:
-    """These stood in a context."""
     connection.execute(_USED, {"found": [int(id_) for id_ in ids], "now": now})
 
 
@@ -424,26 +423,9 @@ def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact
 
 def _columns(one: Fact) -> dict[str, Any]:
     """The inverse of `_fact`, but for id and grounds."""
-    return {
-        "key": one.key,
-        "value": one.value,
-        "source": one.source,
-        "time": one.timestamp,
-        "audience": one.audience,
-        "person": one.person,
-        "authority": int(one.authority),
-        "is_valid": one.is_valid,
-        "superseded_by": _number(one.superseded_by),
-        "supersedes": _number(one.supersedes),
-        "memory_type": one.memory_type,
-        "scope": one.scope,
-        "scope_id": one.scope_id,
-        "needs_review": one.needs_review,
-        "is_constraint": one.is_constraint,
-        "constraint_type": one.constraint_type,
-        "source_message": one.source_message,
-        "everywhere": one.everywhere,
-    }
+    numbers = {name: _number(getattr(one, name)) for name in ("superseded_by", "supersedes")}
+    alike = {name: getattr(one, name) for name in _ALIKE_IN_BOTH}
+    return {**alike, **numbers, "time": one.timestamp, "authority": int(one.authority)}
 
 
 def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]) -> None:

@@ -122,6 +122,8 @@ def remove(connection: Connection, entries: frozenset[int]) -> int:
     return connection.execute(delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
+_SAYS: Final = ("key", "text", "time", "confidence", "everywhere")
+"""What an entry and its row have in common, besides its field and where it stands."""
 _SAID_THERE: Final = profile_entry.c.audience.in_(bindparam("audiences", expanding=True))
 _OPEN: Final = or_(_SAID_THERE, and_(profile_entry.c.everywhere, bindparam("everywhere", type_=Boolean)))
 _USABLE: Final = and_(profile_entry.c.person == bindparam("whose"), _OPEN)
@@ -149,21 +151,11 @@ def _entries(
 
 
 def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
-    return ProfileEntry(
-        id=row["id"],
-        field=ProfileField(row["field"]),
-        text=row["text"],
-        audience=row["audience"],
-        sources=tuple(sources),
-        time=row["time"],
-        key=row["key"],
-        confidence=row["confidence"],
-        everywhere=row["everywhere"],
-    )
+    same = {name: row[name] for name in ("id", "audience", *_SAYS)}
+    return ProfileEntry(field=ProfileField(row["field"]), sources=tuple(sources), **same)
 
 
 def _all_wait(connection: Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
-    """Whether all of them still wait there, in these very words."""
     if not learned:
         return True
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
@@ -206,14 +198,7 @@ def _change(connection: Connection, entry: ProfileEntry) -> None:
 
 
 def _columns(entry: ProfileEntry) -> dict[str, object]:
-    return {
-        "field": entry.field,
-        "key": entry.key,
-        "text": entry.text,
-        "time": entry.time,
-        "confidence": entry.confidence,
-        "everywhere": entry.everywhere,
-    }
+    return {"field": entry.field, **{name: getattr(entry, name) for name in _SAYS}}
 
 
 def _name_sources(connection: Connection, entry_id: int, entry: ProfileEntry) -> None:

@@ -276,12 +276,10 @@ def change_text(connection: Connection, message_id: int, conversation: str, said
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:
-    """Let this person find nothing of a conversation."""
     _remove(connection, message.c.conversation == conversation, person.c.number == number)
 
 
 def remove_all(connection: Connection, number: int) -> None:
-    """Let this person find nothing."""
     _engine(connection).remove_all(connection, number)
 
 

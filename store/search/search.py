@@ -125,7 +125,6 @@ def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
 
 
 def _weight(found: Sequence[Match], among: Range) -> float:
-    """How much a keyword says: the fewer messages hold it, the more."""
     n = float(len(found))
     if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
         oldest = min(id_ for id_, _, _ in found)
@@ -417,7 +416,6 @@ def _fits(line: FoundLine, sought: SearchQuery) -> bool:
 
 
 def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> list[int]:
-    """The newest messages of the person's threads that fit, whatever they say."""
     found = (
         select(message.c.id)
         .join_from(participant, message, message.c.conversation == participant.c.conversation)

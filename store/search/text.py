@@ -318,7 +318,6 @@ class SearchQuery:
 
     @property
     def bound(self) -> dict[str, Any]:
-        """The values of PARAMETERS."""
         return {
             "audiences": self.audiences,
             "exclude": self.exclude,

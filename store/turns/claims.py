@@ -119,7 +119,6 @@ _TAKE: Final = update(turn).where(turn.c.id == bindparam("chosen"))
 
 
 def claim_turn(connection: Connection, claiming: Claiming) -> Claim | None:
-    """See `Ledger.claim`."""
     owner, now = claiming.owner, claiming.now
     while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources)) is not None:
         try:
@@ -192,7 +191,6 @@ def pages_of_ended(connection: Connection, number: int) -> tuple[str, ...] | Non
 
 
 def current_load(connection: Connection) -> Load:
-    """How many turns run and wait."""
     counted = select(turn.c.state, func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
     found = {row[0]: row[1] for row in connection.execute(counted)}
     return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))

@@ -33,7 +33,6 @@ _QUESTION: Final = (
 
 
 def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
-    """The reply of this turn has these pages."""
     if pages:
         source = claim.incoming.source
         connection.execute(_SHOW, [{"turn": claim.turn, "source": source, "page": each} for each in pages])
