@@ -12,25 +12,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from agent import ports
+from agent import events, ports
 from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.events import (
-    AgentEvent,
-    CallFinished,
-    CallsArrived,
-    CallsRejected,
-    CallStarted,
-    HandleClosed,
-    HandleOpened,
-    IterationStarted,
-    ModelSwitched,
-    NoticeArrived,
-    ProtocolEvent,
-    ReplyEnded,
-    TextArrived,
-    TurnEnded,
-    ViolationFound,
-)
 from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
@@ -71,7 +54,7 @@ class ModelAnswer:
     messages: Sequence[Message]
     violations: int = 0
     received: list[str] = field(default_factory=list[str])
-    pending: list[ProtocolEvent] = field(default_factory=list[ProtocolEvent])
+    pending: list[events.ProtocolEvent] = field(default_factory=list[events.ProtocolEvent])
     reasoned: list[str] = field(default_factory=list[str])
     chars: int = 0
     ended: ports.ResponseEnded | None = None
@@ -99,7 +82,7 @@ class ModelAnswer:
     def fail(self, error: ProviderError) -> None:
         """It broke off, or never began. Calls that are complete count; half of them is not the model's mistake."""
         rest = self.parser.close() if self.received else []
-        self.pending += [event for event in rest if not isinstance(event, CallsRejected)]
+        self.pending += [event for event in rest if not isinstance(event, events.CallsRejected)]
         self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoned)
 
     def estimate(self) -> Usage:
@@ -156,8 +139,8 @@ async def one_round(
 ) -> AsyncGenerator[ports.ProviderEvent, None]:
     """Answer `messages` in this session alone, and close it. Errors as `Session.answer`."""
     try:
-        async with aclosing(session.answer(messages)) as events:
-            async for event in events:
+        async with aclosing(session.answer(messages)) as stream:
+            async for event in stream:
                 yield event
     finally:
         await session.close()
@@ -178,7 +161,7 @@ class ReplaySession:
         return ()
 
 
-Emit = Callable[[AgentEvent], Awaitable[None]]
+Emit = Callable[[events.AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
 Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
 """What the person wrote behind this turn so far."""
@@ -186,8 +169,8 @@ Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
 DRAIN_S = 2.0
 """From the end of the calls to the end of the answer: the model was told to stop there."""
 
-_SHOWN = (TextArrived, ReplyEnded)
-_STEP_ENDS = (CallsArrived, CallsRejected)
+_SHOWN = (events.TextArrived, events.ReplyEnded)
+_STEP_ENDS = (events.CallsArrived, events.CallsRejected)
 _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
 """The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
 
@@ -228,21 +211,21 @@ class Loop:
         self._handles: dict[str, None] = {}
         self.violations: Counter[str] = Counter()
 
-    async def run(self) -> TurnEnded:
+    async def run(self) -> events.TurnEnded:
         """Until the turn ends. Raises CancelledError, and what `emit` and `save` raise; never a provider's error."""
         try:
             return await self._run(deque(self._turn.start()))
         finally:
             kept = await self._session.close()
             for handle in self._handles.keys() - set(kept):
-                await self._emit(HandleClosed(handle))
+                await self._emit(events.HandleClosed(handle))
 
     @property
     def usage(self) -> Usage:
         """Of all calls of the turn so far."""
         return sum((call.usage for call in self._turn.progress.calls), Usage())
 
-    async def _run(self, effects: deque[Effect]) -> TurnEnded:
+    async def _run(self, effects: deque[Effect]) -> events.TurnEnded:
         while True:
             match effects.popleft():
                 case CallModel(number, appended):
@@ -255,9 +238,9 @@ class Loop:
                 case RunTools(calls):
                     effects.extend(await self._run_tools(calls))
                 case Say(sentence):
-                    await self._emit(NoticeArrived(sentence))
+                    await self._emit(events.NoticeArrived(sentence))
                 case Finish(outcome, text):
-                    ended = TurnEnded(outcome, text, self.usage)
+                    ended = events.TurnEnded(outcome, text, self.usage)
                     await self._emit(ended)
                     return ended
 
@@ -267,7 +250,7 @@ class Loop:
         return self._turn.receive(MessagesJoined(tuple(arrived))) if arrived else []
 
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
-        await self._emit(IterationStarted(number))
+        await self._emit(events.IterationStarted(number))
         self._turn.receive(ResponseBegun(self._clock.now()))
         answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
@@ -303,7 +286,7 @@ class Loop:
                     answer.ended = event
                 case ports.ModelChanged(name, why):
                     self._model = name
-                    await self._emit(ModelSwitched(name, why))
+                    await self._emit(events.ModelSwitched(name, why))
             if answer.is_endless:
                 answer.ended = ports.ResponseEnded(ports.StopReason.LENGTH)
                 return None
@@ -335,17 +318,17 @@ class Loop:
     async def _open(self, handle: str) -> None:
         if handle not in self._handles:
             self._handles[handle] = None
-            await self._emit(HandleOpened(self._model, handle))
+            await self._emit(events.HandleOpened(self._model, handle))
 
     async def _take_text(self, answer: ModelAnswer) -> None:
         """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
         while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
             await self._take([answer.pending.pop(0)])
 
-    async def _take(self, events: Sequence[ProtocolEvent]) -> list[Effect]:
+    async def _take(self, arrived: Sequence[events.ProtocolEvent]) -> list[Effect]:
         effects: list[Effect] = []
-        for event in events:
-            if isinstance(event, ViolationFound):
+        for event in arrived:
+            if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
                 log.info("the model broke the protocol: %s", event.kind)  # its detail may quote what somebody wrote
             if isinstance(event, _SHOWN):
@@ -359,7 +342,7 @@ class Loop:
         effects: list[Effect] = []
         try:
             for placed in calls:
-                await self._emit(CallStarted(placed.id, placed.call))
+                await self._emit(events.CallStarted(placed.id, placed.call))
             for task in asyncio.as_completed(tasks):
                 answered = await task
                 for effect in self._turn.receive(answered):
@@ -367,7 +350,7 @@ class Loop:
                         await self._save(effect.progress)
                     else:
                         effects.append(effect)
-                await self._emit(CallFinished(answered.id, answered.result))
+                await self._emit(events.CallFinished(answered.id, answered.result))
         finally:
             for task in tasks:
                 task.cancel()

@@ -1,25 +1,21 @@
 """One turn as a pure state machine: what happened goes in, what to do next comes out.
 
-Theory of operation. A turn is a row of model calls. Each reads the same context and everything appended since, so that
-a prefix never changes. A call ends in one of three ways:
+A turn is a row of model calls. Each reads the same context and everything appended since, so a prefix never changes.
 
     it asked for tools   the step is saved, its tools run together, their results are appended, the next call begins
     it answered          the reply is saved, the turn finishes
     it went wrong        one correction is appended and the next call begins; or the turn finishes with a sentence
 
 Rules.
-- Iterations count from 1. Before the last one the model is told; calls asked for in the last one do not run.
+- Before the last iteration the model is told; calls asked for in it do not run.
 - Malformed calls, unknown tools and wrong arguments are failed results with the reason. Three such steps in a row
-  end the turn. A step with one good call breaks the row.
-- A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn. Fields
-  that one leaves out keep what they held.
-- A call that was made before, with the same arguments, is answered with a note; from the third time on it does not
-  run, and its earlier result stands in the refusal.
-- `"secure": false`, which is not taught but known to some models, refuses that iteration's calls.
+  end the turn. A call made before is answered with a note, and from the third time on does not run.
+- A missing or invalid workspace never delays calls: its schema travels with their results, at most twice. Fields that
+  one leaves out keep what they held. `"secure": false`, known to some models, refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
-- After a crash the turn goes on from its last saved step: results that are stored are used; a call without one runs
-  again if its tool is read-only, and is otherwise reported to the model as unknown.
+- After a crash the turn goes on from its last saved step: a call without a stored result runs again if its tool is
+  read-only, and is otherwise reported to the model as unknown.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,15 +1,11 @@
 """How a model updates a profile: `ImpressionSynthesizer` (seed 000). Pure: prompts out, answers in.
 
-    messages of one partition ── insight_prompt ──► model ── read_insights, read_facts ──► insights, facts
-    profile of one partition ── synthesis_prompt ──► model ── read_synthesis ──► the refined profile
-
 Rules
-  A prompt holds what one person wrote to the bot for one audience, or what came of it, and nothing else; secrets in it
-  are hidden. It is data: the model is told so, and each message is one JSON string.
-  Every insight names the messages that say it, every word of a synthesis the entries that it concerns: what names none
-  of those shown is rejected. An entry of which a synthesis says nothing is kept.
-  What is malformed is None and changes nothing. What no field may hold, holds a secret, or is sensitive without the
-  person having asked for it to be remembered, is left out.
+  A prompt holds what one person wrote to the bot for one audience, or what came of it, as data: one JSON string each,
+  secrets hidden. Every insight names the messages that say it, every word of a synthesis the entries that it concerns;
+  an entry of which a synthesis says nothing is kept.
+  What is malformed changes nothing. What no field may hold, holds a secret, or is sensitive without the person having
+  asked for it to be remembered, is left out.
 """
 
 import json

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from agent import records
 from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.memory.audience import Place
@@ -17,26 +18,6 @@ from agent.memory.layers import WorkingItem
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
-from agent.records import (
-    Accepted,
-    Answered,
-    Claim,
-    Claiming,
-    Closing,
-    Hit,
-    Incoming,
-    Job,
-    Known,
-    LastSeen,
-    Load,
-    RecallQuery,
-    Receipt,
-    ReplyVerdict,
-    ShownPage,
-    StoredMessage,
-    Thread,
-    Waiting,
-)
 from agent.spending import By, SpendingPeriod, Total
 from agent.state import SituationSummary
 from agent.summary import Uncovered
@@ -45,11 +26,13 @@ from agent.summary import Uncovered
 class Conversations(Protocol):
     """What was said, by conversation and by person, and up to when a platform was heard."""
 
-    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[records.StoredMessage]:
         """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
         ...
 
-    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
+    async def threads(
+        self, person: str, *, limit: int, audiences: frozenset[str] | None = None
+    ) -> list[records.Thread]:
         """The conversations in which the person wrote, the latest first; of what was said to these audiences only."""
         ...
 
@@ -73,7 +56,7 @@ class Conversations(Protocol):
 
     async def messages_of(
         self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
-    ) -> list[StoredMessage]:
+    ) -> list[records.StoredMessage]:
         """What the person wrote and was answered, as far as it was said to these audiences: the last `limit` before
         that message (its id; None: of all), the newest first.
         """
@@ -83,7 +66,7 @@ class Conversations(Protocol):
         """When something was said in this conversation last; None if nothing is known of it."""
         ...
 
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[records.LastSeen]:
         """A platform's conversations in which somebody wrote since then, the latest first."""
         ...
 
@@ -100,8 +83,8 @@ class Knowledge(Protocol):
     """What a turn begins with, read at one moment."""
 
     async def known(
-        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
-    ) -> Known:
+        self, incoming: records.Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> records.Known:
         """Everything that the store has for the context of a turn, as it is at one moment.
 
         The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable, of
@@ -123,7 +106,7 @@ class Summaries(Protocol):
         ...
 
     async def keep(
-        self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
+        self, conversation: str, before: Uncovered, made_of: Sequence[records.StoredMessage], summary: SituationSummary
     ) -> bool:
         """Keep the summary, which covers these messages, too.
 
@@ -189,7 +172,7 @@ class WorkingSet(Protocol):
 class Memories(Protocol):
     """The search of past threads."""
 
-    async def search(self, query: RecallQuery) -> list[Hit]:
+    async def search(self, query: records.RecallQuery) -> list[records.Hit]:
         """The person's past threads, best hit first. Any text is a valid query; none raises."""
         ...
 
@@ -277,7 +260,7 @@ class Forgetting(Protocol):
 
     async def forget(
         self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
-    ) -> Receipt:
+    ) -> records.Receipt:
         """Erase what the plan names in one transaction, then search for proof.
 
         `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`). `related`:
@@ -285,7 +268,7 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+    async def titles(self, plan: ForgettingPlan) -> list[records.ShownPage]:
         """Where platforms show words that the plan would erase, beside the messages: the names of the threads whose
         first questions fall.
         """
@@ -307,11 +290,11 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> records.Receipt:
         """Erase single things that are known of a person; what they were learned from stays, and teaches no more."""
         ...
 
-    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> records.Receipt:
         """As `forget_entries`, but until then `undo` brings them back under this key: no bytes are gone yet.
 
         Nothing shows or uses them meanwhile. Afterwards a job (`ERASE_ENTRIES`, of this key) has to call `wipe`.
@@ -338,15 +321,15 @@ class Ledger(Protocol):
     """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
 
     async def accept(
-        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
-    ) -> Accepted:
+        self, incoming: records.Incoming, terms: Terms | None = None, claiming: records.Claiming | None = None
+    ) -> records.Accepted:
         """Store the message and its turn in one transaction, once; in the same one, `claim` for a free place, if given.
 
         Raises TermsNotMet, and stores nothing, if it is new and `terms` do not hold.
         """
         ...
 
-    async def record_context_message(self, incoming: Incoming) -> Accepted:
+    async def record_context_message(self, incoming: records.Incoming) -> records.Accepted:
         """Store the message, once, as context of its conversation: its turn is over before it begins."""
         ...
 
@@ -356,7 +339,7 @@ class Ledger(Protocol):
         """
         ...
 
-    async def claim(self, claiming: Claiming) -> Claim | None:
+    async def claim(self, claiming: records.Claiming) -> records.Claim | None:
         """Take a turn whose runner's lease ran out, else a waiting one whose conversation has none running.
 
         Of those the person's of whom the fewest run (and fewer than `per_person`), who was served longest ago; the
@@ -364,26 +347,26 @@ class Ledger(Protocol):
         """
         ...
 
-    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+    async def renew(self, claim: records.Claim, now: datetime, lease: timedelta) -> None:
         """Hold the turn until `now` + `lease`."""
         ...
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+    async def save(self, claim: records.Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
         ...
 
-    async def set_text(self, claim: Claim, text: str) -> None:
+    async def set_text(self, claim: records.Claim, text: str) -> None:
         """Put `text` in place of the question's words: it was spoken, and has been listened to."""
         ...
 
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+    async def finish(self, claim: records.Claim, closing: records.Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 
         Whether other turns wait: perhaps for this one.
         """
         ...
 
-    async def release(self, claim: Claim) -> None:
+    async def release(self, claim: records.Claim) -> None:
         """Give an unfinished turn back, to be claimed by anybody at once. This claim does not count as an attempt."""
         ...
 
@@ -399,7 +382,7 @@ class Ledger(Protocol):
         """Those of `stopping` whose question was deleted: what they have shown is to be deleted, too."""
         ...
 
-    async def waiting(self, claim: Claim) -> list[Waiting]:
+    async def waiting(self, claim: records.Claim) -> list[records.Waiting]:
         """What the same person wrote behind this turn in its conversation, in order: words alone, for the same readers.
 
         It ends where somebody else wrote, or where more than words came along.
@@ -432,7 +415,7 @@ class Ledger(Protocol):
         """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
         ...
 
-    async def load(self) -> Load:
+    async def load(self) -> records.Load:
         """How many turns run and wait, in all processes together."""
         ...
 
@@ -447,29 +430,29 @@ class Ledger(Protocol):
 class Replies(Protocol):
     """The replies that stand in platforms, as long as their questions and their words are kept."""
 
-    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
+    async def by_page(self, source: str, page_id: str, channel: str = "") -> records.Answered | None:
         """The finished reply of which this is a page, by the platform's ids; None if there is none (any more).
 
         `channel`: of the question, where page ids are unique only there.
         """
         ...
 
-    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
+    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> records.Answered | None:
         """The reply that is not finished yet and of which this is a page, with the pages that it has so far."""
         ...
 
-    async def by_turn(self, turn: int) -> Answered | None:
+    async def by_turn(self, turn: int) -> records.Answered | None:
         """The finished reply of a turn; None if it shows none (any more)."""
         ...
 
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
+    async def judge(self, turn: int, person: str, verdict: records.ReplyVerdict | None, now: datetime) -> bool:
         """Keep what somebody thinks of a reply, in place of what they thought before; None takes it back.
 
         False if there is no such reply.
         """
         ...
 
-    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
+    async def verdicts(self, since: datetime) -> Mapping[records.ReplyVerdict, int]:
         """How many people think so of replies, of what was judged since then."""
         ...
 
@@ -491,19 +474,19 @@ class Jobs(Protocol):
         """Drop the one that waits. False if there is none."""
         ...
 
-    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
+    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> records.Job | None:
         """Take the due job of these kinds whose time came first, or one whose worker's lease ran out."""
         ...
 
-    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
+    async def renew(self, job: records.Job, now: datetime, lease: timedelta) -> None:
         """Hold the job until `now` + `lease`."""
         ...
 
-    async def finish(self, job: Job) -> None:
+    async def finish(self, job: records.Job) -> None:
         """It is done: nothing of it stays."""
         ...
 
-    async def postpone(self, job: Job, run_at: datetime) -> None:
+    async def postpone(self, job: records.Job, run_at: datetime) -> None:
         """Try again later. If a newer one of its kind and key waits already, that one stands for both."""
         ...
 

@@ -1,11 +1,8 @@
 """A row of models: when the first cannot answer, the next one does, and says so.
 
-Rules.
-- Only before the first event: an answer that has begun is never begun anew by another model.
-- Within a turn the model that answered goes on: its vendor knows the earlier rounds.
-- A model that is down rests for a while, so that not every question waits for it; the last one in the row never rests.
-  One that refused does not: that takes no time, and may be about this question alone, which is nobody else's business.
-- The last error is the one that is raised; it says what to do about the model that was tried last.
+Rules. Only before the first event. Within a turn the model that answered goes on: its vendor knows the earlier rounds.
+A model that is down rests for a while, so that not every question waits for it; the last one in the row never does, nor
+one that refused: that takes no time, and may be about this question alone. The last error is the one that is raised.
 """
 
 from collections.abc import AsyncGenerator, Sequence

@@ -1,15 +1,10 @@
 """Tools in a vendor's own form, for models that keep it better than ours: ours → theirs, and their calls → ours. Pure.
 
-Theory of operation. Everything but the adapter knows one form, the delimiter protocol. So the adapter takes the lesson
-about blocks out of the system's words and hands the tools over as the vendor wants them; what the model calls goes on
-as the text that a model would have written, so that the parser, its limits and its corrections see what they always
-see; and in the next round the calls go back as they came, with the results beside them.
-
-Rules.
-- A call goes on piece by piece, in the order in which calls begin; what comes for an earlier one afterwards is dropped.
-- Vendors leave out indices, ids and even arguments: then a call that is named begins a new one, an id is made, and the
-  arguments are empty.
-- Where the lesson is not found, no tools are handed over: the messages are not a turn's.
+The adapter takes the lesson about blocks out of the system's words and hands the tools over as the vendor wants them;
+what the model calls goes on as the text that a model would have written, so that the parser, its limits and its
+corrections see what they always see; in the next round the calls go back as they came, with the results beside them.
+What is passed on goes in the order in which calls begin. Vendors leave out indices, ids and even arguments: then a call
+that is named begins a new one, an id is made, and the arguments are empty.
 """
 
 import json

@@ -1,11 +1,10 @@
 """A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
 
-Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
-or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
-provider lives), without what it refuses of the messages (`plainer`), or after a wait that `retry` decides. A connection
-that is lost before the answer leaves open whether the model works on it: that is told, not repeated. After the first
-event nothing is ever repeated. Once the answer is finished only its usage is waited for, and only for a moment; losing
-the connection then loses nothing.
+If an attempt is refused before the first event, or no connection was made, it may be made again: without a field that
+the service refuses (remembered as long as the provider lives), without what it refuses of the messages, or after a
+wait. A connection that is lost before the answer leaves open whether the model works on it: that is told, not
+repeated. Once the answer is finished only its usage is waited for, and only for a moment; losing the connection then
+loses nothing.
 """
 
 import asyncio
@@ -23,17 +22,16 @@ from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
 from agent.providers.wire import described
 
-# A limit for each of many waits, one after the other, at the price of one timer for all of them.
-#
-# Why not `asyncio.timeout`: it makes and cancels a timer for each wait, and a stream waits once for each token. That
-# is a tenth of what a token takes, and more with every stream that is open (`benchmarks.stream`). Here a wait only
-# moves the deadline; the timer looks at it when it rings, and is set again if it was early.
-
 Result = TypeVar("Result")
 
 
 class IdleTimeout:
-    """For one task's waits, which never overlap. `close` it at the end."""
+    """A limit for each of one task's waits, which never overlap, at the price of one timer. `close` it at the end.
+
+    `asyncio.timeout` makes and cancels a timer for each wait, and a stream waits once for each token: a tenth of what a
+    token takes, and more with every stream that is open (`benchmarks.stream`). Here a wait only moves the deadline; the
+    timer looks at it when it rings, and is set again if it was early.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

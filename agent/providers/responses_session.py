@@ -1,13 +1,10 @@
 """OpenAI's Responses over WebSocket, in resume mode: the rounds of a turn send only what is new.
 
-Theory of operation. A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps
-the answer in the socket's memory, and the next round names it and sends what came after. The local messages are the
-only truth, so a chain may be lost at any time: the next request then sends everything again, and a new chain begins.
+A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps the answer in the
+socket's memory, and the next round names it and sends what came after. The local messages are the only truth.
 
-    the socket was closed before the request was sent       another socket, the whole context
-    the vendor no longer has the parent, or the socket       the same, once
-      has reached its limit of time
-    an error that may pass, before the first event          the whole context again, after a wait that `retry` decides
+    the socket or the parent is gone                        the whole context again, over another socket, once
+    an error that may pass, before the first event          the same, after a wait that the policy decides
     no socket is to be had                                  the round goes over HTTP; later ones try again
     the connection died after the request was sent          an error that says so: it may have been worked on; where
                                                             the other side closed it, later rounds go over HTTP

@@ -9,21 +9,11 @@ ends with `StopReason.END`.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
+from agent import ports
 from agent.errors import ProviderError, ProviderRefused
 from agent.messages import Message, Usage
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    HandleKept,
-    ModelChanged,
-    ProviderEvent,
-    ReasoningArrived,
-    ResponseEnded,
-    StopReason,
-    TokensArrived,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +30,7 @@ class Until:
     happened: Callable[[], Awaitable[object]]
 
 
-Part: TypeAlias = str | ProviderEvent | ScriptPause | Until | ProviderError
+Part: TypeAlias = str | ports.ProviderEvent | ScriptPause | Until | ProviderError
 Answer: TypeAlias = str | Sequence[Part]
 Answering: TypeAlias = Callable[[Sequence[Message]], Answer]
 
@@ -56,18 +46,18 @@ class ScriptedProvider:
 
     script: Sequence[Answer | Answering] | Answering
     name: str = "scripted"
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: ports.Capabilities = field(default_factory=ports.Capabilities)
     usage: Usage = field(default_factory=Usage)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     requests: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
-    options: list[CallOptions] = field(default_factory=list[CallOptions])
+    options: list[ports.CallOptions] = field(default_factory=list[ports.CallOptions])
     open_streams: int = 0
 
     async def stream(
         self,
         messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
+        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Perform the next answer of the script."""
         self.options.append(options)
         self.requests.append(tuple(messages))
@@ -76,9 +66,9 @@ class ScriptedProvider:
         try:
             async for event in self._perform((answer,) if isinstance(answer, str) else answer):
                 yield event
-                if isinstance(event, ResponseEnded):
+                if isinstance(event, ports.ResponseEnded):
                     return
-            yield ResponseEnded(StopReason.END, self.usage)
+            yield ports.ResponseEnded(ports.StopReason.END, self.usage)
         finally:
             self.open_streams -= 1
 
@@ -93,13 +83,11 @@ class ScriptedProvider:
         answer = self.script[number - 1]
         return answer(messages) if callable(answer) else answer
 
-    async def _perform(self, parts: Sequence[Part]) -> AsyncGenerator[ProviderEvent, None]:
+    async def _perform(self, parts: Sequence[Part]) -> AsyncGenerator[ports.ProviderEvent, None]:
         for part in parts:
             match part:
                 case str():
-                    yield TokensArrived(part)
-                case TokensArrived() | ReasoningArrived() | ResponseEnded() | ModelChanged() | HandleKept():
-                    yield part
+                    yield ports.TokensArrived(part)
                 case ScriptPause(seconds):
                     await self.sleep(seconds)
                 case Until(happened):
@@ -107,4 +95,4 @@ class ScriptedProvider:
                 case ProviderError():
                     raise part
                 case _:
-                    assert_never(part)
+                    yield part

@@ -1,13 +1,10 @@
 """A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
 
-Theory of operation. A session makes its connection with the first question and closes it with the turn. The next
-question is asked over the same connection, which then carries only what is new. If the connection was lost in between,
-or the vendor wants it closed, another one is made and the whole context sent: nobody notices.
-
 Rules.
-- A question that went out and was not answered is told as a failure, not asked again: it may have been worked on. It is
-  asked again only where the vendor says that it has refused it, as `retry` decides, or has not begun with it.
-- After the first event nothing is ever repeated.
+- The next question is asked over the same connection, which then carries only what is new. If it was lost in between,
+  another one is made and the whole context sent: nobody notices.
+- A question that went out and was not answered is told as a failure, not asked again, unless the vendor says that it
+  has refused it, or has not begun with it. After the first event nothing is ever repeated.
 - A connection whose answer was not read to its end is closed: that stops the model, and nothing is mixed up later.
 """
 
@@ -24,13 +21,6 @@ from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import TransportError, Unreachable
 from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, in_time
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
-
-# Sockets to one service that stay open between turns, so that a turn does not begin with a handshake.
-#
-# Rules. A socket belongs to one turn at a time. Between turns somebody listens on it: one that is closed, that speaks
-# unasked or that idles too long is put away. An old one is put away when it would be taken, which is where turns
-# begin. There is always another way to reach the vendor: whoever gets no socket goes there, and for a while nobody
-# tries again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,12 @@ class WarmSocket:
 
 
 class WarmSockets:
-    """`take` one for a turn, then `give_back` it, or `drop` it if its last answer was not read to the end."""
+    """Sockets to one service that stay open between turns, so that a turn does not begin with a handshake.
+
+    `take` one for a turn, then `give_back` it, or `drop` it if its last answer was not read to the end. Between turns
+    each is listened on: one that is closed, that speaks unasked or that idles too long is put away. Whoever gets none
+    goes another way, and for a while nobody tries again.
+    """
 
     def __init__(
         self, url: str, headers: Mapping[str, str], clock: Clock, limits: SocketLimits, *, proxies: bool

@@ -15,23 +15,11 @@ from dataclasses import dataclass, replace
 from agent import ports
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers import wire
 from agent.providers.catalog import reasons
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 from agent.providers.native_calls import NativeCalls, answers, functions, untaught
-from agent.providers.wire import (
-    EFFORT,
-    MISSING_QUESTION,
-    UsageFields,
-    as_list,
-    as_object,
-    as_text,
-    data_url,
-    described,
-    encoded,
-    grouped,
-    parse_json,
-)
 
 DONE = "[DONE]"
 
@@ -81,9 +69,9 @@ class ChatDialect:
             body["stream_options"] = {"include_usage": True}
         if self.stop and taught is None:
             body["stop"] = [STOP_SEQUENCE]
-        if self.effort and options.depth in EFFORT:
-            body["reasoning_effort"] = EFFORT[options.depth]
-        return ModelRequest("/chat/completions", encoded(body))
+        if self.effort and options.depth in wire.EFFORT:
+            body["reasoning_effort"] = wire.EFFORT[options.depth]
+        return ModelRequest("/chat/completions", wire.encoded(body))
 
     def reader(self) -> "ChatReader":
         return ChatReader(self.name)
@@ -124,7 +112,7 @@ class ChatDialect:
         return [*said, *self._worded(run, said)]
 
     def _worded(self, run: Sequence[Message], behind: Sequence[Json]) -> list[Json]:
-        spoken = grouped(run) if len(behind) > 1 else merged(run)
+        spoken = wire.grouped(run) if len(behind) > 1 else merged(run)
         return list(map(self._said, spoken))
 
     def _is_own(self, message: Message) -> bool:
@@ -132,15 +120,15 @@ class ChatDialect:
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images):
-            return described(message)
+            return wire.described(message)
         pictures: list[Json] = [
-            {"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images
+            {"type": "image_url", "image_url": {"url": wire.data_url(image)}} for image in message.images
         ]
         return [{"type": "text", "text": message.text}, *pictures]
 
 
 def _results(called: JsonObject, results: Message) -> list[Json]:
-    ids = [as_text(as_object(call).get("id")) for call in as_list(called.get("tool_calls"))]
+    ids = [wire.as_text(wire.as_object(call).get("id")) for call in wire.as_list(called.get("tool_calls"))]
     texts = answers(results, len(ids))
     return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in zip(ids, texts, strict=True)]
 
@@ -150,13 +138,13 @@ def merged(messages: Sequence[Message]) -> list[Message]:
     system = [message for message in messages if message.role is Role.SYSTEM]
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
     if spoken and spoken[0].role is Role.ASSISTANT:
-        spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
-    return grouped([*system, *spoken])
+        spoken.insert(0, Message(Role.USER, wire.MISSING_QUESTION))
+    return wire.grouped([*system, *spoken])
 
 
 class ChatReader(AnswerReader):
     ends_openly = False
-    usage_fields = UsageFields(
+    usage_fields = wire.UsageFields(
         input="prompt_tokens",
         cached="prompt_tokens_details.cached_tokens",
         written="prompt_tokens_details.cache_write_tokens",
@@ -174,15 +162,15 @@ class ChatReader(AnswerReader):
         if data.strip() == DONE:
             self.begun = self.finished = True
             return self._close_calls()
-        chunk = as_object(parse_json(data))
+        chunk = wire.as_object(wire.parse_json(data))
         if error := chunk.get("error"):
             return [read_error(error)]
         if "choices" not in chunk and "usage" not in chunk:
             self.ignored += 1
             return []
         self.begun = True
-        self._usage = as_object(chunk.get("usage")) or self._usage
-        choices = [as_object(choice) for choice in as_list(chunk.get("choices"))]
+        self._usage = wire.as_object(chunk.get("usage")) or self._usage
+        choices = [wire.as_object(choice) for choice in wire.as_list(chunk.get("choices"))]
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
     def _native(self) -> NativeContent | None:
@@ -193,21 +181,21 @@ class ChatReader(AnswerReader):
         events: list[ReaderEvent] = []
         if error := choice.get("error"):
             return [read_error(error)]
-        delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
+        delta = wire.as_object(choice.get("delta")) or wire.as_object(choice.get("message"))
         text, reasoning = _content(delta.get("content"))
-        reasoning = as_text(delta.get("reasoning")) or as_text(delta.get("reasoning_content")) or reasoning
-        text = text or as_text(delta.get("refusal"))
+        reasoning = wire.as_text(delta.get("reasoning")) or wire.as_text(delta.get("reasoning_content")) or reasoning
+        text = text or wire.as_text(delta.get("refusal"))
         if reasoning:
             events.append(ports.ReasoningArrived(reasoning))
         if text:
             self._said.append(text)
             events.append(ports.TokensArrived(text))
         before = "".join(self._said[-1:])
-        called = [self._calls.receive(as_object(piece), before) for piece in as_list(delta.get("tool_calls"))]
+        called = [self._calls.receive(wire.as_object(piece), before) for piece in wire.as_list(delta.get("tool_calls"))]
         events += [ports.TokensArrived(written) for written in called if written]
-        if reason := as_text(choice.get("finish_reason")):
+        if reason := wire.as_text(choice.get("finish_reason")):
             self.finished = True
-            halted = bool(as_text(choice.get("stop_reason")))
+            halted = bool(wire.as_text(choice.get("stop_reason")))
             self._reason = _REASONS.get(reason, ports.StopReason.HALTED if halted else ports.StopReason.END)
             events += self._close_calls() if self._reason is not ports.StopReason.LENGTH else []
         return events
@@ -222,8 +210,11 @@ def _content(content: object) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     texts, thoughts = list[str](), list[str]()
-    for part in map(as_object, as_list(content)):
-        texts.append(as_text(part.get("text")))
+    for part in map(wire.as_object, wire.as_list(content)):
+        texts.append(wire.as_text(part.get("text")))
         thinking = part.get("thinking")
-        thoughts.append(as_text(thinking) or "".join(as_text(as_object(p).get("text")) for p in as_list(thinking)))
+        thoughts.append(
+            wire.as_text(thinking)
+            or "".join(wire.as_text(wire.as_object(p).get("text")) for p in wire.as_list(thinking))
+        )
     return "".join(texts), "".join(thoughts)

@@ -1,13 +1,15 @@
-"""Gemini's Interactions on the wire: our messages → request body, the stream's data → our events. Pure.
+"""Gemini's Interactions: our messages → request body, the stream's data → our events, and its sessions.
 
-Rules:
-- With a chain, the vendor stores the interaction, and the next one names it and brings only what is new. Without one,
-  nothing is stored, and each request brings everything.
-- What holds for one interaction is not carried over to the next: so the stable prefix of a chain is its first input
-  item. As `system_instruction` it would have to be sent in each round.
+Rules.
+- A session is one turn. Each of its answers is an interaction that the vendor stores; the next round names the last one
+  that was completed, and brings only what is new. What the vendor no longer knows is sent again, whole, once. What is
+  asked outside a session is not stored at all.
+- At the end of the turn every interaction is deleted there. What could not be deleted stays behind under a handle that
+  the turn has been told (`HandleKept`); `forget_handles` tries again, at any time, from any process. One whose name
+  never arrived cannot be deleted: the vendor drops it when its time of retention is over.
+- The stable prefix of a chain is its first input item: `system_instruction` would have to be sent in each round.
 - The reply stops before the stop sequence and does not hold it; the status does not tell that from an end.
 - Each step of the model's output begins a paragraph, so that a block's tag stands at the start of a line.
-- Only an interaction that is completed can be built on; any may have been stored.
 - The total of input tokens holds the cached ones, that of output tokens does not hold the thoughts.
 """
 
@@ -220,17 +222,6 @@ def _thought(content: object) -> list[ReaderEvent]:
     text = wire.as_text(wire.as_object(content).get("text"))
     return [ports.ReasoningArrived(text)] if text else []
 
-
-# Gemini's Interactions, in resume mode: the vendor keeps the conversation of a turn, and forgets it when it is over.
-#
-# Theory of operation. A session is one turn. Each of its answers is an interaction that the vendor stores; the next
-# round names the last one that was completed, and brings only what is new. Whatever the vendor no longer knows is
-# sent again, whole, once. At the end of the turn every interaction is deleted there. What could not be deleted stays
-# behind under a handle that the turn has been told (`HandleKept`); `forget_handles` tries again, at any time, from
-# any process.
-#
-# An interaction whose name never arrived, because the connection died first, cannot be deleted: the vendor drops it
-# when its time of retention is over. What is asked outside a session (`stream`) is not stored at all.
 
 PREFIX = "gemini-interaction:"
 """Tells our handles from those of other vendors, wherever they are kept together."""

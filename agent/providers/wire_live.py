@@ -1,17 +1,14 @@
 """Gemini Live on the wire: our messages → client frames, server frames → our events. Pure.
 
 Rules.
-- Most of these models only speak. Their words are the transcript that the service writes of their speech, which cannot
-  carry the protocol's tags. So the model calls a function in place of writing `<execute>`, and hands it what belongs
-  into `<workspace>`; to the parser both look as if they had been written.
-- The function is offered where the messages teach the protocol. It is declared as blocking: these models would talk on
-  without its result. The arguments of a call are JSON in a text: the service refuses objects of unknown fields.
-- An answer ends with a call, or with the model's turn. What still comes of a turn that a call has ended is dropped.
-- The service keeps the conversation with the connection and, for hours, under a handle. The handle is used on the next
-  connection if it stands for all that was said so far, and is never stored. Where there is none, everything is sent
-  again, and our own words stand for what the model called.
-- The sound of a model that speaks is not read, but shows that it is at it.
-- A turn is complete when the service says so, unless it says with that that it goes on in the background.
+- Most of these models only speak. Their words are the service's transcript, which cannot carry the protocol's tags; the
+  sound only shows that they are at it. So the model calls a function in place of writing `<execute>`, and hands it what
+  belongs into `<workspace>`; to the parser both look as if they had been written. It is offered where the messages
+  teach the protocol, as blocking: these models would talk on without its result. A call's arguments are JSON in a text.
+- An answer ends with a call, or with the model's turn, unless that goes on in the background. What still comes of a
+  turn that a call has ended is dropped.
+- The service keeps the conversation with the connection and, for hours, under a handle, which is used on the next
+  connection if it stands for all that was said so far, and never stored. Without one, everything is sent again.
 - A connection that is closed with a reason has refused something; without one it was lost.
 """
 

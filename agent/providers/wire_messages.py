@@ -2,13 +2,11 @@
 
 Rules:
 - The reply stops before the stop sequence and does not hold it. It cannot be continued (no prefill since 4.6), so the
-  model's words and the results go back as a message each.
-- Thinking goes back unchanged and in its place, within the turn that it was thought in. It is bound to everything
-  before it; where that changed (a turn that went on after a crash), the vendor refuses it and `replay` says it plainly.
-- A text that follows thinking begins a paragraph of its own, so that a block's tag stands at the start of a line.
-- An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
-- Usage comes in two parts, the second cumulative. Input, cached and written tokens do not overlap.
-- `ping` and unknown events mean nothing. An `error` may come at any point of a stream that began with status 200.
+  model's words and the results go back as a message each. Thinking goes back unchanged, within its turn; where what
+  stands before it changed (a turn that went on after a crash), the vendor refuses it and `replay` says it plainly.
+- A text that follows thinking begins a paragraph of its own, so that a block's tag stands at the start of a line. An
+  empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
+- Usage comes in two parts, the second cumulative. An `error` may come at any point of a stream with status 200.
 - No `temperature`: the current version of the protocol refuses it.
 """
 

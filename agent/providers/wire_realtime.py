@@ -1,13 +1,10 @@
 """OpenAI Realtime on the wire, text in and text out: our messages → client events, server events → our events. Pure.
 
 Rules.
-- The system messages at the beginning are the session's instructions, which are sent once for a connection; without
-  any, the service would use its own. Everything else is an item of the conversation.
+- The system messages at the beginning are the session's instructions, sent once for a connection. Everything else is
+  an item of the conversation. Another connection begins empty: the items are sent again.
 - There is no stop sequence: this side reads along, cancels the response behind `</execute>`, and drops what still comes
-  of it. Whether the service keeps an item that was cut off is not known, and it never keeps it cut where we cut it: so
-  before the next question the item is deleted and written again, as far as it counts.
-- A frame that belongs to another response than the one that is being read is dropped.
-- A connection lasts an hour at most, and another one begins empty: the items are sent again.
+  of it. The service never keeps the item cut where we cut it: before the next question it is deleted and written again.
 - Nothing is left out of a long conversation silently: `truncation` is off, so the service says that it is too long.
 """
 
@@ -20,20 +17,11 @@ from urllib.parse import quote
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers import wire
 from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, answered
 from agent.providers.faults import Fault, FaultKind, read_error
-from agent.providers.wire import (
-    EFFORT,
-    UsageFields,
-    as_object,
-    as_text,
-    data_url,
-    encoded,
-    parse_json,
-    with_pictures,
-)
 
-USAGE = UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")
+USAGE = wire.UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")
 """Pictures and text are counted alike."""
 PICTURES = frozenset({"image/png", "image/jpeg"})
 """What an item may hold."""
@@ -93,8 +81,8 @@ class RealtimeDialect:
             "instructions": "\n\n".join(message.text for message in _instructions(messages)),
             "truncation": "disabled",
         }
-        if self.capabilities.effort and options.depth in EFFORT:
-            session["reasoning"] = {"effort": EFFORT[options.depth]}
+        if self.capabilities.effort and options.depth in wire.EFFORT:
+            session["reasoning"] = {"effort": wire.EFFORT[options.depth]}
         return _frame({"type": "session.update", "session": session})
 
     def items(self, messages: Sequence[Message]) -> list[str]:
@@ -105,12 +93,12 @@ class RealtimeDialect:
     def _items(self, message: Message) -> Sequence[JsonObject]:
         if message.native and message.native.dialect == self.name:
             return message.native.items
-        text, kept = with_pictures(message, PICTURES)
+        text, kept = wire.with_pictures(message, PICTURES)
         if message.role is Role.ASSISTANT:
             return [_said(text)] if text.strip() else []
         content: list[Json] = [{"type": "input_text", "text": text}] if text.strip() else []
         if message.role is Role.USER:
-            pictures: list[Json] = [{"type": "input_image", "image_url": data_url(image)} for image in kept]
+            pictures: list[Json] = [{"type": "input_image", "image_url": wire.data_url(image)} for image in kept]
             content += pictures
         return [{"type": "message", "role": str(message.role), "content": content}] if content else []
 
@@ -137,17 +125,21 @@ class RealtimeDialogue(SocketExchange):
         return frames
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        event = as_object(parse_json(data))
-        kind, id_ = as_text(event.get("type")), as_text(event.get("response_id"))
+        event = wire.as_object(wire.parse_json(data))
+        kind, id_ = wire.as_text(event.get("type")), wire.as_text(event.get("response_id"))
         if kind == "error":
-            return self._error(as_object(event.get("error")))
+            return self._error(wire.as_object(event.get("error")))
         if kind == "response.created":
-            self._begin(as_text(as_object(event.get("response")).get("id")))
+            self._begin(wire.as_text(wire.as_object(event.get("response")).get("id")))
         elif kind == "response.output_text.delta":
-            return self._text(as_text(event.get("item_id")), as_text(event.get("delta"))) if self._reads(id_) else []
+            return (
+                self._text(wire.as_text(event.get("item_id")), wire.as_text(event.get("delta")))
+                if self._reads(id_)
+                else []
+            )
         elif kind == "response.done":
-            response = as_object(event.get("response"))
-            return self._done(response) if self._reads(as_text(response.get("id"))) else []
+            response = wire.as_object(event.get("response"))
+            return self._done(response) if self._reads(wire.as_text(response.get("id"))) else []
         else:
             self.ignored += kind not in SILENT
         return []
@@ -185,22 +177,25 @@ class RealtimeDialogue(SocketExchange):
         return [TokensArrived(text)] if text else []
 
     def _done(self, response: dict[str, object]) -> list[ReaderEvent]:
-        answer, status = self._answer, as_text(response.get("status"))
-        details = as_object(response.get("status_details"))
-        answer.usage = as_object(response.get("usage"))
+        answer, status = self._answer, wire.as_text(response.get("status"))
+        details = wire.as_object(response.get("status_details"))
+        answer.usage = wire.as_object(response.get("usage"))
         answer.whole = status == "completed"
         if status == "failed" and not self.halted:
-            return [_fault(as_object(details.get("error")))]
+            return [_fault(wire.as_object(details.get("error")))]
         if status == "cancelled" and not self.halted:
             return [Fault(FaultKind.CUT)]
         if status == "incomplete":
-            filtered = as_text(details.get("reason")) == "content_filter"
+            filtered = wire.as_text(details.get("reason")) == "content_filter"
             answer.reason = StopReason.FILTERED if filtered else StopReason.LENGTH
         self.finished = True
         return []
 
     def _error(self, error: dict[str, object]) -> list[ReaderEvent]:
-        if as_text(error.get("event_id")).startswith(_FORGIVEN) or error.get("code") == "response_cancel_not_active":
+        if (
+            wire.as_text(error.get("event_id")).startswith(_FORGIVEN)
+            or error.get("code") == "response_cancel_not_active"
+        ):
             return []
         if error.get("code") == "session_expired" and not self._answer.id:
             self._expired = True
@@ -265,10 +260,10 @@ def _create(item: JsonObject) -> str:
 
 
 def _frame(event: dict[str, Json]) -> str:
-    return encoded(event).decode()
+    return wire.encoded(event).decode()
 
 
 def _fault(error: dict[str, object]) -> Fault:
-    fault = read_error(error, _STATUS.get(as_text(error.get("code")), 0))
+    fault = read_error(error, _STATUS.get(wire.as_text(error.get("code")), 0))
     wait = _TRY_AGAIN.search(fault.message)
     return replace(fault, retry_after_s=float(wait[1]) / (1000 if wait[2] == "ms" else 1)) if wait else fault

@@ -1,21 +1,15 @@
 """Responses on the wire: our messages → a request body or a WebSocket frame, its events → ours. Pure.
 
-Rules of asking:
-- Nothing is stored at the vendor (`store: false`), so reasoning comes back encrypted and is returned unchanged.
+Rules.
+- Nothing is stored at the vendor (`store: false`), so reasoning comes back encrypted and is returned unchanged, with
+  all that was written but what would be refused: nulls, reasoning without its encryption or with nothing behind it.
 - The stable prefix is the first input item, in the role "developer". `instructions` would have to be sent each round.
 - The model halts by calling a free-text tool in place of writing `<execute>`. It is offered where the messages teach
-  the protocol: a model that is asked for something else should find nothing to call.
-- What a round answers is the output of the calls before it: the first call gets the text, the others a reference.
+  the protocol. Calls are passed on when the answer is complete, as one block: an answer that breaks off runs nothing.
+  What a round answers is the output of the first call; the others get a reference.
 - No field is null, and none is sent that only some models take (`temperature`, `stop`).
-
-Rules of reading, the same over HTTP and WebSocket:
-- Text, refusals included, is passed on as it comes. The items of an answer that follow one another are paragraphs.
-- A call is passed on when the answer is complete, as the `<execute>` block that it stands for: an answer that breaks
-  off runs nothing, and several calls become one list. Until then an empty piece of text shows that the model is at it.
-- What was written is handed back as it came, except what the vendor would refuse: nulls, reasoning that it neither
-  stored nor encrypted, and reasoning that nothing follows.
-- An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
-- Servers that send no deltas, or one whole answer in place of a stream, read just the same.
+- Text, refusals included, is passed on as it comes; items that follow one another are paragraphs. An empty piece shows
+  that the model is at it. Servers that send no deltas, or one whole answer, read just the same.
 """
 
 import json
@@ -26,21 +20,10 @@ from typing import cast
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
+from agent.providers import wire
 from agent.providers.catalog import reasons
 from agent.providers.dialect import AnswerReader, ChainLink, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, asked_wait_s, read_error, should_retry
-from agent.providers.wire import (
-    EFFORT,
-    UsageFields,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    data_url,
-    described,
-    encoded,
-    parse_json,
-)
 
 TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -68,7 +51,7 @@ _PERMANENT = ("policy", "image", "prompt", "residency")
 class ResponsesReader(AnswerReader):
     """`response_id` is the answer's handle, "" until it is complete: only a completed answer can be built on."""
 
-    usage_fields = UsageFields(
+    usage_fields = wire.UsageFields(
         input="input_tokens",
         cached="input_tokens_details.cached_tokens",
         written="input_tokens_details.cache_write_tokens",
@@ -85,8 +68,8 @@ class ResponsesReader(AnswerReader):
         self._item_said = False
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        event = as_object(parse_json(data))
-        kind = as_text(event.get("type"))
+        event = wire.as_object(wire.parse_json(data))
+        kind = wire.as_text(event.get("type"))
         if kind == "error" or (not kind and event.get("error")):
             return [_fault(event)]
         if event.get("object") == "response":
@@ -96,17 +79,17 @@ class ResponsesReader(AnswerReader):
             return []
         self.begun = True
         if kind in TEXT:
-            return self._text(as_text(event.get("delta")), _place(event))
+            return self._text(wire.as_text(event.get("delta")), _place(event))
         if kind in REASONING:
-            return [ReasoningArrived(text)] if (text := as_text(event.get("delta"))) else []
+            return [ReasoningArrived(text)] if (text := wire.as_text(event.get("delta"))) else []
         if kind in CALL:
             return [TokensArrived("")]
         if kind == "response.output_item.done":
-            return self._item(as_object(event.get("item")))
+            return self._item(wire.as_object(event.get("item")))
         if kind in ENDS:
-            return self._end(as_object(event.get("response")), kind.removeprefix("response."))
+            return self._end(wire.as_object(event.get("response")), kind.removeprefix("response."))
         self.ignored += kind not in SILENT
-        thinks = kind == ADDED and as_object(event.get("item")).get("type") == "reasoning"
+        thinks = kind == ADDED and wire.as_object(event.get("item")).get("type") == "reasoning"
         return [ReasoningArrived("")] if thinks and self._said else []
 
     def _text(self, text: str, place: tuple[object, ...]) -> list[ReaderEvent]:
@@ -124,8 +107,8 @@ class ResponsesReader(AnswerReader):
         said, self._item_said = self._item_said, False
         if said or item.get("type") != "message":
             return []
-        parts = [as_object(part) for part in as_list(item.get("content"))]
-        text = "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
+        parts = [wire.as_object(part) for part in wire.as_list(item.get("content"))]
+        text = "".join(wire.as_text(part.get("text")) or wire.as_text(part.get("refusal")) for part in parts)
         events = self._text(text, (len(self._items),))
         self._item_said = False
         return events
@@ -133,23 +116,23 @@ class ResponsesReader(AnswerReader):
     def _end(self, response: dict[str, object], status: str) -> list[ReaderEvent]:
         """The answer is over. What the response says of itself counts, else the `status` that the event implies."""
         self.begun = True
-        status = as_text(response.get("status")) or status
-        self._usage = as_object(response.get("usage"))
+        status = wire.as_text(response.get("status")) or status
+        self._usage = wire.as_object(response.get("usage"))
         if status == "failed":
             return [_fault(response)]
         self.finished = True
         events: list[ReaderEvent] = []
         if not self._items:
             said = self._said
-            outputs = [as_object(item) for item in as_list(response.get("output"))]
+            outputs = [wire.as_object(item) for item in wire.as_list(response.get("output"))]
             texts = [event for item in outputs for event in self._item(item)]
             events = [] if said else texts
         if status == "incomplete":
-            details = as_object(response.get("incomplete_details"))
-            filtered = as_text(details.get("reason")) == "content_filter"
+            details = wire.as_object(response.get("incomplete_details"))
+            filtered = wire.as_text(details.get("reason")) == "content_filter"
             self._reason = StopReason.FILTERED if filtered else StopReason.LENGTH
             return events
-        self.response_id = as_text(response.get("id"))
+        self.response_id = wire.as_text(response.get("id"))
         if (block := _execute(self._items)) is not None:
             self._reason = StopReason.HALTED
             events.append(TokensArrived(f"\n<execute>{block}\n</execute>"))
@@ -172,11 +155,11 @@ def _place(event: Mapping[str, object]) -> tuple[object, ...]:
 def _fault(event: Mapping[str, object]) -> Fault:
     """What an `error` event says (flat over HTTP, an object over WebSocket), or a failed response."""
     error = event.get("error") or event
-    status = as_count(event.get("status") or event.get("status_code"))
-    code = as_text(as_object(error).get("code"))
+    status = wire.as_count(event.get("status") or event.get("status_code"))
+    code = wire.as_text(wire.as_object(error).get("code"))
     if not 400 <= status <= 599:
         status = 400 if any(word in code for word in _PERMANENT) else 0
-    headers = {name.lower(): str(value) for name, value in as_object(as_object(error).get("headers")).items()}
+    headers = {name.lower(): str(value) for name, value in wire.as_object(wire.as_object(error).get("headers")).items()}
     fault = read_error(error, status)
     return replace(fault, retry_after_s=asked_wait_s(headers), should_retry=should_retry(headers))
 
@@ -189,7 +172,7 @@ def _execute(items: Sequence[Mapping[str, object]]) -> str | None:
     blocks = [_readable(written) for item in items if (written := _written(item)) is not None]
     if len(blocks) < 2:
         return next(iter(blocks), None)
-    broken = next((block for block in blocks if parse_json(block) is None), None)
+    broken = next((block for block in blocks if wire.parse_json(block) is None), None)
     inner = [block[1:-1].strip() if block.startswith("[") else block for block in blocks]
     return broken or f"[{', '.join(filter(None, inner))}]"
 
@@ -197,11 +180,11 @@ def _execute(items: Sequence[Mapping[str, object]]) -> str | None:
 def _written(item: Mapping[str, object]) -> str | None:
     """The input of a call, as the model wrote it; None for an item that is no call."""
     if item.get("type") == "custom_tool_call":
-        return as_text(item.get("input"))
+        return wire.as_text(item.get("input"))
     if item.get("type") != "function_call":
         return None
-    arguments = as_text(item.get("arguments")) or "{}"
-    return f'[{{"name": {json.dumps(as_text(item.get("name")))}, "args": {arguments}}}]'
+    arguments = wire.as_text(item.get("arguments")) or "{}"
+    return f'[{{"name": {json.dumps(wire.as_text(item.get("name")))}, "args": {arguments}}}]'
 
 
 def _readable(written: str) -> str:
@@ -213,11 +196,11 @@ def _readable(written: str) -> str:
 def _returned(items: Sequence[Mapping[str, object]]) -> tuple[JsonObject, ...]:
     """The items without nulls and without half surrogates; none if they are nested too deeply to be written."""
     try:
-        text = encoded({"items": cast("list[Json]", items)})
+        text = wire.encoded({"items": cast("list[Json]", items)})
         read: object = json.loads(text, object_pairs_hook=_without_nulls)
     except (ValueError, RecursionError):
         return ()
-    return tuple(cast("JsonObject", item) for item in as_list(as_object(read).get("items")))
+    return tuple(cast("JsonObject", item) for item in wire.as_list(wire.as_object(read).get("items")))
 
 
 def _without_nulls(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -275,14 +258,14 @@ class ResponsesDialect:
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """The whole context over HTTP."""
         body = self._body(messages, self.items(messages), options)
-        return ModelRequest("/responses", encoded({**body, "stream": True}))
+        return ModelRequest("/responses", wire.encoded({**body, "stream": True}))
 
     def frame(self, messages: Sequence[Message], link: ChainLink, options: CallOptions) -> str:
         """What asks for the answer to `messages` over WebSocket: what is new since the link's parent."""
         body = self._body(messages, self.items(link.new, link.answering), options)
         if link.parent:
             body["previous_response_id"] = link.parent
-        return encoded({"type": "response.create", **body}).decode()
+        return wire.encoded({"type": "response.create", **body}).decode()
 
     def reader(self) -> ResponsesReader:
         return ResponsesReader(self.name)
@@ -315,8 +298,8 @@ class ResponsesDialect:
         }
         if any(message.role is Role.SYSTEM and TAUGHT in message.text for message in messages):
             body |= {"tools": [EXECUTE], "parallel_tool_calls": False}
-        if options.depth in EFFORT:
-            body["reasoning"] = {"effort": EFFORT[options.depth]}
+        if options.depth in wire.EFFORT:
+            body["reasoning"] = {"effort": wire.EFFORT[options.depth]}
         if options.cache_key:
             body["prompt_cache_key"] = options.cache_key
         return {field: value for field, value in body.items() if field not in self.left_out}
@@ -329,9 +312,9 @@ class ResponsesDialect:
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images and message.role is Role.USER):
-            return described(message)
+            return wire.described(message)
         pictures: list[Json] = [
-            {"type": "input_image", "image_url": data_url(image), "detail": "auto"} for image in message.images
+            {"type": "input_image", "image_url": wire.data_url(image), "detail": "auto"} for image in message.images
         ]
         return [{"type": "input_text", "text": message.text}, *pictures]
 
@@ -352,8 +335,8 @@ def _outputs(calls: Sequence[Mapping[str, Json]], content: Json) -> list[Json]:
     """The content as the first call's output; a reference to it as the others'."""
     return [
         {
-            "type": _OUTPUTS[as_text(call["type"])],
-            "call_id": as_text(call.get("call_id")),
+            "type": _OUTPUTS[wire.as_text(call["type"])],
+            "call_id": wire.as_text(call.get("call_id")),
             "output": SEE_FIRST if position and content != NO_RESULT else content,
         }
         for position, call in enumerate(calls)

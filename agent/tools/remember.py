@@ -1,17 +1,12 @@
 """`remember`: keep a fact that the person asked to be remembered.
 
 Rules
-  The fact belongs to the person who asks and to the place where it was said, and keeps the message that it came from.
-  Whose it is, where, and with which authority comes from the turn, never from the model.
-  The model names what a fact replaces, by the numbers that the context shows (`supersedes`), or by its key; code checks
-  that this is theirs, of this place, and about the same. What surely contradicts goes without being named. The result
-  says what was replaced, and what was named and stands all the same.
+  Whose it is, where it holds, and with which authority comes from the turn, never from the model. Only what the person
+  said themselves is kept (`agent.memory.own_words`), and no secret.
+  The model names what a fact replaces, by number or by key; code checks that this is theirs, of this place, and about
+  the same. The result says what was replaced, and what was named and stands all the same.
   Where a fact holds, and whether it binds, code reads in its words: "hypothetically", "draft:" and what is said in a
-  game of thought hold in this conversation only, "for this conversation" for a day; what a manager says with "at most"
-  or "never" binds. What it rests on ("because the budget is 100 EUR") is found in writing.
-  Only what the person said themselves is kept, never what a file, a result or somebody else says, nor the opposite of
-  what they said; and only what they said to be a limit binds.
-  A secret is not kept.
+  game of thought hold in this conversation only, "for this conversation" for a day; a manager's "at most" binds.
 """
 
 from dataclasses import dataclass, replace

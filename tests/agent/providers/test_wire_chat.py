@@ -10,7 +10,8 @@ from agent.messages import Message, Role, Usage
 from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.replay import Counted, Question
-from agent.providers.wire_chat import MISSING_QUESTION, ChatDialect, ChatReader, merged
+from agent.providers.wire import MISSING_QUESTION
+from agent.providers.wire_chat import ChatDialect, ChatReader, merged
 
 roles = st.sampled_from(Role)
 conversations = st.lists(st.builds(Message, roles, st.text(max_size=20)), max_size=12)
