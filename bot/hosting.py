@@ -22,7 +22,7 @@ from bot.access.budgets import BudgetDesk
 from bot.access.readers import Readers
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch
-from bot.backoff import Backoff
+from bot.caches import Backoff
 from bot.health import Health
 from bot.host import (
     MemoryAnswer,

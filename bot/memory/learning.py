@@ -1,14 +1,6 @@
-"""Learning who people are from what they asked, and summarising long conversations: in the background.
+"""Learning who people are, and summarising long conversations, in the background; nobody waits for either.
 
-Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of its
-partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job asks for
-insights, keeps them, and when enough is new and nothing waits any more, asks for a synthesis. The ledger of jobs runs
-one job of a partition at a time, in whatever process; a profile is kept only by whoever read its newest revision.
-
-Rules
-  Nobody waits for either. While this machine's own model is needed for an answer, both give way, and begin again later.
-  A message is marked until what it tells is kept. An answer that cannot be read changes nothing, and is asked for again
-  later; messages of which a model makes nonsense every time are given up after `tries`.
+While this machine's own model is needed for an answer, they give way, and begin again later.
 """
 
 import logging
@@ -232,17 +224,13 @@ def _allows(kept: str | None, said: datetime) -> bool:
         return False
 
 
-# --------------------------------------------------------------------------------------------------
-# Summarising what long conversations are about to lose from the model's sight.
-#
-# Nothing is lost while it is not done: until then the beginnings of what was said stand in the context
-# (agent.summary.digest).
+# Summarising what long conversations are about to lose from the model's sight. Until it is done the beginnings of what
+# was said stand in the context (`agent.summary.digest`).
 #
 # Rules
 #   It takes the model that learns. Its calls are charged to whoever's question made it due, and none is made once a
 #   budget of theirs is used up, or where there is only the rehearsal: then the summary is what code can extract.
 #   What was forgotten, edited or summarised by somebody else meanwhile is not brought back: the next turn asks anew.
-
 
 TRIES: Final = 3
 """After so many failures code extracts what it can: the beginning of a conversation waits for no service."""

@@ -1,10 +1,8 @@
-"""Which model answers: the choice (pure), one question to a server (thin), and the provider that comes of it.
+"""Which model answers: the choice, and the providers that come of it.
 
-The choice. `COGENCY_MODEL` decides: "rehearsal", or "provider:model" with a provider of the catalogue. Without it: the
-server at `OPENAI_BASE_URL` if that was moved, else the first vendor whose key is set, else a local Ollama that answers,
-else rehearsal. The choice says why in one line.
-
-The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
+`COGENCY_MODEL` decides: "rehearsal", or "provider:model" with a provider of the catalogue. Without it: the server at
+`OPENAI_BASE_URL` if that was moved, else the first vendor whose key is set, else a local Ollama that answers, else
+rehearsal. The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
 """
 
 import asyncio

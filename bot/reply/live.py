@@ -28,7 +28,7 @@ from agent.ports import Clock
 from agent.protocol.render import joined
 from agent.records import Closing
 from bot import reply_surface
-from bot.backoff import Backoff, OncePerMinute
+from bot.caches import Backoff, OncePerMinute
 from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.texts import reply_texts
 

@@ -1,15 +1,7 @@
-"""What hangs on the wall, what should, and the one write that comes next. Pure.
+"""What a reply shows so far, what its pages should show of it, and the one write that comes next. Pure.
 
-Rules.
-- Pages are written in order: a page's last words before the next page's post. Buttons on an earlier page that are to
-  go wait until there are no words to be written.
-- A page found after a restart is edited like one of ours; nobody knows what it shows, so it is written in any case.
-- Where a page may hang that nobody knows of, because a post was interrupted, it is looked for before the next post.
-- At the end, pages that the reply does not need are deleted.
-- A page that takes no more is ended as it stands, and the reply goes on growing in the next one.
-- A page that can no longer be edited keeps what it shows, and the rest follows in a new one. If that is not known, the
-  page is given up: it is deleted at the end. From then on no intermediate frames are shown: where editing fails once,
-  it would fail again, and each frame would become a message of its own.
+A step tells what is done and how it went, never with what: arguments and results may hold what only the asker may see,
+and the page may be read by others. Only its trace does, for surfaces that nobody else reads.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
 from agent.tools.share_file import shared_files
-from bot.backoff import OncePerMinute
+from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.reply.files import handed_over
 from bot.reply.live import LiveReply, offered_actions, shown_ending

@@ -14,7 +14,7 @@ from typing import NoReturn, TypeVar
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.ports import Clock
-from bot.backoff import Backoff
+from bot.caches import Backoff
 from bot.host import Host
 from bot.logs import severity
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.backoff import AGAIN_S, Backoff, OncePerMinute
+from bot.caches import AGAIN_S, Backoff, OncePerMinute
 
 
 def test_pauses_double_up_to_the_cap_and_begin_anew_when_that_cause_has_worked() -> None:

@@ -14,8 +14,7 @@ import pytest
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, ScriptPause, Until
 from agent.records import Hit, RecallQuery
-from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE
-from bot.platforms.slack.sessions import loading_messages
+from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE, loading_messages
 from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack_agent import FakeSession

@@ -11,7 +11,7 @@ import pytest
 from agent.messages import JsonObject
 from agent.ports import Clock, Tool, ToolContext
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from bot.platforms.slack.stream import AGE_S, END_BYTES, MOST_BYTES
+from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MOST_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
 from bot.setting_parsers import Streaming
 from bot.turns.worker import TurnsLimits

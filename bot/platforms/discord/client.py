@@ -14,7 +14,7 @@ from agent.memory.audience import TeamAudience
 from agent.memory.forgetting_plans import Gone
 from bot.caches import MAX_ENTRIES
 from bot.host import Host
-from bot.platforms.discord import checks, places, reactions
+from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -259,13 +259,11 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(
-                lambda: reactions.reaction_added(self._host, self._room, self._said_last, payload)
-            )
+            await self._intake.follow(lambda: pressing.reaction_added(self._host, self._room, self._said_last, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: reactions.reaction_removed(self._host, self._said_last, payload))
+            await self._intake.follow(lambda: pressing.reaction_removed(self._host, self._said_last, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user

@@ -12,7 +12,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from agent.ports import Clock
-from bot.backoff import OncePerMinute
+from bot.caches import OncePerMinute
 from bot.platforms.discord.rest import Rest, explained
 from bot.reply_surface import PageUnsent
 

@@ -14,7 +14,7 @@ from agent.errors import CogencyError
 from agent.records import repeats_of
 from bot.host import ForgetAnswer, Host
 from bot.memory.forget_desk import MAX_TOKEN_CHARS
-from bot.platforms.discord import interactions, reactions
+from bot.platforms.discord import interactions, pressing
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import Interaction, Part, button
 from bot.platforms.discord.places import known_as
@@ -97,7 +97,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
             reply = await host.reply_of(int(turn))
             if reply is None or not await host.delete_reply(int(turn), known_as(made.person)):
                 return ForgetAnswer(reply_texts.NO_SUCH_REPLY)
-            await reactions.delete_pages(connection, interaction.channel_id or interaction.id, reply)
+            await pressing.delete_pages(connection, interaction.channel_id or interaction.id, reply)
             return ForgetAnswer(REPLY_FORGOTTEN)
         case _:
             return await host.forgetting.forget(

@@ -32,7 +32,7 @@ from bot.message_intake import (
     decide,
     is_stop,
 )
-from bot.platforms.discord import checks, inbound, interactions, objects, reactions
+from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
 from bot.platforms.discord.inbound import DiscordBot, decode_address
@@ -136,7 +136,7 @@ class DiscordIntake:
                 await self._host.forgetting.deleted(str(parent), gone)
 
             await self.follow(withdraw)
-            await self.follow(lambda: reactions.messages_deleted(self._host, self._connection, channel, messages))
+            await self.follow(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
         """Let something follow what happened on Discord, however often the database or Discord fails."""

@@ -18,8 +18,7 @@ from cachetools import TLRUCache
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports import Clock
-from bot.backoff import Backoff, OncePerMinute
-from bot.caches import MAX_ENTRIES, until_too_old
+from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, until_too_old
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, Ranks

@@ -1,29 +1,29 @@
-"""What happens when somebody presses a button under a reply.
+"""What readers do about a reply on Discord: its buttons, reactions to it, its deletion.
 
-Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
-what they think of a reply, and change it. Only whoever asked may have the question asked again, the reply deleted, or
-what was remembered taken back: then the line that says so goes, and its button.
-"Continue" and "Regenerate" are questions in the presser's name. They are stored before Discord is told that they
-arrived, and once for each reply, however many people press.
+"Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say what
+they think of it, and change that. Only whoever asked may have it answered again or deleted, or what was remembered
+taken back. "Continue" and "Regenerate" are questions in the presser's name, stored before Discord is told that they
+arrived, and once for each reply. A reaction is a light word: nobody is answered, and what means nothing has no
+consequence. Whoever manages the messages may delete a page: its words are forgotten, and its other pages go, too.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import assert_never
+from typing import Final, assert_never
 
 import discord
 from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place, TeamAudience, label
-from agent.records import Answered, Incoming, Person, ReplyVerdict, message_of, repeat_of
+from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdict, message_of, repeat_of
 from bot.access.acl import Requester
 from bot.host import Host
-from bot.platforms.discord import checks, interactions, objects, reactions
+from bot.platforms.discord import checks, interactions, objects
 from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import (
@@ -32,14 +32,78 @@ from bot.platforms.discord.inbound import (
     DiscordAuthor,
     pages_at,
     place_of_answer,
+    place_of_page,
     token_until,
 )
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.reply_surface import ReplyAction
+from bot.reply_surface import ReplyAction, SurfaceError
 from bot.texts import memory_texts, reply_texts
+
+log = logging.getLogger(__name__)
+
+VERDICTS: Final[Mapping[str, ReplyVerdict]] = {"👍": ReplyVerdict.GOOD, "👎": ReplyVerdict.BAD}
+WASTE_BASKET: Final = "🗑"
+_VARIATIONS: Final = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""The colours of skin, and the wish for a picture in colour: they change nothing of what is meant."""
+
+
+async def reaction_added(
+    host: Host, connection: Connection, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent
+) -> None:
+    """Somebody reacted. Raises CogencyError."""
+    emoji, person = _meant(event), known_as(event.user_id)
+    if emoji not in {*VERDICTS, WASTE_BASKET}:
+        return
+    if (reply := await _reply(host, event.channel_id, event.message_id)) is None:
+        return
+    if emoji in VERDICTS:
+        said_last[f"{reply.turn}:{person}"] = VERDICTS[emoji]
+        await host.judge(reply.turn, person, VERDICTS[emoji])
+        return
+    with suppress(Refused):
+        if reply.person == person and await host.delete_reply(reply.turn, person):
+            await delete_pages(connection, event.channel_id, reply)
+
+
+async def reaction_removed(host: Host, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent) -> None:
+    """Somebody took a reaction back, which counts only if they said nothing after it. Raises CogencyError."""
+    verdict, person = VERDICTS.get(_meant(event)), known_as(event.user_id)
+    if verdict is None or (reply := await _reply(host, event.channel_id, event.message_id)) is None:
+        return
+    if said_last.get(f"{reply.turn}:{person}", verdict) == verdict:
+        await host.judge(reply.turn, person, None)
+
+
+async def messages_deleted(host: Host, connection: Connection, channel: int, messages: Collection[int]) -> None:
+    """These messages were deleted. Raises CogencyError."""
+    for message in messages:
+        reply = await _reply(host, channel, message)
+        if reply is not None and await host.delete_reply(reply.turn, reply.person):
+            await delete_pages(connection, channel, reply)
+
+
+def _meant(event: discord.RawReactionActionEvent) -> str:
+    """The emoji, if it is one of everybody's."""
+    return event.emoji.name.rstrip(_VARIATIONS) if event.emoji.id is None else ""
+
+
+async def _reply(host: Host, channel: int, message: int) -> Answered | None:
+    found = [await host.reply_at(SOURCE, page) for page in pages_at(channel, message)]
+    return next((reply for reply in found if reply is not None), None)
+
+
+async def delete_pages(connection: Connection, channel: int, reply: Answered) -> None:
+    """The pages of an interaction's answer, which the host cannot reach; all see them, or nobody could react."""
+    rest = await connection.rest()
+    for page in reply.pages:
+        reached, message, _ = place_of_page(page)
+        if reached == EPHEMERAL_PAGE:
+            with suppress(SurfaceError):
+                await rest.delete(str(channel), message)
+
 
 # Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
 
@@ -117,9 +181,6 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
         team=author.standing.team,
         organization=author.standing.organization,
     )
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +289,7 @@ class Pressing:
             await interaction.delete_original_response()
         page = interaction.message
         if page is None or not page.flags.ephemeral:
-            await reactions.delete_pages(self.connection, interaction.channel_id or interaction.id, reply)
+            await delete_pages(self.connection, interaction.channel_id or interaction.id, reply)
         elif len(reply.pages) > 1:
             await interactions.follow_up(interaction, reply_texts.ONLY_THIS_PAGE)
 

@@ -21,8 +21,7 @@ from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
 from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
-from bot.backoff import Backoff
-from bot.caches import RecentKeys
+from bot.caches import Backoff, RecentKeys
 from bot.host import Host
 from bot.platforms.slack import inbound, modals, slash_commands
 from bot.platforms.slack.api import (

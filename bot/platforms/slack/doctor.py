@@ -1,20 +1,286 @@
-"""Asks Slack how the app is set up, without changing anything or saying a word in a channel."""
+"""`cogency doctor` for Slack: asks how the app is set up, and says what to change, without writing a word in a channel.
 
-from collections.abc import Awaitable
-from typing import Final, TypeVar
+What Slack did not tell is a fact, too, and a finding that says so. The remedy for anything about the app itself is its
+manifest: that cannot be half right.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import JsonObject
 from agent.ports import Clock
-from bot.findings import Finding
-from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, first_text, items, text, web_client
-from bot.platforms.slack.checks import SlackFacts, Told, findings
-from bot.platforms.slack.features import Method
-from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.findings import Finding, Level
+from bot.platforms.slack.api import (
+    TIMEOUT_S,
+    SlackApi,
+from bot.texts import setup_texts
+    SlackError,
+    SlackRefused,
+    fields,
+    first_text,
+    flag,
+    items,
+    text,
+    texts,
+    web_client,
+)
+from bot.platforms.slack.features import EVERYTHING, Method, SlackFeature, events, needing, scopes, wanted
+from bot.platforms.slack.http_events import EVENTS_PATH
+from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.setting_parsers import Secret
+from bot.texts.formatting import counted
 
 T = TypeVar("T")
+Told: TypeAlias = T | SlackError
+
+WHERE: Final = "Slack"
+SKEW: Final = timedelta(seconds=60)
+"""Of this machine's clock and Slack's; requests that seem older than five minutes are refused."""
+SKEW_MOST: Final = timedelta(minutes=5)
+NAMED: Final = 10
+"""Channels that are named; of more only the number is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackFacts:
+    """What Slack said. `socket`: whether Socket Mode can be had, None over HTTP; `app`: its manifest, if asked for."""
+
+    settings: SlackSettings
+    signed_in: Told[JsonObject]
+    granted: frozenset[str] = frozenset()
+    ours: datetime | None = None
+    theirs: datetime | None = None
+    """The time here and there, at one moment."""
+    socket: Told[bool] | None = None
+    channels: Told[tuple[str, ...]] = ()
+    groups: Mapping[str, Told[bool]] = field(default_factory=dict[str, "Told[bool]"])
+    app: Told[JsonObject] | None = None
+
+
+def findings(facts: SlackFacts) -> list[Finding]:
+    """Everything, in the order in which somebody would mend it."""
+    if isinstance(facts.signed_in, SlackError):
+        return [_not_signed_in(facts.signed_in, facts.settings.api_base_url)]
+    return [finding for check in CHECKS for finding in check(facts)]
+
+
+def signed_in(facts: SlackFacts) -> list[Finding]:
+    who: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
+    return [_good(f"signed in as {text(who, 'user')} in {text(who, 'team')} ({text(who, 'url')})")]
+
+
+def clock(facts: SlackFacts) -> list[Finding]:
+    if facts.ours is None or facts.theirs is None:
+        return []
+    skew = abs(facts.ours - facts.theirs)
+    if skew <= SKEW:
+        return []
+    seconds = f"{skew.total_seconds():.0f} seconds"
+    matters = skew > SKEW_MOST and isinstance(facts.settings.delivery, HttpEvents)
+    said = f"this machine's clock is {seconds} off" + ("; every request of Slack is refused" if matters else "")
+    return [Finding(Level.PROBLEM if matters else Level.WARNING, WHERE, said, setup_texts.SET_CLOCK)]
+
+
+def granted_scopes(facts: SlackFacts) -> list[Finding]:
+    if not facts.granted:
+        return [Finding(Level.WARNING, WHERE, "which scopes the bot token has is not told", "")]
+    missing = scopes(wanted(facts.settings)) - facts.granted
+    found: list[Finding] = []
+    if own := sorted(scope for scope in missing if not needing(scope)):
+        found.append(
+            Finding(
+                Level.PROBLEM,
+                WHERE,
+                f"the bot token lacks {_and(own)}, which the bot needs",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
+        )
+    for feature in SlackFeature:
+        if lacking := sorted(scope for scope in missing if feature in needing(scope)):
+            said = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
+            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+    if idle := sorted(facts.granted - scopes(EVERYTHING)):
+        said = f"the bot token has {_and(idle)}, which nothing needs"
+        found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+    return found or [_good("the bot token has exactly the scopes that are needed")]
+
+
+def delivery(facts: SlackFacts) -> list[Finding]:
+    way = facts.settings.delivery
+    if isinstance(way, HttpEvents):
+        return [_good(f"events come over HTTP, to {way.host}:{way.port}{EVENTS_PATH}")]
+    match facts.socket:
+        case SlackRefused(code=code):
+            said = f"Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"
+            remedy = setup_texts.SOCKET_MODE_ON
+            return [Finding(Level.PROBLEM, WHERE, said, remedy)]
+        case SlackError():
+            return [
+                Finding(Level.WARNING, WHERE, "whether Socket Mode works could not be found out", str(facts.socket))
+            ]
+        case _:
+            return [_good(f"Socket Mode works, with {counted(way.connections, 'connection', 'connections')} at once")]
+
+
+def channels(facts: SlackFacts) -> list[Finding]:
+    match facts.channels:
+        case SlackError():
+            return [Finding(Level.WARNING, WHERE, "the bot's channels could not be listed", str(facts.channels))]
+        case ():
+            remedy = setup_texts.INVITE_BOT
+            return [Finding(Level.NOTE, WHERE, "the bot is in no channel", remedy)]
+        case names:
+            listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= NAMED else ""
+            return [_good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
+
+
+def groups(facts: SlackFacts) -> list[Finding]:
+    remedy = setup_texts.CHECK_GROUPS
+    return [
+        Finding(Level.WARNING, WHERE, f"who is in the user group {group} is not told ({_why(told)})", remedy)
+        for group, told in facts.groups.items()
+        if isinstance(told, SlackError)
+    ]
+
+
+def app(facts: SlackFacts) -> list[Finding]:
+    """How the app is set up, by its own manifest."""
+    match facts.app:
+        case None:
+            return [
+                Finding(
+                    Level.NOTE,
+                    WHERE,
+                    "which events and commands the app has cannot be seen without a configuration token",
+                    setup_texts.COMPARE_CONFIG,
+                )
+            ]
+        case SlackError():
+            remedy = setup_texts.RENEW_CONFIG
+            return [Finding(Level.WARNING, WHERE, f"the app's manifest is not told ({_why(facts.app)})", remedy)]
+        case has:
+            found = [finding for compare in COMPARED for finding in compare(has, facts.settings)]
+            return found or [_good("the app is set up as its manifest says")]
+
+
+def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
+    subscribed = frozenset(texts(fields(has, "settings", "event_subscriptions"), "bot_events"))
+    found: list[Finding] = []
+    if own := sorted(events(()) - subscribed):
+        said = f"the app is not told of {_and(own)}, which the bot needs"
+        found.append(Finding(Level.PROBLEM, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+    for feature in SlackFeature:
+        if lacking := sorted(events({feature}) - events(()) - subscribed):
+            said = f"the app is not told of {_and(lacking)}: {feature} cannot work"
+            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+    return found
+
+
+def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
+    known = {text(command, "command") for command in items(fields(has, "features"), "slash_commands")}
+    missing = [name for one in SLASH_COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
+    if not missing:
+        return []
+    which = "command" if len(missing) == 1 else "commands"
+    return [Finding(Level.WARNING, WHERE, f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
+
+
+def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
+    over_http = isinstance(settings.delivery, HttpEvents)
+    by_socket = flag(fields(has, "settings"), "socket_mode_enabled")
+    if by_socket and over_http:
+        remedy = setup_texts.HTTP_OR_SOCKETS
+        return [Finding(Level.PROBLEM, WHERE, "the app sends events through sockets, not over HTTP", remedy)]
+    if not (by_socket or over_http):
+        return [Finding(Level.PROBLEM, WHERE, "Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
+    return [] if by_socket else _request_urls(has)
+
+
+def app_surfaces(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
+    features, home = fields(has, "features"), fields(has, "features", "app_home")
+    found: list[Finding] = []
+    if not flag(home, "messages_tab_enabled") or flag(home, "messages_tab_read_only_enabled"):
+        found.append(
+            Finding(Level.PROBLEM, WHERE, "nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST)
+        )
+    if not flag(fields(has, "settings", "interactivity"), "is_enabled"):
+        found.append(
+            Finding(Level.PROBLEM, WHERE, "buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST)
+        )
+    if not flag(home, "home_tab_enabled"):
+        found.append(
+            Finding(
+                Level.WARNING,
+                WHERE,
+                f"the app has no Home tab: {SlackFeature.HOME} cannot work",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
+        )
+    if "agent_view" not in features:
+        found.append(
+            Finding(
+                Level.WARNING,
+                WHERE,
+                f"the app is no agent: {SlackFeature.AGENT} cannot work",
+                setup_texts.TAKE_OVER_MANIFEST,
+            )
+        )
+    return found
+
+
+CHECKS: Final[tuple[Callable[[SlackFacts], list[Finding]], ...]] = (
+    signed_in,
+    clock,
+    granted_scopes,
+    delivery,
+    app,
+    groups,
+    channels,
+)
+COMPARED: Final[tuple[Callable[[JsonObject, SlackSettings], list[Finding]], ...]] = (
+    app_delivery,
+    app_events,
+    app_commands,
+    app_surfaces,
+)
+
+
+def _not_signed_in(error: SlackError, base_url: str) -> Finding:
+    if isinstance(error, SlackRefused):
+        remedy = setup_texts.COPY_SLACK_AGAIN
+        return Finding(Level.PROBLEM, WHERE, f"SLACK_BOT_TOKEN is not accepted ({error.code})", remedy)
+    said = f"Slack does not answer at {base_url}"
+    return Finding(Level.PROBLEM, WHERE, said, setup_texts.CHECK_NETWORK.format(error=error))
+
+
+def _request_urls(has: JsonObject) -> list[Finding]:
+    urls = (
+        text(fields(has, "settings", "event_subscriptions"), "request_url"),
+        text(fields(has, "settings", "interactivity"), "request_url"),
+    )
+    if all(url.endswith(EVENTS_PATH) for url in urls):
+        return []
+    said = f"not everything of the app is sent to an address that ends in {EVENTS_PATH}"
+    return [Finding(Level.PROBLEM, WHERE, said, setup_texts.HTTP_MANIFEST)]
+
+
+def _good(what: str) -> Finding:
+    return Finding(Level.GOOD, WHERE, what)
+
+
+def _why(told: object) -> str:
+    return told.code if isinstance(told, SlackRefused) else str(told)
+
+
+def _and(words: Collection[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
 
 MOST_CHANNELS: Final = 200
 """One page, as large as Slack recommends: whoever is in more channels than that knows it."""

@@ -37,7 +37,7 @@ from slack_sdk.signature import SignatureVerifier
 from agent.errors import SettingsError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from bot.backoff import OncePerMinute
+from bot.caches import OncePerMinute
 from bot.platforms.slack.options import HttpEvents
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 from bot.texts import setup_texts

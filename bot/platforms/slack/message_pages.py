@@ -1,28 +1,27 @@
-"""Pages as ordinary messages: posted, and edited while they grow.
-
-Theory of operation. A page is sent as `markdown_text`, which Slack takes only without blocks; one that has buttons, at
-its end, as a block of Markdown with the buttons below it. What a workspace refuses of that is left out: first the
-newest kind of buttons, then all of them, then `markdown_text`; never the words.
-"""
+"""Pages as ordinary messages, edited as they grow, and as native streams of Slack, which are appended to."""
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 from cachetools import LRUCache
 
+from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot import reply_surface
 from bot.platforms.slack import api
-from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.buttons import below
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.markup import mrkdwn
+from bot.platforms.slack.markup import mrkdwn, neutral, settled
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
+from bot.reply_surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
 from bot.texts import reply_texts
+
+log = logging.getLogger(__name__)
 
 # What a workspace has refused, so that not every reply asks for it in vain.
 
@@ -115,8 +114,6 @@ def page_errors() -> Generator[None, None, None]:
         raise reply_surface.PageUnsent(str(error)) from error
 
 
-log = logging.getLogger(__name__)
-
 EVENT_TYPE = "cogency_page"
 NOTICE_CHARS = 3_000
 """As much of a page with blocks as stands in notifications, which Slack wants besides."""
@@ -195,3 +192,243 @@ class MessagePages:
             yield {"text": mrkdwn(look.text)[:NOTICE_CHARS], "blocks": [words, *buttons]}
         yield {"markdown_text": look.text}
         yield {"text": look.text}  # a server that does not know markdown_text
+
+
+# One message that grows by Slack's native streaming.
+#
+# Theory of operation. Slack appends what it is sent, and nothing of it can be taken back. So each write sends what the
+# page has more than the stream, and of that only what will stay as it is once everything harmful is made harmless.
+# Steps go along as task cards: their details with the first card, their output with the last.
+#
+# Rules
+# - A stream lives for about five minutes and takes about eleven kilobytes, cards included. It is ended before that
+#   (PageFull), and the reply goes on in another one.
+# - Whether a write whose answer was lost took effect, nobody knows. Such a stream is ended without a word, and so is
+#   one whose text turns out to be another: `StreamEnded` says that its message is from now on edited as a whole.
+# - Text goes in chunks, never beside them: Slack takes no request with both.
+
+AGE_S: Final = 240.0
+"""Slack ends a stream after about 300 seconds, whatever is appended; a minute is left for the last words."""
+
+MOST_BYTES: Final = 9_000
+"""Slack takes between 10,600 and 11,300 bytes, as others have measured; it documents no number."""
+
+END_BYTES: Final = 600
+"""What the end of a stream may take beyond that: a fence's closer, or the output of its cards."""
+
+CARD_BYTES: Final = 64
+"""What a card takes besides its texts."""
+
+_STATUS: Final = {StepState.RUNNING: "in_progress", StepState.DONE: "complete", StepState.FAILED: "error"}
+
+
+class StreamRefused(CogencyError):
+    """No stream can be started here; `code` is Slack's word for why. `passing`: there were too many of late."""
+
+    def __init__(self, code: str, *, passing: bool = False) -> None:
+        super().__init__(f"no stream: {code}")
+        self.code = code
+        self.passing = passing
+
+
+class StreamEnded(CogencyError):
+    """The stream takes nothing more, and its message can be edited. `by_reader`: somebody stopped it."""
+
+    def __init__(self, *, by_reader: bool = False) -> None:
+        super().__init__("the stream has ended")
+        self.by_reader = by_reader
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlace:
+    """Where the streams of one reply go. `reader` and `team` are needed outside of direct messages: who sees the
+    message grow there; everybody else sees it at its end.
+    """
+
+    channel: str
+    thread_ts: str
+    reader: str = ""
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """What a look has more than a stream, and what the stream has then."""
+
+    chunks: list[Json]
+    text: str
+    cards: dict[str, ShownStep]
+    bytes: int
+
+
+@dataclass(slots=True)
+class Stream:
+    """`began` is a `Clock.monotonic` time. `uncertain`: nobody knows what it shows."""
+
+    place: StreamPlace
+    ts: str
+    began: float
+    text: str = ""
+    cards: dict[str, ShownStep] = field(default_factory=dict[str, ShownStep])
+    bytes: int = 0
+    uncertain: bool = False
+
+    def addition(self, look: PageContent) -> _Addition | None:
+        """None if the look does not begin with what the stream shows."""
+        if not look.text.startswith(self.text):
+            return None
+        shown = neutral(look.text) if look.final else settled(look.text)
+        more = shown[len(self.text) :]
+        changed = [step for step in look.steps if self.cards.get(step.id) != step]
+        chunks = [_card(step, first=step.id not in self.cards) for step in changed]
+        if more:
+            chunks.append({"type": "markdown_text", "text": more})
+        text = look.text[: max(len(shown), len(self.text))]
+        size = len(more.encode()) + sum(_card_bytes(step) for step in changed)
+        return _Addition(chunks, text, {**self.cards, **{step.id: step for step in changed}}, self.bytes + size)
+
+    def took(self, addition: _Addition) -> None:
+        self.text, self.cards, self.bytes = addition.text, addition.cards, addition.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The streams of one reply. `name` stands for it in the budgets."""
+
+    api: SlackApi
+    budgets: MethodRates
+    clock: Clock
+    place: StreamPlace
+    name: str
+
+    async def start(self, look: PageContent) -> Stream:
+        """Begin a message with this look. Raises StreamRefused, or SurfaceError."""
+        stream = Stream(self.place, "", self.clock.monotonic())
+        addition = stream.addition(look)
+        assert addition is not None  # noqa: S101 -- every text begins with an empty one
+        place = self.place
+        try:
+            answer = await self.api.call(
+                Method.START_STREAM,
+                channel=place.channel,
+                thread_ts=place.thread_ts,
+                recipient_user_id=place.reader or None,
+                recipient_team_id=place.team or None,
+                task_display_mode="plan",
+                chunks=addition.chunks or None,
+            )
+        except SlackLimited as limited:
+            self.budgets.starts.limited(self.clock.monotonic(), limited.retry_after_s)
+            raise StreamRefused("ratelimited", passing=True) from limited
+        except SlackRefused as refused:
+            if refused.code not in CURABLE - {"missing_scope"}:
+                raise StreamRefused(refused.code) from refused
+            with page_errors():
+                raise
+        except SlackDown as down:
+            raise PageUnsent(str(down)) from down
+        stream.ts = api.text(answer, "ts")
+        stream.took(addition)
+        return stream
+
+    async def grow(self, stream: Stream, look: PageContent) -> None:
+        """Add what the look has more. Raises StreamEnded, or SurfaceError."""
+        addition = await self._addition(stream, look)
+        if self.clock.monotonic() - stream.began > AGE_S or addition.bytes > MOST_BYTES:
+            raise PageFull("a stream takes no more")
+        if addition.chunks:
+            self._keep_pace(self.budgets.appends)
+            await self._append(stream, addition)
+
+    async def end(self, stream: Stream, look: PageContent, blocks: Sequence[list[Json]], **more: Json) -> int:
+        """Add the rest and end it, with the first of `blocks` that Slack takes below it, and other arguments of
+        `chat.stopStream`; how many it did not take. Raises as `grow` does.
+
+        Where the end has to wait, the words do not.
+        """
+        addition = await self._addition(stream, look)
+        if addition.bytes > MOST_BYTES + END_BYTES:
+            raise PageFull("a stream takes no more")
+        try:
+            self._keep_pace(self.budgets.stops)
+        except PageQueued:
+            if addition.chunks and self.budgets.appends.wait(self.name, self.clock.monotonic()) == 0.0:
+                await self._append(stream, addition)
+            raise
+        for refused_forms, blocks_below in enumerate((*blocks, None)):
+            args: dict[str, Json] = {"chunks": addition.chunks or None, "blocks": blocks_below, **more}
+            try:
+                await self._send(stream, self.budgets.stops, Method.STOP_STREAM, **args)
+            except SlackRefused as refused:
+                log.info("%s The buttons are left out.", refused)
+            except PageFull:
+                await self.drop(stream.ts)
+                raise StreamEnded from None
+            else:
+                stream.took(addition)
+                return refused_forms
+        raise AssertionError("without blocks, none is refused")
+
+    async def drop(self, ts: str) -> None:
+        """End a stream of which nobody knows what it shows, or whether it is one. Raises PageUnsent or PageQueued."""
+        self._keep_pace(self.budgets.stops)
+        try:
+            await self.api.call(Method.STOP_STREAM, channel=self.place.channel, ts=ts)
+        except SlackRefused:
+            pass  # it had ended
+        except SlackLimited as limited:
+            self.budgets.stops.limited(self.clock.monotonic(), limited.retry_after_s)
+            with page_errors():
+                raise
+        except SlackDown as down:
+            raise PageUnsent(str(down)) from down
+
+    async def _addition(self, stream: Stream, look: PageContent) -> _Addition:
+        addition = None if stream.uncertain else stream.addition(look)
+        if addition is None:
+            await self.drop(stream.ts)
+            raise StreamEnded
+        return addition
+
+    async def _append(self, stream: Stream, addition: _Addition) -> None:
+        await self._send(stream, self.budgets.appends, Method.APPEND_STREAM, chunks=addition.chunks)
+        stream.took(addition)
+
+    async def _send(self, stream: Stream, budget: MethodRate, method: Method, **args: Json) -> None:
+        try:
+            await self.api.call(method, channel=self.place.channel, ts=stream.ts, **args)
+        except SlackLimited as limited:
+            budget.limited(self.clock.monotonic(), limited.retry_after_s)
+            with page_errors():
+                raise
+        except SlackRefused as refused:
+            if refused.code in BLOCKS_REFUSED and args.get("blocks"):
+                raise
+            if refused.code in TOO_LONG | CURABLE:
+                with page_errors():
+                    raise
+            raise StreamEnded(by_reader=refused.code == "stopped_by_user") from refused
+        except SlackDown as down:
+            stream.uncertain = True
+            raise PageUnsent(str(down)) from down
+
+    def _keep_pace(self, budget: MethodRate) -> None:
+        if (wait := budget.wait(self.name, self.clock.monotonic())) > 0:
+            raise PageQueued(wait)
+
+
+def _card(step: ShownStep, *, first: bool) -> Json:
+    card: dict[str, Json] = {
+        "type": "task_update",
+        "id": step.id,
+        "title": step.title,
+        "status": _STATUS[step.state],
+    }
+    card |= {"details": step.details} if first and step.details else {}
+    return card | ({"output": step.output} if step.output else {})
+
+
+def _card_bytes(step: ShownStep) -> int:
+    """What Slack counts of a card; details twice, as others have measured."""
+    texts = (step.title, step.details, step.details, step.output)
+    return CARD_BYTES + sum(len(text.encode()) for text in texts)

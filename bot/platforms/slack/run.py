@@ -19,7 +19,7 @@ from agent.ports import Clock
 from agent.records import ShownPage, ShownReply
 from bot.access.admission import NoticeThrottle
 from bot.host import Host, PlatformUnavailable
-from bot.platforms.slack.agent_view import AgentDesk, Looking, Prompts
+from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Looking, Prompts
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
@@ -32,11 +32,9 @@ from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.listeners import bolt_app
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.message_pages import page_errors
-from bot.platforms.slack.missed import SlackMissed
+from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.places import Places, SlackMembership
-from bot.platforms.slack.redelivery import EventRetryQueue
-from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads

@@ -25,7 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import JsonObject
 from agent.ports import Clock
-from bot.backoff import Backoff, OncePerMinute
+from bot.caches import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import SocketMode
 from bot.texts import setup_texts

@@ -21,6 +21,7 @@ from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
 from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound
+from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.buttons import below, undone
 from bot.platforms.slack.ephemeral import Ephemeral
@@ -31,12 +32,15 @@ from bot.platforms.slack.message_pages import (
     FeatureSupport,
     MessagePages,
     StillStreaming,
+    Stream,
+    StreamEnded,
+    StreamPlace,
+    StreamRefused,
+    Streams,
     metadata_of,
     page_errors,
 )
 from bot.platforms.slack.rate_limits import MethodRates
-from bot.platforms.slack.sessions import AgentSession, AgentSessions
-from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
 from bot.setting_parsers import Streaming

@@ -23,7 +23,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.backoff import FIRST_S
+from bot.caches import FIRST_S
 from bot.reply.live import FINAL_PATIENCE_S, LiveReply
 from bot.reply_surface import (
     Limits,

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bot.platforms.terminal.rendering import RenderedAnswer
-from bot.platforms.terminal.tty import LiveDisplay
+from bot.platforms.terminal.tty import LiveDisplay, RenderedAnswer
 from tests.examples import examples
 from tests.fakes.screen import FakeScreen
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.sessions import (
+from bot.platforms.slack.agent_view import (
     MESSAGE_CHARS,
     MOST_MESSAGES,
     TITLE_CHARS,

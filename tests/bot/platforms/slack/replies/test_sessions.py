@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent.messages import Json, JsonObject
+from bot.platforms.slack.agent_view import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import Method, SlackApi
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.sessions import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
 from bot.texts import reply_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession

@@ -12,8 +12,16 @@ from agent.messages import Json
 from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.message_pages import (
+    AGE_S,
+    MOST_BYTES,
+    Stream,
+    StreamEnded,
+    StreamPlace,
+    StreamRefused,
+    Streams,
+)
 from bot.platforms.slack.rate_limits import MethodRates
-from bot.platforms.slack.stream import AGE_S, MOST_BYTES, Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.reply_surface import PageContent, PageFull, PageLimited, PageQueued, PageUnsent, ShownStep, StepState
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack

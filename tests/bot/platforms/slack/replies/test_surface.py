@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.sessions import AgentSessions, BestEffortCalls
 from bot.platforms.slack.surface import LIMITS, MOST_HELD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from bot.reply_surface import (
     PageContent,
