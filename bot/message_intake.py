@@ -1,16 +1,4 @@
-"""What is done about a message that somebody wrote where the bot can read it. Pure.
-
-A platform says what it knows of a message (`MessageFacts`), and does what `decide` answers; where that is to stop an
-answer, `after_stop` says what follows from how it went.
-
-Rules
-  A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person takes
-  part; once others join in, only mentions are, and the rest is context. Nothing else is: messages outside conversations
-  with the bot are not even stored.
-  A message of the one word "stop" is never a question: it stops what runs in its conversation. Where it was not said to
-  the bot, and nothing runs, it is talk; so it is if whoever said it may give no orders.
-  What was missed when it came is answered late, or kept as context; what wanted something done at once is let be.
-"""
+"""What is done about a message that somebody wrote where the bot can read it. Pure."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -100,6 +88,17 @@ AfterStop: TypeAlias = Ignore | Overhear | TellNothingRuns | TellRefusal
 
 
 def decide(message: MessageFacts) -> Decision:
+    """A platform says what it knows of a message (`MessageFacts`), and does what `decide` answers; where that is to
+    stop an answer, `after_stop` says what follows from how it went.
+
+    Rules
+      A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person
+      takes part; once others join in, only mentions are, and the rest is context. Nothing else is: messages outside
+      conversations with the bot are not even stored.
+      A message of the one word "stop" is never a question: it stops what runs in its conversation. Where it was not
+      said to the bot, and nothing runs, it is talk; so it is if whoever said it may give no orders.
+      What was missed when it came is answered late, or kept as context; what wanted something done at once is let be.
+    """
     for_bot = message.is_for_bot
     if not (for_bot or message.direct) and message.participants is None:
         return Ignore()

@@ -1,13 +1,4 @@
-"""Every setting of the program: read once, from the environment and `.env`, into one frozen value.
-
-The rules.
-- The environment is an argument. It goes before `.env`; an empty value counts as not set.
-- Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
-- Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
-- Values in `.env` are taken literally: a "$" in a password is a "$".
-- No `.env` sends a key of the environment elsewhere: it comes with the folder, and the key does not. An address from
-  `.env` counts with keys from the same file, on this machine, and where no key goes.
-"""
+"""Every setting of the program: read once, from the environment and `.env`, into one frozen value."""
 
 import os
 import stat
@@ -142,7 +133,16 @@ def setting(name: str, read: Callable[[str], T], default: T, *, keys: tuple[str,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a person can change. Each field's setting and its form are in `.env.example`."""
+    """What a person can change. Each field's setting and its form are in `.env.example`.
+
+    The rules.
+    - The environment is an argument. It goes before `.env`; an empty value counts as not set.
+    - Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
+    - Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
+    - Values in `.env` are taken literally: a "$" in a password is a "$".
+    - No `.env` sends a key of the environment elsewhere: it comes with the folder, and the key does not. An address
+      from `.env` counts with keys from the same file, on this machine, and where no key goes.
+    """
 
     model: str | None = setting("COGENCY_MODEL", parsers.text, None)
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""

@@ -1,13 +1,4 @@
-"""Who may talk to the bot, and who may choose which model. Pure.
-
-The rules.
-- The terminal and operators may always. (Whoever can use the terminal can read the settings, too.)
-- Whom or what COGENCY_DENY names may not.
-- Whom COGENCY_ALLOW names as a person may, guest or not.
-- Other guests and strangers may only where COGENCY_OPEN_TO says so.
-- Of teams, channels and roles, each kind that COGENCY_ALLOW names must match. If it names only people, nobody else may.
-- Ids are as the platform writes them ("U0123"); a person's may be as the bot writes it, too ("slack:T1:U0123").
-"""
+"""Who may talk to the bot, and who may choose which model. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -68,7 +59,17 @@ Entries: TypeAlias = frozenset[AccessEntry]
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """`models`: who may choose a model that not everybody may. `operators`: ids of people."""
+    """`models`: who may choose a model that not everybody may. `operators`: ids of people.
+
+    The rules.
+    - The terminal and operators may always. (Whoever can use the terminal can read the settings, too.)
+    - Whom or what COGENCY_DENY names may not.
+    - Whom COGENCY_ALLOW names as a person may, guest or not.
+    - Other guests and strangers may only where COGENCY_OPEN_TO says so.
+    - Of teams, channels and roles, each kind that COGENCY_ALLOW names must match. If it names only people, nobody else
+      may.
+    - Ids are as the platform writes them ("U0123"); a person's may be as the bot writes it, too ("slack:T1:U0123").
+    """
 
     allow: Entries = frozenset()
     deny: Entries = frozenset()

@@ -1,12 +1,4 @@
-"""Whether a message is taken in: who writes it, how many they write, how many wait, what is spent.
-
-Rules
-- A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
-- What was taken in before is never refused, whatever holds by now: platforms deliver events again.
-- Operators are exempt from every limit. Others by `/budget`, from the budgets only.
-- What is no question obeys the same lists and rates: orders such as "stop", and talk that is overheard. Each of the two
-  is counted for itself, so that whoever asked much can still stop an answer.
-"""
+"""Whether a message is taken in: who writes it, how many they write, how many wait, what is spent."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -147,6 +139,14 @@ class Admission:
 
 @dataclass(slots=True)
 class AdmissionControl:
+    """Rules
+    - A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
+    - What was taken in before is never refused, whatever holds by now: platforms deliver events again.
+    - Operators are exempt from every limit. Others by `/budget`, from the budgets only.
+    - What is no question obeys the same lists and rates: orders such as "stop", and talk that is overheard. Each of the
+      two is counted for itself, so that whoever asked much can still stop an answer.
+    """
+
     rules: AdmissionRules
     allowances: BudgetAllowances
     clock: Clock

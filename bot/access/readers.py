@@ -1,10 +1,4 @@
-"""Which group places a person can read now: what was said there may be used where only they read.
-
-Rules
-  Only the places in which the person wrote are asked about: nothing else of them is found or told anyway.
-  An answer counts for MAX_AGE_S from when it was asked for. What a platform does not know, or not in time, is a no, and
-  is asked again. A platform is asked about its own people and places only.
-"""
+"""Which group places a person can read now: what was said there may be used where only they read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +24,13 @@ WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
 
 @dataclass(slots=True)
 class Readers:
-    """`platforms`: what can be asked, by the source of its messages."""
+    """`platforms`: what can be asked, by the source of its messages.
+
+    Rules
+      Only the places in which the person wrote are asked about: nothing else of them is found or told anyway.
+      An answer counts for MAX_AGE_S from when it was asked for. What a platform does not know, or not in time, is a no,
+      and is asked again. A platform is asked about its own people and places only.
+    """
 
     written_in: WrittenIn
     clock: Clock

@@ -1,10 +1,4 @@
-"""The text of a PDF, read by a process of its own.
-
-Rules
-  A person's PDFs are read one after the other, so that one process is always for somebody else; whoever waits comes
-  next in turn by person, not by file: ten large ones of one person keep nobody waiting.
-  All PDFs of one message share its seconds; the rest are named with the reason.
-"""
+"""The text of a PDF, read by a process of its own."""
 
 import asyncio
 import json
@@ -52,7 +46,13 @@ class PdfSeconds:
 
 
 class PdfTexts:
-    """Reads PDFs, some at once. `script` is what a process runs."""
+    """Reads PDFs, some at once. `script` is what a process runs.
+
+    Rules
+      A person's PDFs are read one after the other, so that one process is always for somebody else; whoever waits comes
+      next in turn by person, not by file: ten large ones of one person keep nobody waiting.
+      All PDFs of one message share its seconds; the rest are named with the reason.
+    """
 
     def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT) -> None:
         self._seconds = seconds

@@ -1,12 +1,4 @@
-"""A person's view of what is known about them: seeing it, and deciding about it.
-
-Rules
-  Only what may be shown at the viewer's place is listed, and only what is listed there can be decided about.
-  What is deleted is shown and used no more; the messages that it came from teach it no more. For a minute it can be
-  brought back, by whoever deleted it; then it is erased as forgetting erases.
-  A correction is a statement of its own: it belongs to the place where it is made, and needs no source.
-  "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
-"""
+"""A person's view of what is known about them: seeing it, and deciding about it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -95,6 +87,14 @@ async def flowing(place: Place) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDesk:
+    """Rules
+    Only what may be shown at the viewer's place is listed, and only what is listed there can be decided about. What
+    is deleted is shown and used no more; the messages that it came from teach it no more. For a minute it can be
+    brought back, by whoever deleted it; then it is erased as forgetting erases.
+    A correction is a statement of its own: it belongs to the place where it is made, and needs no source.
+    "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
+    """
+
     facts: Facts
     profiles: Profiles
     forgetting: Forgetting

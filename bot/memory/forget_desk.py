@@ -1,11 +1,4 @@
-"""Forgetting, as people ask for it and as platforms tell of it.
-
-Rules
-  Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
-  To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
-  Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes are
-  wiped a little later, for many at once.
-"""
+"""Forgetting, as people ask for it and as platforms tell of it."""
 
 import json
 import re
@@ -241,6 +234,13 @@ MOST_WAITING: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetDesk:
+    """Rules
+    Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
+    To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
+    Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes
+    are wiped a little later, for many at once.
+    """
+
     forgetting: Forgetting
     ledger: Ledger
     jobs: Jobs

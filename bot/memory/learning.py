@@ -56,6 +56,18 @@ class LearningModel:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
+    """Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of
+    its partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job
+    asks for insights, keeps them, and when enough is new and nothing waits any more, asks for a synthesis. The
+    ledger of jobs runs one job of a partition at a time, in whatever process; a profile is kept only by whoever read
+    its newest revision.
+
+    Rules
+      Nobody waits for it. While this machine's own model is needed for an answer, it gives way, and begins again later.
+      A message is marked until what it tells is kept. An answer that cannot be read changes nothing, and is asked for
+      again later; messages of which a model makes nonsense every time are given up after `tries`.
+    """
+
     profiles: Profiles
     facts: Facts
     jobs: Jobs

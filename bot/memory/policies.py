@@ -1,12 +1,4 @@
-"""What binds everybody in a place: seeing it, setting it, taking it back. `/policy` on every platform.
-
-Rules
-  Everybody sees what holds where they ask. Managers and above set and remove; whoever is refused reads one sentence.
-  Authority is what the platform says at this moment, and never what somebody says about themselves.
-  A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
-  removed where it was set. It is nobody's in particular, and names nobody.
-  What is replaced or removed stays in the history.
-"""
+"""What binds everybody in a place: seeing it, setting it, taking it back. `/policy` on every platform."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -109,6 +101,14 @@ NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
 
 @dataclass(frozen=True, slots=True)
 class PolicyDesk:
+    """Rules
+    Everybody sees what holds where they ask. Managers and above set and remove; whoever is refused reads one
+    sentence. Authority is what the platform says at this moment, and never what somebody says about themselves.
+    A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
+    removed where it was set. It is nobody's in particular, and names nobody.
+    What is replaced or removed stays in the history.
+    """
+
     facts: Facts
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing

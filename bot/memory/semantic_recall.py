@@ -1,14 +1,4 @@
-"""Recall by meaning, where a model for embeddings is set: vectors of messages and of questions.
-
-Theory of operation. One job makes the vectors that are missing, a batch at a time, and puts itself a minute off when
-none is left; its key is the model, so that another model begins anew. A search asks for the vector of its question
-first, and goes without when that does not come in time.
-
-Rules
-  Nobody waits for a vector of a message. While this machine's own model is needed for an answer, the job gives way.
-  A service that fails costs a search its patience at most, and the log one line, until it answers again.
-  What a call takes is charged to whom the messages, or the question, belong to.
-"""
+"""Recall by meaning, where a model for embeddings is set: vectors of messages and of questions."""
 
 import asyncio
 import logging
@@ -75,7 +65,17 @@ class MeaningfulMemories:
 
 @dataclass(frozen=True, slots=True)
 class MeaningWriter:
-    """The job that makes vectors of messages. `floor`: of this machine's model, if the embedder shares it."""
+    """The job that makes vectors of messages. `floor`: of this machine's model, if the embedder shares it.
+
+    Theory of operation. One job makes the vectors that are missing, a batch at a time, and puts itself a minute off
+    when none is left; its key is the model, so that another model begins anew. A search asks for the vector of its
+    question first, and goes without when that does not come in time.
+
+    Rules
+      Nobody waits for a vector of a message. While this machine's own model is needed for an answer, the job gives way.
+      A service that fails costs a search its patience at most, and the log one line, until it answers again.
+      What a call takes is charged to whom the messages, or the question, belong to.
+    """
 
     embeddings: Embeddings
     embedder: Embedder

@@ -1,19 +1,4 @@
-"""The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them.
-
-Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until the
-pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest text.
-
-Rules.
-- A write that has begun is never cancelled: leaving the block waits for its return, and stores its page. Surfaces
-  bound their own calls.
-- Right before each write `sure` is asked whether the turn is still ours: a process that was stopped for a while, and
-  woke after another one had taken over, must not write what that one has written.
-- An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
-  FINAL_PATIENCE_S, after pauses that double with each failure of that kind of write: that a lost page was looked for in
-  vain says nothing about posting it. Each cause is logged once a minute.
-- What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised by
-  the next `see` or by `finish`.
-"""
+"""The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them."""
 
 import asyncio
 import logging
@@ -93,6 +78,21 @@ NAP_S = 5.0
 class LiveReply:
     """One turn's reply. `pages` are those that an earlier process had posted, if this one has `resumed` its turn;
     `on_pages` stores all ids durably. `sure` raises if the turn is no longer ours, or PageUnsent if nobody knows.
+
+    Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until
+    the pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest
+    text.
+
+    Rules.
+    - A write that has begun is never cancelled: leaving the block waits for its return, and stores its page. Surfaces
+      bound their own calls.
+    - Right before each write `sure` is asked whether the turn is still ours: a process that was stopped for a while,
+      and woke after another one had taken over, must not write what that one has written.
+    - An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
+      FINAL_PATIENCE_S, after pauses that double with each failure of that kind of write: that a lost page was looked
+      for in vain says nothing about posting it. Each cause is logged once a minute.
+    - What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised
+      by the next `see` or by `finish`.
     """
 
     def __init__(

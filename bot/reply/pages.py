@@ -19,12 +19,6 @@ from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction
 from bot.texts import reply_texts
 from bot.texts.formatting import shortened
 
-# What a reply shows so far: folds the agent's events into visible text, steps and a status line. Pure.
-#
-# Rule: a step tells what is done and how it went, never with what: arguments and results may hold what only the asker
-# may see, and the page may be read by others. Only its trace does, for surfaces that nobody else reads.
-
-
 ENDS: Final[Mapping[ResultStatus, StepState]] = {
     ResultStatus.SUCCESS: StepState.DONE,
     ResultStatus.FAILURE: StepState.FAILED,
@@ -331,6 +325,17 @@ class _PostedPage:
 class PageReconciler:
     """Ask `next_write`, perform it, report with `found`, `posted`, `unsent`, `edited`, `deleted`, `full` or `locked`;
     then ask again. `resumed`: another process may have posted one more page after `pages`.
+
+    Rules.
+    - Pages are written in order: a page's last words before the next page's post. Buttons on an earlier page that are
+      to go wait until there are no words to be written.
+    - A page found after a restart is edited like one of ours; nobody knows what it shows, so it is written in any case.
+    - Where a page may hang that nobody knows of, because a post was interrupted, it is looked for before the next post.
+    - At the end, pages that the reply does not need are deleted.
+    - A page that takes no more is ended as it stands, and the reply goes on growing in the next one.
+    - A page that can no longer be edited keeps what it shows, and the rest follows in a new one. If that is not known,
+      the page is given up: it is deleted at the end. From then on no intermediate frames are shown: where editing fails
+      once, it would fail again, and each frame would become a message of its own.
     """
 
     def __init__(self, limits: Limits, turn: int, pages: Sequence[PageRef] = (), *, resumed: bool = False) -> None:

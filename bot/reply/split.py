@@ -1,23 +1,4 @@
-"""Cuts a growing text into pages that each stand alone. Pure.
-
-Rules.
-- Every character of the text is in the body of exactly one page, in order: the bodies joined are the text. A page may
-  have an opener before its body and a closer behind it; with them it is at most `limit` long.
-- A cut comes before a paragraph, else before a line, else before a word, in the second half of the page; else as late
-  as a line or a word allows; else between two grapheme clusters. Whitespace stays at the end of the earlier page.
-- Where a good cut leaves at least LEAST_CHARS for the last page, it is taken, though a later one would do.
-- No cut inside a link, an address, inline code, short emphasis or a table's head, unless it alone is longer than a
-  page; never inside the line that opens or closes a fence.
-- A fence that goes on is closed, and opened again with the same marker and info. The closer is the marker on a line of
-  its own. Inside a code line, a newline stands before the closer and a blank behind it: the blank says that the newline
-  is not the text's.
-- A table that goes on at the start of a line has its header and separator repeated.
-- A cut depends on nothing that comes more than LOOKAHEAD characters behind the page, and in plain words on nothing more
-  than LEAST_CHARS behind it. So a full page never changes, and is never read again.
-
-Reading the pages back: undo the opener, which follows from the text so far; then, if the page ends inside a fence and
-is not the last one, the closer.
-"""
+"""Cuts a growing text into pages that each stand alone. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -299,6 +280,25 @@ class Pager:
 
     `limit` is the most characters of a page, and `most_bytes`, at least 5,000, the most bytes that they may take in
     UTF-8.
+
+    Rules.
+    - Every character of the text is in the body of exactly one page, in order: the bodies joined are the text. A page
+      may have an opener before its body and a closer behind it; with them it is at most `limit` long.
+    - A cut comes before a paragraph, else before a line, else before a word, in the second half of the page; else as
+      late as a line or a word allows; else between two grapheme clusters. Whitespace stays at the end of the earlier
+      page.
+    - Where a good cut leaves at least LEAST_CHARS for the last page, it is taken, though a later one would do.
+    - No cut inside a link, an address, inline code, short emphasis or a table's head, unless it alone is longer than a
+      page; never inside the line that opens or closes a fence.
+    - A fence that goes on is closed, and opened again with the same marker and info. The closer is the marker on a line
+      of its own. Inside a code line, a newline stands before the closer and a blank behind it: the blank says that the
+      newline is not the text's.
+    - A table that goes on at the start of a line has its header and separator repeated.
+    - A cut depends on nothing that comes more than LOOKAHEAD characters behind the page, and in plain words on nothing
+      more than LEAST_CHARS behind it. So a full page never changes, and is never read again.
+
+    Reading the pages back: undo the opener, which follows from the text so far; then, if the page ends inside a fence
+    and is not the last one, the closer.
     """
 
     def __init__(self, limit: int, most_bytes: int | None = None) -> None:

@@ -1,10 +1,4 @@
-"""`/ask`, and what becomes of a question that comes through a command or a window.
-
-`/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
-seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after a crash.
-If storing takes unusually long, because what the question refers to must be fetched or the disk is busy, the
-acknowledgement no longer waits for it.
-"""
+"""`/ask`, and what becomes of a question that comes through a command or a window."""
 
 import asyncio
 import logging
@@ -68,7 +62,13 @@ def wish_of(interaction: Interaction, given: Mapping[str, Any]) -> Wish:
 
 
 class Commands:
-    """What becomes of questions."""
+    """What becomes of questions.
+
+    `/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than
+    three seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after
+    a crash. If storing takes unusually long, because what the question refers to must be fetched or the disk is busy,
+    the acknowledgement no longer waits for it.
+    """
 
     def __init__(
         self,

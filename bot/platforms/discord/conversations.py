@@ -1,11 +1,4 @@
-"""Which conversation a message or a command on Discord belongs to.
-
-Rules.
-- What managers chose for a channel goes before what they chose for its server, and that before the operator's setting.
-- In a chain a reply to one of the bot's replies goes on in the conversation of that reply, in its own channel only.
-- A direct message goes on in its conversation until nothing was said there for a while, or /new was used. The word
-  "stop" begins none.
-"""
+"""Which conversation a message or a command on Discord belongs to."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -34,7 +27,15 @@ class DiscordMessage:
 
 
 class DiscordConversations:
-    """Every method may raise CogencyError."""
+    """Every method may raise CogencyError.
+
+    Rules.
+    - What managers chose for a channel goes before what they chose for its server, and that before the operator's
+      setting.
+    - In a chain a reply to one of the bot's replies goes on in the conversation of that reply, in its own channel only.
+    - A direct message goes on in its conversation until nothing was said there for a while, or /new was used. The word
+      "stop" begins none.
+    """
 
     def __init__(self, host: Host, settings: DiscordSettings) -> None:
         self._host = host

@@ -1,10 +1,4 @@
-"""Who somebody is: in a server of the bot's as Discord says with what they wrote, elsewhere as those servers say.
-
-Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the operator's
-servers are asked, a few at most, and what they say is remembered for a minute. Whoever is not found there is a
-stranger; while a server does not answer, and no other knows them, nothing is known of them. The operator's roles count
-everywhere. Where it is read is another question: this says nothing of it.
-"""
+"""Who somebody is: in a server of the bot's as Discord says with what they wrote, elsewhere as those servers say."""
 
 import asyncio
 import logging
@@ -160,6 +154,12 @@ class DiscordMemberUnknown(CogencyError):
 
 @dataclass(slots=True)
 class Members:
+    """Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the
+    operator's servers are asked, a few at most, and what they say is remembered for a minute. Whoever is not found
+    there is a stranger; while a server does not answer, and no other knows them, nothing is known of them. The
+    operator's roles count everywhere. Where it is read is another question: this says nothing of it.
+    """
+
     servers: Servers
     clock: Clock
     ranks: Ranks = field(default_factory=Ranks)

@@ -1,15 +1,4 @@
-"""What was said on Discord while the bot was away: read from the channels' history, and taken in as if it came now.
-
-Rules.
-- A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
-- Where to look: channels and threads of servers whose last message is new enough, those with the bot's conversations
-  first, then direct conversations that it had lately. Discord does not tell of others: one that began meanwhile is
-  looked at when something arrives there.
-- Within a channel the order stays: what was missed there is read before the first message that arrives anew.
-- Direct messages come over the first connection alone.
-- What does not wait for an answer is not caught up: "stop", commands, buttons, reactions. Edits are followed as far as
-  they stand among the messages that are read; a deletion leaves nothing to be read.
-"""
+"""What was said on Discord while the bot was away: read from the channels' history, and taken in as if it came now."""
 
 import asyncio
 import logging
@@ -40,6 +29,16 @@ CLOSED = (discord.Forbidden, discord.NotFound)
 class DiscordMissed:
     """`take` takes in a message that is late, and says whether it was new; `amend` an edit. `in_order` is the lock of
     a channel.
+
+    Rules.
+    - A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
+    - Where to look: channels and threads of servers whose last message is new enough, those with the bot's
+      conversations first, then direct conversations that it had lately. Discord does not tell of others: one that began
+      meanwhile is looked at when something arrives there.
+    - Within a channel the order stays: what was missed there is read before the first message that arrives anew.
+    - Direct messages come over the first connection alone.
+    - What does not wait for an answer is not caught up: "stop", commands, buttons, reactions. Edits are followed as far
+      as they stand among the messages that are read; a deletion leaves nothing to be read.
     """
 
     client: discord.Client

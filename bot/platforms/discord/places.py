@@ -1,13 +1,4 @@
-"""Who can read a Discord channel, from plain facts about it. Pure.
-
-The rules; whatever they do not name is a group of its own that nothing else may flow into.
-- A DM with the bot, and a reply that only the asker sees, are that person's.
-- A channel is its server's only if no member is kept out: @everyone may view it and read its history, no role or
-  member is denied that, and it is not age-restricted. A public thread is what its channel is.
-- Every reader of another text channel or thread of a server is a member of the server, so what the whole server may
-  read may be used there. Voice channels also admit guests, who are not members: nothing flows into them.
-- A channel that is known to be closed keeps what it held to itself; a private thread says nothing about its channel.
-"""
+"""Who can read a Discord channel, from plain facts about it. Pure."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +37,17 @@ class ChannelFacts:
 
 
 def place_of(channel: ChannelFacts) -> Place:
-    """Where a reply in this channel will be read."""
+    """Where a reply in this channel will be read.
+
+    The rules; whatever they do not name is a group of its own that nothing else may flow into.
+    - A DM with the bot, and a reply that only the asker sees, are that person's.
+    - A channel is its server's only if no member is kept out: @everyone may view it and read its history, no role or
+      member is denied that, and it is not age-restricted. A public thread is what its channel is.
+    - Every reader of another text channel or thread of a server is a member of the server, so what the whole server may
+      read may be used there. Voice channels also admit guests, who are not members: nothing flows into them.
+    - A channel that is known to be closed keeps what it held to itself; a private thread says nothing about its
+      channel.
+    """
     group = GroupAudience(known_as(channel.id))
     if channel.guild is None:
         return Place(group)

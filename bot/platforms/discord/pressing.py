@@ -1,11 +1,4 @@
-"""What readers do about a reply on Discord: its buttons, reactions to it, its deletion.
-
-"Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say what
-they think of it, and change that. Only whoever asked may have it answered again or deleted, or what was remembered
-taken back. "Continue" and "Regenerate" are questions in the presser's name, stored before Discord is told that they
-arrived, and once for each reply. A reaction is a light word: nobody is answered, and what means nothing has no
-consequence. Whoever manages the messages may delete a page: its words are forgotten, and its other pages go, too.
-"""
+"""What readers do about a reply on Discord: its buttons, reactions to it, its deletion."""
 
 import asyncio
 import logging
@@ -185,7 +178,15 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Pressing:
-    """Does what the buttons say; what goes wrong is told to the presser alone."""
+    """Does what the buttons say; what goes wrong is told to the presser alone.
+
+    "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
+    what they think of it, and change that. Only whoever asked may have it answered again or deleted, or what was
+    remembered taken back. "Continue" and "Regenerate" are questions in the presser's name, stored before Discord is
+    told that they arrived, and once for each reply. A reaction is a light word: nobody is answered, and what means
+    nothing has no consequence. Whoever manages the messages may delete a page: its words are forgotten, and its other
+    pages go, too.
+    """
 
     host: Host
     connection: Connection

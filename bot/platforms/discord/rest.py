@@ -1,16 +1,4 @@
-"""The calls that showing a reply needs, each one documented request; and what their failures mean.
-
-discord.py waits for a rate limit inside the awaited call, and loses count if such a call is cancelled: never do that.
-
-Why not its message objects: an interaction's answer could not be told to hide embeds, and a thread could not be
-started before the server is in the cache, as after a restart.
-
-Every method raises a SurfaceError:
-    PageLimited   too fast, by Discord's own word
-    PageGone      the message or the channel is gone; `PageRefused` if it is our right to write there
-    PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
-    PageUnsent    everything else: it may work later
-"""
+"""The calls that showing a reply needs, each one documented request; and what their failures mean."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -74,7 +62,20 @@ class Token:
 
 
 class Rest:
-    """`client` is logged in."""
+    """`client` is logged in.
+
+    discord.py waits for a rate limit inside the awaited call, and loses count if such a call is cancelled: never do
+    that.
+
+    Why not its message objects: an interaction's answer could not be told to hide embeds, and a thread could not be
+    started before the server is in the cache, as after a restart.
+
+    Every method raises a SurfaceError:
+        PageLimited   too fast, by Discord's own word
+        PageGone      the message or the channel is gone; `PageRefused` if it is our right to write there
+        PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
+        PageUnsent    everything else: it may work later
+    """
 
     def __init__(self, client: discord.Client) -> None:
         self._http = client.http

@@ -1,16 +1,4 @@
-"""One reply on Discord: `bot.reply_surface.Surface` for whatever address its question came with.
-
-Where a page goes.
-- An interaction is answered in its own message; further pages follow it. When its token has run out, a private reply
-  goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is locked.
-- Where only its person has installed the bot, an interaction takes five messages behind its answer, and nothing else
-  can be written there: further pages go to the DM. If that is closed, the last of the five says so.
-- A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
-  thread can be started, in the channel, as a reply to the message.
-- Everything else is answered where it was asked.
-
-What a page's id says of how to reach it: `address`.
-"""
+"""One reply on Discord: `bot.reply_surface.Surface` for whatever address its question came with."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -44,6 +32,19 @@ FOLLOW_UPS = 5
 
 
 class DiscordSurface:
+    """Where a page goes.
+    - An interaction is answered in its own message; further pages follow it. When its token has run out, a private
+      reply goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is
+      locked.
+    - Where only its person has installed the bot, an interaction takes five messages behind its answer, and nothing
+      else can be written there: further pages go to the DM. If that is closed, the last of the five says so.
+    - A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
+      thread can be started, in the channel, as a reply to the message.
+    - Everything else is answered where it was asked.
+
+    What a page's id says of how to reach it: `address`.
+    """
+
     def __init__(self, connection: Connection, incoming: Incoming) -> None:
         self._connection = connection
         self._asked = incoming

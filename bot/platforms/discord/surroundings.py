@@ -1,11 +1,4 @@
-"""What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
-
-Rules.
-- It is context under the place's audience, and it is not stored as anybody's message.
-- A linked message is quoted only if the bot can read it, the asker can read it now, and what was said there may be
-  used where the answer is read.
-- Everything is bounded, and whatever cannot be read in time is left out: the question matters more.
-"""
+"""What a message to the bot refers to: the thread before it, the message it replies to or links to, its files."""
 
 import asyncio
 import logging
@@ -56,6 +49,13 @@ class Brought:
 
 
 class Surroundings:
+    """Rules.
+    - It is context under the place's audience, and it is not stored as anybody's message.
+    - A linked message is quoted only if the bot can read it, the asker can read it now, and what was said there may be
+      used where the answer is read.
+    - Everything is bounded, and whatever cannot be read in time is left out: the question matters more.
+    """
+
     def __init__(self, client: discord.Client) -> None:
         self._client = client
 

@@ -162,7 +162,18 @@ CLOSE_S: Final = 2.0
 
 @dataclass(slots=True)
 class AgentSessions:
-    """Those of one workspace."""
+    """Those of one workspace.
+
+    Theory of operation. A reply says what it does (`doing`), that it has shown words (`said`), and that it is left
+    (`finish`); none of that waits for Slack. A task for each reply brings Slack's view in line with what was said last:
+    it opens the session with its title, shows the line, shows it again before Slack takes it away, and sets the session
+    at rest when the reply has ended. All of that is ornament.
+
+    Rules
+    - A native stream sets a session to work, and at its end at rest (`rests`); that is not done a second time.
+    - Slack takes a line away when a message comes, and with it what is left of an earlier process.
+    - A title that a person gave stays.
+    """
 
     ornaments: BestEffortCalls
     clock: Clock

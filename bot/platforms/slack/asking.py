@@ -1,13 +1,4 @@
-"""Asking in other ways than by a message: the command, the shortcuts, and their windows.
-
-Rules
-- A question becomes a message of its own, so that everybody sees what is answered; where the bot may not write, or on
-  request, the answer is private. Whether the person may ask is asked before anything is posted.
-- What is asked is stored before Slack is told that it arrived, and until it is taken in. Where Slack limits the post,
-  fails, or does not tell who asks, that is tried again; after a crash by the next process. Each attempt is claimed by
-  one process, and all but the first look for the message before they post it: its metadata names the question.
-- A channel that somebody chose in a window counts only if they can read it at that moment.
-"""
+"""Asking in other ways than by a message: the command, the shortcuts, and their windows."""
 
 import json
 from collections.abc import Sequence
@@ -118,6 +109,16 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class SlackAsking:
+    """Rules
+    - A question becomes a message of its own, so that everybody sees what is answered; where the bot may not write, or
+      on request, the answer is private. Whether the person may ask is asked before anything is posted.
+    - What is asked is stored before Slack is told that it arrived, and until it is taken in. Where Slack limits the
+      post, fails, or does not tell who asks, that is tried again; after a crash by the next process. Each attempt is
+      claimed by one process, and all but the first look for the message before they post it: its metadata names the
+      question.
+    - A channel that somebody chose in a window counts only if they can read it at that moment.
+    """
+
     host: Host
     api: SlackApi
     me: SlackBot

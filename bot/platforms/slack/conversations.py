@@ -1,12 +1,4 @@
-"""Direct messages as conversations: each of their threads is one.
-
-Rules
-- A message outside of threads begins a thread, in which it is answered.
-- Words that mean a conversation ("stop") mean, outside of threads, all that goes on in the direct messages. The command
-  does so, too; in a channel, it means all that goes on there with this person alone.
-- A whole direct channel was one conversation before its threads were. What is stored so keeps its name: it is found by
-  recall, stopped and forgotten like any other, as the thread that is meant outside of threads.
-"""
+"""Direct messages as conversations: each of their threads is one."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +21,14 @@ MOST_OWN: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Direct:
+    """Rules
+    - A message outside of threads begins a thread, in which it is answered.
+    - Words that mean a conversation ("stop") mean, outside of threads, all that goes on in the direct messages. The
+      command does so, too; in a channel, it means all that goes on there with this person alone.
+    - A whole direct channel was one conversation before its threads were. What is stored so keeps its name: it is found
+      by recall, stopped and forgotten like any other, as the thread that is meant outside of threads.
+    """
+
     host: Host
     me: SlackBot
     clock: Clock

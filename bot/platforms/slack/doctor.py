@@ -17,7 +17,6 @@ from bot.findings import Finding, Level
 from bot.platforms.slack.api import (
     TIMEOUT_S,
     SlackApi,
-from bot.texts import setup_texts
     SlackError,
     SlackRefused,
     fields,
@@ -33,6 +32,7 @@ from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.setting_parsers import Secret
+from bot.texts import setup_texts
 from bot.texts.formatting import counted
 
 T = TypeVar("T")

@@ -1,10 +1,4 @@
-"""Saying something to one person, where nobody else sees it.
-
-Rule: in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in the person's DM with
-the bot; never in the channel.
-
-The words stand in a Markdown block. The message's own text is for notifications, and for clients without that block.
-"""
+"""Saying something to one person, where nobody else sees it."""
 
 from agent.messages import Json
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
@@ -13,6 +7,13 @@ from bot.platforms.slack.markup import mrkdwn
 
 
 class Ephemeral:
+    """Rule: in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in the person's
+    DM with the bot; never in the channel.
+
+    The words stand in a Markdown block. The message's own text is for notifications, and for clients without that
+    block.
+    """
+
     def __init__(self, api: SlackApi, to: ReplyTo) -> None:
         self._api = api
         self._to = to

@@ -1,10 +1,4 @@
-"""A person's Home tab: shown when they open it, and anew after everything that they do there.
-
-Rules
-  Slack is told at once that the tab was opened; a burst of that shows it once.
-  One person's tab is built and shown one after the other, so that what is shown last is the latest.
-  What goes wrong is one sentence in the tab.
-"""
+"""A person's Home tab: shown when they open it, and anew after everything that they do there."""
 
 import asyncio
 import json
@@ -335,6 +329,12 @@ _SHOWN_ANYWAY: Final = frozenset(
 
 @dataclass(slots=True)
 class Home:
+    """Rules
+    Slack is told at once that the tab was opened; a burst of that shows it once.
+    One person's tab is built and shown one after the other, so that what is shown last is the latest.
+    What goes wrong is one sentence in the tab.
+    """
+
     host: Host
     api: SlackApi
     me: SlackBot

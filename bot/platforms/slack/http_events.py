@@ -1,17 +1,4 @@
-"""Events over HTTP: Slack sends each as a signed request, to this process or to another behind the same balancer.
-
-Rules
-- Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its headers,
-  before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
-- Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are read at
-  once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is with
-  connections: each costs a file, and a process has few.
-- A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three times,
-  to whichever process the balancer chooses. The ledger knows it by its ids.
-- Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack could
-  not deliver at first, or that could not be stored: then history is read since the last one that arrived well before
-  it. What has arrived since then, anew, says nothing about what came in between.
-"""
+"""Events over HTTP: Slack sends each as a signed request, to this process or to another behind the same balancer."""
 
 import asyncio
 import json
@@ -90,7 +77,20 @@ class _SlackClock(VerifiersClock):
 
 
 class EventsEndpoint:
-    """Listens for Slack's requests. `failed` never does: whoever comes next may be served."""
+    """Listens for Slack's requests. `failed` never does: whoever comes next may be served.
+
+    Rules
+    - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its
+      headers, before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
+    - Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are
+      read at once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is
+      with connections: each costs a file, and a process has few.
+    - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three
+      times, to whichever process the balancer chooses. The ledger knows it by its ids.
+    - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack
+      could not deliver at first, or that could not be stored: then history is read since the last one that arrived well
+      before it. What has arrived since then, anew, says nothing about what came in between.
+    """
 
     def __init__(
         self,

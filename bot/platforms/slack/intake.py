@@ -1,12 +1,4 @@
-"""From an event of Slack to the bot's hands.
-
-Rules
-- What belongs to a message is read from Slack in bounded time: the question is then taken as it is. Who its author is
-  must be known (MemberUnknown otherwise). Nothing is asked about messages that are not for the bot.
-- Orders and talk that is overheard obey the same lists and rates as questions. To have their own words forgotten,
-  people are let in whatever the lists say.
-- Whether a channel is closed, a message itself says best.
-"""
+"""From an event of Slack to the bot's hands."""
 
 import asyncio
 import logging
@@ -165,6 +157,14 @@ async def nothing_missed(_: SlackMessage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlackIntake:
+    """Rules
+    - What belongs to a message is read from Slack in bounded time: the question is then taken as it is. Who its author
+      is must be known (MemberUnknown otherwise). Nothing is asked about messages that are not for the bot.
+    - Orders and talk that is overheard obey the same lists and rates as questions. To have their own words forgotten,
+      people are let in whatever the lists say.
+    - Whether a channel is closed, a message itself says best.
+    """
+
     host: Host
     me: SlackBot
     allowed_bots: frozenset[str]

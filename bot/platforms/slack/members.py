@@ -1,11 +1,4 @@
-"""Who wrote: the name, the time zone, and what they are in the workspace.
-
-Rules
-- People of other workspaces, bots, people who were deactivated and people whom the bot may not see are strangers, with
-  their id as name where Slack tells none, in UTC. Guests are members of some channels only.
-- Unknown is not no: where Slack does not answer, or not this app, nobody is taken for a stranger (MemberUnknown).
-- Slack knows no managers: the operator names user groups. Only a full member can be one.
-"""
+"""Who wrote: the name, the time zone, and what they are in the workspace."""
 
 import asyncio
 import logging
@@ -170,7 +163,14 @@ def is_guest(me: SlackBot, info: JsonObject) -> bool:
 
 
 class People:
-    """Looks people up, and remembers them for a minute."""
+    """Looks people up, and remembers them for a minute.
+
+    Rules
+    - People of other workspaces, bots, people who were deactivated and people whom the bot may not see are strangers,
+      with their id as name where Slack tells none, in UTC. Guests are members of some channels only.
+    - Unknown is not no: where Slack does not answer, or not this app, nobody is taken for a stranger (MemberUnknown).
+    - Slack knows no managers: the operator names user groups. Only a full member can be one.
+    """
 
     def __init__(self, api: SlackApi, me: SlackBot, clock: Clock, groups: Groups) -> None:
         self._api = api

@@ -55,6 +55,18 @@ PASSING: Final = (StoreUnavailable, SlackMemberUnknown)
 class EventRetryQueue:
     """`before` takes in what was missed before a message, `gap` what was not delivered since then. `tell` says to the
     author of an event that it has to wait, and why.
+
+    What came and could not be taken in at once: kept in its order, and tried until it works.
+
+    Rules
+    - Slack is answered within three seconds, whatever its Web API does. An event that takes longer, or whose author
+      Slack does not tell now, is acknowledged as soon as a pointer to its message is stored: its place and time stamp,
+      no words.
+    - What cannot be stored is not acknowledged. Slack sends it again a few times; here it is tried until it can be
+      stored, however long that takes. The ledger knows what came twice.
+    - What comes meanwhile in the same channel waits behind it; other channels do not.
+    - The time until which everything has come in stands still meanwhile. After a restart Slack's history is read from
+      there, and the messages that are pointed to are read again.
     """
 
     listening: Watermark
@@ -242,6 +254,20 @@ class Spot:
 
 @dataclass(slots=True)
 class SlackMissed:
+    """What was said while no socket was open: read from Slack's history.
+
+    Rules.
+    - Slack sends again by itself for some minutes. After a longer gap, and at a start, history is read.
+    - Where to look: the threads that the bot had lately, the latest first, and with each the channel or the direct
+      messages around it, for new questions: however many threads somebody has. Then everywhere else where the bot is,
+      direct messages first: a newcomer's first question, a first mention in a channel, or in a thread that went on
+      meanwhile.
+    - A place in which something arrives anew is looked at first, so that the order stays, if that takes no longer than
+      Slack waits.
+    - What does not wait for an answer is not caught up: "stop", commands in words, buttons. Edits are followed as far
+      as they stand among the messages that are read; of deletions only those that leave a tombstone can be seen.
+    """
+
     api: SlackApi
     me: SlackBot
     listening: Watermark

@@ -1,11 +1,4 @@
-"""Where a message is read, and so what may be used in the answer.
-
-Rules. Everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
-from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel that
-is known to be private or shared keeps what it held before to itself: guests and failures come and go.
-What one process learns of a channel that was closed counts in all of them at once: it is kept in the store, and what
-was known before that is no longer used.
-"""
+"""Where a message is read, and so what may be used in the answer."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -69,7 +62,14 @@ class _Known:
 
 
 class Places:
-    """Looks channels up, and remembers them for a minute."""
+    """Looks channels up, and remembers them for a minute.
+
+    Rules. Everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
+    from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel
+    that is known to be private or shared keeps what it held before to itself: guests and failures come and go.
+    What one process learns of a channel that was closed counts in all of them at once: it is kept in the store, and
+    what was known before that is no longer used.
+    """
 
     def __init__(self, host: Host, api: SlackApi, me: SlackBot, clock: Clock, guests: Guests) -> None:
         self._host = host

@@ -1,10 +1,4 @@
-"""What readers do about a reply: judge it, delete it, have it answered again or go on.
-
-Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or answered
-again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told that the press
-arrived, and once for each reply, however often the button is pressed. What is said about it shows only to the presser;
-to a reaction, nothing is said.
-"""
+"""What readers do about a reply: judge it, delete it, have it answered again or go on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -42,6 +36,12 @@ LOOK_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ReplyPresses:
+    """Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or
+    answered again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told
+    that the press arrived, and once for each reply, however often the button is pressed. What is said about it shows
+    only to the presser; to a reaction, nothing is said.
+    """
+
     host: Host
     api: SlackApi
     me: SlackBot

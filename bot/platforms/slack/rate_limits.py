@@ -1,12 +1,4 @@
-"""How often the methods of the Web API may be called, shared fairly. Pure: it answers "in so many seconds".
-
-Times are `Clock.monotonic` seconds; one that lies before another that was told counts as that one.
-
-The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at most
-every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that all
-together settle below the limit; and no window of time ever holds more calls than allowed. Nothing is kept for whoever
-is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and their places are kept.
-"""
+"""How often the methods of the Web API may be called, shared fairly. Pure: it answers "in so many seconds"."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -25,7 +17,16 @@ MINUTE: Final = 60.0
 
 @dataclass(slots=True)
 class MethodRate:
-    """At most `calls` in any `window_s` seconds."""
+    """At most `calls` in any `window_s` seconds.
+
+    Times are `Clock.monotonic` seconds; one that lies before another that was told counts as that one.
+
+    The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at
+    most every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that
+    all together settle below the limit; and no window of time ever holds more calls than allowed. Nothing is kept for
+    whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and their
+    places are kept.
+    """
 
     calls: int
     window_s: float

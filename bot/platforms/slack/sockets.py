@@ -1,9 +1,4 @@
-"""Socket Mode without a gap: several sockets at once, and the next one is open before one of them closes.
-
-Slack refreshes each socket every few hours, and says so beforehand. Whatever the reason for which a client wants
-another socket (a refresh, a broken line, silence), it asks here for a successor, and goes on until that one is open.
-What Slack sent into a dying socket it sends again through another; the ledger knows it by its ids.
-"""
+"""Socket Mode without a gap: several sockets at once, and the next one is open before one of them closes."""
 
 import asyncio
 import json
@@ -122,6 +117,10 @@ class Sockets:
     """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left.
 
     `take` takes an event in, and says whether it is stored; all else that people do goes to `app`.
+
+    Slack refreshes each socket every few hours, and says so beforehand. Whatever the reason for which a client wants
+    another socket (a refresh, a broken line, silence), it asks here for a successor, and goes on until that one is
+    open. What Slack sent into a dying socket it sends again through another; the ledger knows it by its ids.
     """
 
     def __init__(

@@ -1,13 +1,4 @@
-"""One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`.
-
-Theory of operation. Where it may, a page grows as a native stream, and ends as a message with its key and its buttons.
-Where no stream can be had, or one has died, its message is posted and edited instead; the words are the same. A page is
-known by its key in the message's metadata, so that a post whose answer was lost, or whose process died before storing
-it, is found by looking instead of posting again. A stream carries its key only at its end: an unfinished one is found
-as the message of ours that belongs to nothing else.
-
-Each method's budget is asked first: what is not allowed now is refused, and comes back with newer text.
-"""
+"""One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -91,7 +82,16 @@ class SurfaceParts:
 
 
 class SlackSurface:
-    """`stop` ends the turn for good: a reader has stopped its stream."""
+    """`stop` ends the turn for good: a reader has stopped its stream.
+
+    Theory of operation. Where it may, a page grows as a native stream, and ends as a message with its key and its
+    buttons. Where no stream can be had, or one has died, its message is posted and edited instead; the words are the
+    same. A page is known by its key in the message's metadata, so that a post whose answer was lost, or whose process
+    died before storing it, is found by looking instead of posting again. A stream carries its key only at its end: an
+    unfinished one is found as the message of ours that belongs to nothing else.
+
+    Each method's budget is asked first: what is not allowed now is refused, and comes back with newer text.
+    """
 
     def __init__(
         self,

@@ -1,9 +1,4 @@
-"""What a question refers to: the thread in which the bot is first mentioned, and the messages that are linked.
-
-Rules. The thread is read once, when the conversation with the bot begins, and is bounded: its first message and the
-last ones before the question. A linked message is read only if what is said there may be used where the answer is
-read. What cannot be read is left out: the question is answered without it.
-"""
+"""What a question refers to: the thread in which the bot is first mentioned, and the messages that are linked."""
 
 import asyncio
 import re
@@ -88,6 +83,11 @@ MAX_LINKS = 3
 
 
 class Threads:
+    """Rules. The thread is read once, when the conversation with the bot begins, and is bounded: its first message and
+    the last ones before the question. A linked message is read only if what is said there may be used where the
+    answer is read. What cannot be read is left out: the question is answered without it.
+    """
+
     def __init__(self, api: SlackApi, me: SlackBot, people: People, places: Places, membership: Membership) -> None:
         self._api = api
         self._me = me
