@@ -9,6 +9,7 @@ from agent.ports import Clock, Ledger, Replies, Spending
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
 from bot.spending_text import cost_text
+from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 
 DAYS: Final = 30
@@ -52,10 +53,10 @@ def report(
     lines = [
         f"**Now**: {counted(load.running, 'answer grows', 'answers grow')}, {load.waiting:,} wait. Up for {_span(up)}.",
         *described,
-        f"**Verdicts**, {DAYS} days: {good:,} good, {bad:,} bad.",
+        reply_texts.VERDICTS.format(days=DAYS, good=good, bad=bad),
         f"**Spent**, {DAYS} days: {cost_text(everything)}, {counted(everything.calls, 'model call', 'model calls')}.",
-        *_most("By person", people),
-        *_most("By model", models),
+        *_most(reply_texts.BY_PERSON, people),
+        *_most(reply_texts.BY_MODEL, models),
     ]
     return "\n\n".join(lines)
 

@@ -1,4 +1,5 @@
-"""A platform is known by name in its own folder, where the bot is put together, in the settings and in the commands.
+"""A platform is known by name in its own folder, where the bot is put together, in the settings, in the commands
+and in the catalogue of what people read.
 
 Everything else takes what is different on a platform from its adapter, or has a neutral word for it: what works for
 one platform works for the next. Docstrings and comments may give examples ("slack:T0123:U0123").
@@ -14,6 +15,7 @@ NAMES: Final = frozenset(one.name for one in PLATFORMS.iterdir() if (one / "run.
 """The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`)."""
 COMPOSED: Final = (
     ROOT / "bot" / "app",
+    ROOT / "bot" / "texts",
     ROOT / "bot" / "settings.py",
     ROOT / "bot" / "setting_parsers.py",
     ROOT / "bot" / "arguments.py",

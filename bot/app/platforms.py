@@ -35,7 +35,7 @@ from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import SlackSettings
 from bot.settings import Settings
-from bot.texts import setup_texts
+from bot.texts import reply_texts, setup_texts
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
@@ -107,8 +107,8 @@ def _host(
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
     """What an operator may know of this process: its version, its models, its store, what it is not connected to."""
     return [
-        f"**Version**: {version('cogency-bot')}. {models.sentence}",
-        f"**Store**: {store.database.where}.",
+        reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
+        reply_texts.STORE.format(where=store.database.where),
         *(f"**{name.capitalize()}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 

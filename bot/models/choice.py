@@ -436,8 +436,7 @@ class ModelSwitch:
 def check_allowed(switch: ModelSwitch, name: str) -> None:
     """Raises SettingsError with the names that are allowed."""
     if name not in switch.allowed:
-        others = f"choose one of {', '.join(switch.allowed)}" if switch.allowed else "there is only one here"
-        raise SettingsError(reply_texts.MODEL_NOT_ALLOWED.format(others=others))
+        raise SettingsError(reply_texts.model_not_allowed(switch.allowed))
 
 
 # What people may know and decide about the model that answers them; their choice is kept among their preferences.

@@ -10,6 +10,24 @@ def help_text(commands: Mapping[str, str]) -> str:
     return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())
 
 
+NEW_CONVERSATION = "What you write next begins a new conversation. What I remember about you stays."
+# Discord's clients keep what they know of commands for a while.
+COMMAND_CHANGED = "This command has changed: please write it again in a minute."
+SETTINGS_SUMMARY = "Choose how I answer you, and, if you manage this place, where"
+HOW_ON_DISCORD = (
+    "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
+    "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."
+)
+MISTYPED = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
+NEARLY = "Nothing is done yet: did you mean `{near}`?"
+STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
+NOT_CHANGED_THERE = "You or I cannot read that channel, so nothing was changed."
+EACH_BEGINS = "Each message that you write to me outside of threads begins a conversation."
+HOW_ON_SLACK = "Ask me anything in a direct message, or mention @{bot} in a channel; I answer in the thread."
+HOW_IN_SLACK_THREADS = (
+    "In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer."
+)
+
 # Buttons below a reply
 
 UNDO_BUTTON = "Undo “Remembered”"
@@ -53,3 +71,121 @@ FORGET_THREAD = "Forget this thread"
 FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and what came of it."
 MEMORY_SHORTCUT = "What you remember"
 MEMORY_SHORTCUT_WHAT = "See what the bot remembers about you; nobody else does."
+
+# Menus of a message
+
+ASK_ABOUT_THIS = "Ask about this"
+FORGET_THIS = "Forget this"
+CHOOSE_AGAIN = f"I no longer know which message you meant: please choose “{ASK_ABOUT_THIS}” again."
+NOT_YOUR_MESSAGE = "You can have your own messages forgotten, and my replies to you."
+WILL_FORGET = (
+    "I will forget this message: what you said, the answer to it, and what I know from it. It stays on Discord until "
+    "you delete it there. This cannot be undone."
+)
+WILL_FORGET_REPLY = "I will delete this reply, and forget what it said. This cannot be undone."
+MESSAGE_FORGOTTEN = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
+REPLY_FORGOTTEN = "Forgotten: my reply is deleted, and I no longer know what it said."
+FORGET_THOSE_TOO = "Forget those, too"
+
+# Windows for what is remembered
+
+OPEN_ENTRY = "Open {number}"
+PAGE = "Page {page} of {pages}"
+CORRECT_ENTRY = "Correct an entry"
+IN_YOUR_WORDS = "In your own words"
+ARE_YOU_SURE = "Are you sure?"
+WILL_DELETE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
+EXPORT_SENT = "I have sent it to you as a direct message."
+EXPORT_NOT_SENT = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
+
+# Settings of a person and a place
+
+AS_USUAL = "As usual"
+IN_NEW_THREAD = "In a new thread"
+AS_REPLY = "As a reply, and so on"
+IN_CHANNEL = "In the channel"
+USUAL_MODEL = "The usual one"
+CHOOSE_MODEL = "Choose a model"
+LEARNS_NOTHING = "I learn nothing from what you say."
+LEARNS_FROM_YOU = "I learn from what you say."
+MODEL_NOW = "**Model**: `{model}` answers you here."
+LEARNING_NOW = "**Learning**: {learning}"
+WHO_SEES_COMMANDS = "**Answers to your commands{elsewhere}**: {whom}, unless you say otherwise in `/ask`."
+SHOW_TO_ALL = "Show to everybody"
+SHOW_TO_ME = "Show to me alone"
+WHERE_I_ANSWER = "**Where I answer those who mention me in {where}**"
+
+# Asking by a command
+
+ASK_USAGE = (
+    "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
+    "and `deep:` or `fast:` before the question says how long I may think. `/ask help` says what else I can do."
+)
+ONLY_YOU = (
+    "I may not write in that channel, so only you see the answer. Once somebody has written `/invite @{bot}` there, "
+    "everybody can see my answers there."
+)
+# A mistyped "privately" would show a private question to everybody.
+NEARLY_PRIVATE = "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
+NOT_ASKED_THERE = "You cannot read that channel, so I did not ask there."
+QUESTION_WAITS = "Slack does not take your question at the moment. It is not lost: I will ask it as soon as I can."
+READING_UNKNOWN = "Slack does not tell me whether you can read that channel: please try again."
+
+# Slack's Home tab
+
+WELCOME = (
+    "I am *@{bot}*: I answer questions, use tools, and find again what you told me.\n"
+    "To begin, write to me in the tab *Messages*, or mention @{bot} in a channel and go on in its thread.\n"
+    "I keep what you write to me, and may learn from it what helps me to help you. Below you see what that is, and can "
+    "correct it, have it forgotten, or stop the learning."
+)
+FORGET_SECTION = "You see what it is, and how much, before anything is erased."
+LEARNING_ON = "I may learn from what you write to me."
+LEARNING_OFF = (
+    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
+)
+TRY_AGAIN = "Try again"
+STOP_LEARNING = "Stop learning"
+LEARN_AGAIN = "Learn again"
+HOME_MEMORY = "What I remember about you"
+HOME_FORGET = "Forget what I told you"
+HOME_USAGE = "Your usage and budget"
+HOME_MODEL = "The model that answers you"
+EARLIER_PAGE = "Earlier page"
+NEXT_PAGE = "Next page"
+HOME_POLICIES = "What holds for everybody"
+HOME_OPERATORS = "For operators"
+EXPORT_BUTTON = "Send me all of it as a file"
+
+# Windows and buttons for forgetting
+
+WHAT_SPEAKS_OF_IT = "What speaks of it"
+WHAT_I_SAID_THEN = "What I said in that time"
+REPLIES_TOO = "Delete my replies to it here, too"
+FORGET_EVERYTHING = "Forget everything"
+SOMETHING_ELSE = "Something else…"
+LAST_HOURS = "The last 2 hours…"
+ABOUT_SOMETHING = "About something…"
+FORGET_HINT = "A name, a word or two; or 2 hours, today, since Monday. You will see what it is before it is erased."
+FORGET_WHAT = "What should I forget?"
+THAT_MEANS = "That means"
+MY_REPLIES = "My replies"
+KEEP_EVERYTHING = "Keep everything"
+FORGET_QUESTION = "What should I forget? It cannot be undone."
+FORGET_IN_THREAD = "To forget one thread, write “@{name} forget this thread” in it."
+
+# The terminal
+
+# What only the terminal has: how it is written, and what it does.
+TERMINAL_COMMANDS = {
+    "/deep TEXT": "Ask, and let the model take its time",
+    "/fast TEXT": "Ask, and want an answer soon",
+    "/threads": "List your threads",
+    "/threads N": "Go back to thread N of that list",
+    "/quit": "Leave; so do exit, quit and Ctrl-D",
+    "//TEXT": "Send text that begins with a slash; plain text is a question, too, and Ctrl-C stops its answer",
+}
+WRITE_QUESTION = "Write your question after `{word}`."
+WRITE_ALONE = "Write `{word}` alone: it takes nothing after it."
+WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to its second thread."
+NO_SUCH_COMMAND = "There is no command {command}: {instead}"

@@ -1,6 +1,6 @@
 """What people read while they are answered: notices, refusals, failures, threads, models. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from agent.admission_terms import Authority, Whose
@@ -56,6 +56,7 @@ DONE_BY_TOOL: Mapping[str, str] = {
 }
 SUGGESTIONS_TITLE = "You may want to ask"
 THINKING_LINES = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
+MORE_THAN_FITS = "(There is more of this than fits here.)"
 
 # When the store, a model or a tool fails
 
@@ -147,7 +148,14 @@ def chosen_model(words: str) -> str:
 MODEL_CHOSEN = "you chose it"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
-MODEL_NOT_ALLOWED = "That model cannot be chosen: {others}."
+
+
+def model_not_allowed(allowed: Collection[str]) -> str:
+    """`allowed`: what may be chosen instead."""
+    others = f"choose one of {', '.join(allowed)}" if allowed else "there is only one here"
+    return f"That model cannot be chosen: {others}."
+
+
 MODEL_NOT_OPEN = "That model is not open to you: choose one of {names}."
 
 # Who may ask, and how much
@@ -263,6 +271,9 @@ SLACK_READERS_UNKNOWN = "Slack does not tell in time who reads a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more people than are read."
 SLACK_GROUPS_UNREAD = "Some of the user groups could not be read."
 SLACK_TOO_MANY_CHANNELS = "{user} is in more channels than are read."
+SLACK_KEPT_WAITING = (
+    "Slack does not tell me at the moment who you are. Your message is not lost: I will answer it as soon as I know."
+)
 
 # The terminal
 
@@ -288,3 +299,11 @@ NOTED = "Thank you, I have noted that. The other button changes it."
 NO_SUCH_REPLY = "I do not know this reply any more."
 ONLY_THIS_PAGE = "Forgotten. I can take away only this page of it: please dismiss the others yourself."
 ASKED_ALREADY = "I have been asked this already; the answer stands below, or is on its way."
+
+# For operators
+
+VERSION = "**Version**: {version}. {models}"
+STORE = "**Store**: {where}."
+VERDICTS = "**Verdicts**, {days} days: {good:,} good, {bad:,} bad."
+BY_PERSON = "By person"
+BY_MODEL = "By model"

@@ -156,6 +156,8 @@ DISCORD_LOGIN_REFUSED = (
     "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
 )
 GATEWAY_LOST = "Discord's gateway ended the connection; the bot connects again by itself."
+FOR_SERVER = "For a server: {link}"
+FOR_YOURSELF = "For yourself: {link}"
 
 # Slack
 

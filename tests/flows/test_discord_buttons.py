@@ -8,8 +8,7 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.records import Answered, ReplyVerdict
-from bot.platforms.discord.forgetting import REPLY_FORGOTTEN
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -166,7 +165,7 @@ async def test_a_commands_answer_is_taken_away_when_it_is_forgotten_by_its_menu(
         called = await fake.choose_menu(ANN, "Forget this", await ended(fake, host, "One."))
         await fake.until(lambda: called.original and "Forget" in labels(fake.world.messages[called.original]))
         await fake.press(ANN, fake.world.messages[called.original], "Forget")
-        await told_alone(fake, REPLY_FORGOTTEN)
+        await told_alone(fake, command_texts.REPLY_FORGOTTEN)
         assert fake.world.shown(GENERAL) == []
 
 

@@ -8,8 +8,7 @@ from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from bot.platforms.discord.slash_commands import HOW
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -93,7 +92,7 @@ async def test_help_in_words_says_what_the_command_says_there() -> None:
         (alone,), (there,) = fake.world.shown(DM_OF[ANN]), fake.world.shown(GENERAL)
         assert "`/new`" in alone
         assert "`/policy`" in there
-        assert alone.endswith(HOW)
+        assert alone.endswith(command_texts.HOW_ON_DISCORD)
 
 
 async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:

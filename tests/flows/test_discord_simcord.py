@@ -12,16 +12,14 @@ import simcord
 
 from agent.providers.scripted import ScriptedProvider
 from agent.records import ReplyVerdict
-from bot.platforms.discord.asking import ASK, FORGET
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.forgetting import FORGOTTEN
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE
 from bot.platforms.discord.run import clear
 from bot.platforms.discord.surface import DiscordSurface
 from bot.setting_parsers import Secret
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 from bot.turns.watermark import Watermark
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
@@ -166,15 +164,15 @@ async def test_thumbs_and_waste_baskets_are_taken_as_words() -> None:
 async def test_a_message_is_asked_about_and_forgotten_from_its_menu() -> None:
     async with town() as there:
         said = await there.alice.send(there.channel, "The ferry leaves at nine.")
-        window = await there.alice.context_menu(there.channel, ASK, said)
+        window = await there.alice.context_menu(there.channel, command_texts.ASK_ABOUT_THIS, said)
         (field,) = window.modal["components"][0]["components"]
         answer = await there.alice.submit_modal(window, {field["custom_id"]: "when?"})
         await there.answered()
         assert answer.response.content == "You said: when?"
         assert [one.text for one in there.host.taken[0].quoted] == ["The ferry leaves at nine."]
-        asked = await there.alice.context_menu(there.channel, FORGET, said)
+        asked = await there.alice.context_menu(there.channel, command_texts.FORGET_THIS, said)
         await there.alice.click(asked.response, label="Forget")
-        assert (asked.ephemeral, text_of(asked)) == (True, FORGOTTEN)
+        assert (asked.ephemeral, text_of(asked)) == (True, command_texts.MESSAGE_FORGOTTEN)
 
 
 async def test_the_settings_are_chosen_in_a_panel() -> None:

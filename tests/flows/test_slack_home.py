@@ -17,8 +17,7 @@ from bot.commands.policy import REMOVE, SET
 from bot.hosting import BotHost
 from bot.memory import view
 from bot.platforms.slack import home
-from bot.platforms.slack.home import LEARNING, NOT_LEARNING
-from bot.texts import memory_texts
+from bot.texts import command_texts, memory_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -144,15 +143,15 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
 
 
 async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
-    assert LEARNING in await office.looks(office.ann)
+    assert command_texts.LEARNING_ON in await office.looks(office.ann)
     await office.ann.click("Stop learning")
-    await office.ann.changed(NOT_LEARNING)
+    await office.ann.changed(command_texts.LEARNING_OFF)
     for seen in (office.ann.text, await office.looks(office.ann)):
-        assert NOT_LEARNING in seen
+        assert command_texts.LEARNING_OFF in seen
         assert "paused" not in seen
         assert "stopped learning" not in seen
     await office.ann.click("Learn again")
-    await office.ann.changed(LEARNING)
+    await office.ann.changed(command_texts.LEARNING_ON)
     assert "learn again" not in office.ann.text
 
 
@@ -193,4 +192,4 @@ async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office
     before = len(office.slack.state.whispers)
     await office.slack.command(office.ann.user, office.general, "/memory", "pause")
     await office.slack.until(lambda: len(office.slack.state.whispers) > before)
-    assert NOT_LEARNING in await office.looks(office.ann)
+    assert command_texts.LEARNING_OFF in await office.looks(office.ann)

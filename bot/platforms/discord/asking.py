@@ -33,7 +33,7 @@ from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +124,7 @@ class Commands:
 
     async def _store(self, interaction: Interaction, question: AskedQuestion, wish: Wish) -> bool:
         if wish.model and wish.model not in (menu := await self._open_models(interaction)):
-            others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
-            raise SettingsError(f"That model cannot be chosen: {others}.")
+            raise SettingsError(reply_texts.model_not_allowed(menu))
         author = await self._members.known_at_last(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._asked_last[question.where.channel, question.author.id] = incoming.conversation
@@ -190,21 +189,12 @@ def _names(interaction: Interaction) -> DiscordNames:
 # alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
 # fetched if the bot can read there, and else the asker is told to choose the entry once more.
 
-ASK: Final = "Ask about this"
-FORGET: Final = "Forget this"
 MAX_WINDOW_CHARS: Final = 4_000
 """Discord's own limit of a window's field."""
 MAX_WINDOWS: Final = 500
 """As many windows as are open at once in front of the people of one bot."""
 
 SOURCE_WORDS: Final = "the message that the question is about"
-CHOOSE_AGAIN: Final = f"I no longer know which message you meant: please choose “{ASK}” once more."
-NOT_YOUR_MESSAGE: Final = "You can have your own messages forgotten, and my replies to you."
-WILL_FORGET: Final = (
-    "I will forget this message: what you said, the answer to it, and what I know from it. It stays on Discord until "
-    "you delete it there. This cannot be undone."
-)
-WILL_FORGET_REPLY: Final = "I will delete this reply, and forget what it said. This cannot be undone."
 
 _ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -244,12 +234,12 @@ class Menus:
         self._meant = LRUCache[AskAboutWindow, Meant](MAX_WINDOWS)
 
     def add_to(self, tree: Tree) -> None:
-        @tree.context_menu(name=ASK)
+        @tree.context_menu(name=command_texts.ASK_ABOUT_THIS)
         @everywhere
         async def ask_about(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             await self._open(interaction, message)
 
-        @tree.context_menu(name=FORGET)
+        @tree.context_menu(name=command_texts.FORGET_THIS)
         @everywhere
         async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self._forget(interaction, message)
@@ -261,7 +251,7 @@ class Menus:
             return
         meant = self._meant.pop(about, None) or await _fetched(interaction, about.message)
         if meant is None:
-            await interactions.respond_alone(interaction, CHOOSE_AGAIN)
+            await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
             return
         await self._commands.ask(interaction, Wish(typed_text(interaction), files=meant.files, quoted=meant.quoted))
 
@@ -281,12 +271,12 @@ class Menus:
     async def _forgettable(self, interaction: Interaction, message: discord.Message) -> tuple[str, str]:
         """What stands for it in the button, and what is asked; "" if it is not the caller's. Raises CogencyError."""
         if message.author.id == interaction.user.id:
-            return f"{MESSAGE}|{objects.channel_of(interaction)}|{message.id}", WILL_FORGET
+            return f"{MESSAGE}|{objects.channel_of(interaction)}|{message.id}", command_texts.WILL_FORGET
         for page in pages_at(message.channel.id, message.id):
             reply = await self._host.reply_at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
-                return f"{REPLY}|{reply.turn}", WILL_FORGET_REPLY
-        return "", NOT_YOUR_MESSAGE
+                return f"{REPLY}|{reply.turn}", command_texts.WILL_FORGET_REPLY
+        return "", command_texts.NOT_YOUR_MESSAGE
 
 
 def _meant(message: discord.Message) -> Meant:
@@ -309,10 +299,10 @@ async def _fetched(interaction: Interaction, message: int) -> Meant | None:
 
 
 def _window(about: AskAboutWindow) -> discord.ui.Modal:
-    window = discord.ui.Modal(title=ASK, custom_id=about.id, timeout=interactions.LIVES_S)
+    window = discord.ui.Modal(title=command_texts.ASK_ABOUT_THIS, custom_id=about.id, timeout=interactions.LIVES_S)
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
-            label="Your question", style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS
+            label=command_texts.YOUR_QUESTION, style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS
         )
     )
     return window

@@ -29,10 +29,7 @@ from bot.platforms.discord.preferences import SettingsCommand
 from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.slash_commands import Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
-from bot.platforms.discord.translations import Translator
-from bot.texts import reply_texts
-
-BEGUN = "What you write next begins a new conversation. What I remember about you stays."
+from bot.texts import command_texts, reply_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +68,17 @@ class DiscordCaller:
     async def begin_conversation(self) -> str:
         channel = known_as(self.interaction.channel_id or self.interaction.id)
         await self.host.begin_conversation(channel, str(self.interaction.id))
-        return BEGUN
+        return command_texts.NEW_CONVERSATION
 
     async def with_names(self, markdown: str) -> str:
         return markdown
 
     def help(self) -> str:
-        return help_text(direct=interactions.is_direct(self.interaction), locale=self.interaction.locale)
+        return help_text(direct=interactions.is_direct(self.interaction))
 
 
 log = logging.getLogger(__name__)
 
-CHANGED = "This command has changed meanwhile: please write it once more in a minute."
-"""Discord's clients keep what they know of commands for a while."""
 PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 
@@ -152,7 +147,7 @@ class CommandDesk:
     async def _panel(self, command: Command, interaction: Interaction, words: str, options: Mapping[str, str]) -> Panel:
         """Raises CogencyError."""
         if command.run is None:
-            raise CogencyError(CHANGED)
+            raise CogencyError(command_texts.COMMAND_CHANGED)
         if not command.open_to_all:
             await self._admit(interaction)
         caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last)
@@ -162,7 +157,9 @@ class CommandDesk:
         """A form is opened, or was sent: the command is told its words, and answers in the place of what it said."""
         found = form_named(pressed.name)
         if found is None or interaction.user.id != pressed.person:
-            await interactions.respond_alone(interaction, CHANGED if found is None else reply_texts.NOT_YOURS)
+            await interactions.respond_alone(
+                interaction, command_texts.COMMAND_CHANGED if found is None else reply_texts.NOT_YOURS
+            )
             return
         command, form = found
         if interaction.type is not discord.InteractionType.modal_submit:
@@ -193,7 +190,6 @@ class CommandDesk:
 
     async def tell(self, client: discord.Client) -> None:
         """Tell Discord of the commands, if they have changed. Everything else works without them."""
-        await self._tree.set_translator(Translator())
         try:
             await sync(client, self._tree)
         except UNREADABLE as error:
@@ -215,7 +211,7 @@ class CommandDesk:
         cause: Exception = error.original if isinstance(error, app_commands.CommandInvokeError) else error
         if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
             with suppress(*UNREADABLE):
-                await interactions.respond_alone(interaction, CHANGED)
+                await interactions.respond_alone(interaction, command_texts.COMMAND_CHANGED)
         elif isinstance(cause, UNREADABLE):
             self._connection.complain("a command could not be answered", cause)
         else:

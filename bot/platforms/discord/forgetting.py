@@ -18,15 +18,13 @@ from bot.platforms.discord import interactions, pressing
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import Interaction, Part, button
 from bot.platforms.discord.places import known_as
-from bot.texts import memory_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 
 NOTHING: Final = "nothing"
 MESSAGE: Final = "message"
 """With a channel and a message of the caller's own, in place of what `bot.memory` makes of words."""
 REPLY: Final = "reply"
 """The same with the turn of a reply to them."""
-FORGOTTEN: Final = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
-REPLY_FORGOTTEN: Final = "Forgotten: my reply is deleted, and I no longer know what it said."
 
 _ID: Final = re.compile(rf"forget:(\d{{1,20}}):([01]):(.{{1,{MAX_TOKEN_CHARS}}})")
 
@@ -92,13 +90,13 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
     match made.token.split("|"):
         case [kind, channel, message] if kind == MESSAGE:
             await host.forgetting.deleted(channel, {message, *repeats_of(message)})
-            return ForgetAnswer(FORGOTTEN)
+            return ForgetAnswer(command_texts.MESSAGE_FORGOTTEN)
         case [kind, turn] if kind == REPLY and turn.isdecimal():
             reply = await host.reply_of(int(turn))
             if reply is None or not await host.delete_reply(int(turn), known_as(made.person)):
                 return ForgetAnswer(reply_texts.NO_SUCH_REPLY)
             await pressing.delete_pages(connection, interaction.channel_id or interaction.id, reply)
-            return ForgetAnswer(REPLY_FORGOTTEN)
+            return ForgetAnswer(command_texts.REPLY_FORGOTTEN)
         case _:
             return await host.forgetting.forget(
                 await interactions.forgetter_of(interaction, host), made.token, replies=made.replies
@@ -116,5 +114,5 @@ def _buttons(person: int, answer: ForgetAnswer, *, replies: bool) -> Part:
     agree = [button("Forget", yes.id, discord.ButtonStyle.danger)]
     if answer.wider:
         too = Decision(person, answer.wider, replies)
-        agree.append(button("Forget those, too", too.id, discord.ButtonStyle.danger))
+        agree.append(button(command_texts.FORGET_THOSE_TOO, too.id, discord.ButtonStyle.danger))
     return interactions.button_row(*agree, button("Keep", no.id))

@@ -39,7 +39,6 @@ MAX_FOLLOWING: Final = 4
 """Panels behind the first: one less than may follow a command that its person alone has installed."""
 LIVES_S: Final = 900.0
 """The library forgets buttons and windows after this; pressed later, they still work."""
-MORE: Final = "(There is more of this than fits here.)"
 
 
 def panel(*parts: Part) -> Panel:
@@ -86,11 +85,11 @@ async def show_text(interaction: Interaction, markdown: str, *below: Part) -> No
 
     Raises discord.HTTPException.
     """
-    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(MORE))] or ["…"]
+    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(reply_texts.MORE_THAN_FITS))] or ["…"]
     await show_panel(interaction, panel(panel_text(first), *below))
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
         cut = number == MAX_FOLLOWING < len(more)
-        parts = [panel_text(following), panel_text(MORE)] if cut else [panel_text(following)]
+        parts = [panel_text(following), panel_text(reply_texts.MORE_THAN_FITS)] if cut else [panel_text(following)]
         await interaction.followup.send(view=panel(*parts), ephemeral=True)
 
 

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
+from bot.texts import setup_texts
+
 ADDRESS: Final = "https://discord.com/oauth2/authorize"
 
 
@@ -80,7 +82,7 @@ def person_link(application: str) -> str:
 
 def text(application: str, features: Collection[DiscordFeature] = EVERYTHING) -> str:
     """What `cogency discord invite` prints."""
-    lines = [f"For a server: {server_link(application, features)}"]
+    lines = [setup_texts.FOR_SERVER.format(link=server_link(application, features))]
     if DiscordFeature.COMMANDS in features:
-        lines.append(f"For yourself: {person_link(application)}")
+        lines.append(setup_texts.FOR_YOURSELF.format(link=person_link(application)))
     return "".join(f"{line}\n" for line in lines)

@@ -29,7 +29,7 @@ from bot.platforms.discord.interactions import (
     typed_text,
 )
 from bot.platforms.discord.members import Members
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
@@ -151,10 +151,13 @@ def list_panel(answer: MemoryAnswer, person: int) -> Panel:
     for entry in answer.entries:
         opening = MemoryPress(person, f"{OPEN} {entry.key} {answer.page}")
         parts.append(
-            interactions.text_beside(view.entry_line(entry, ENTRY_CHARS), button(f"Open {entry.number}", opening.id))
+            interactions.text_beside(
+                view.entry_line(entry, ENTRY_CHARS),
+                button(command_texts.OPEN_ENTRY.format(number=entry.number), opening.id),
+            )
         )
     if answer.entries and answer.pages > 1:
-        parts.append(interactions.panel_text(f"Page {answer.page} of {answer.pages}"))
+        parts.append(interactions.panel_text(command_texts.PAGE.format(page=answer.page, pages=answer.pages)))
         parts.append(interactions.button_row(*(_button(one, person) for one in page_actions(answer))))
     return interactions.panel(*parts)
 
@@ -175,10 +178,10 @@ def _button(one: PanelAction, person: int, more: str = "") -> Button:
 
 
 def _window(made: MemoryPress, before: str) -> discord.ui.Modal:
-    window = discord.ui.Modal(title="Correct an entry", custom_id=made.id, timeout=LIVES_S)
+    window = discord.ui.Modal(title=command_texts.CORRECT_ENTRY, custom_id=made.id, timeout=LIVES_S)
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
-            label="In your own words",
+            label=command_texts.IN_YOUR_WORDS,
             style=discord.TextStyle.paragraph,
             default=before[:FACT_CHARS] or None,
             max_length=FACT_CHARS,

@@ -27,7 +27,7 @@ from bot.platforms.discord.interactions import (
 )
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import known_as
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 
 PRIVATE: Final = "private"
 """A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
@@ -36,10 +36,10 @@ REPLIES: Final = "replies"
 YES: Final = "yes"
 USUAL: Final = "usual"
 PLACES: Final[Mapping[str, str]] = {
-    USUAL: "As usual",
-    "thread": "In a new thread",
-    "chain": "As a reply, and so on",
-    "place": "In the channel",
+    USUAL: command_texts.AS_USUAL,
+    "thread": command_texts.IN_NEW_THREAD,
+    "chain": command_texts.AS_REPLY,
+    "place": command_texts.IN_CHANNEL,
 }
 PATIENCE_S: Final = 1.0
 """For the choice that an acknowledgement depends on; with the time for storing it is less than Discord's three seconds.
@@ -174,15 +174,15 @@ def settings_panel(chosen: ChosenSettings, person: int) -> Panel:
         interactions.panel_text(reply_texts.model_text(menu.current, menu.why, (), "/model"), _MODEL_CHARS)
     ]
     if menu.allowed:
-        parts[0] = interactions.panel_text(f"**Model**: `{menu.current}` answers you here.", _MODEL_CHARS)
+        parts[0] = interactions.panel_text(command_texts.MODEL_NOW.format(model=menu.current), _MODEL_CHARS)
         names = [name for name in menu.allowed if len(name) <= MAX_CHOICE_CHARS][: MAX_CHOICES - 1]
         options = [discord.SelectOption(label=name, value=name, default=name == menu.current) for name in names]
-        options.append(discord.SelectOption(label="The usual one", value=reply_texts.USUAL))
-        parts.append(interactions.choice_menu(SettingsPress(person, _MODEL).id, "Choose a model", options))
-    learning = "I learn nothing from what you say." if chosen.paused else "I learn from what you say."
+        options.append(discord.SelectOption(label=command_texts.USUAL_MODEL, value=reply_texts.USUAL))
+        parts.append(interactions.choice_menu(SettingsPress(person, _MODEL).id, command_texts.CHOOSE_MODEL, options))
+    learning = command_texts.LEARNS_NOTHING if chosen.paused else command_texts.LEARNS_FROM_YOU
     parts.append(
         interactions.text_beside(
-            f"**Learning**: {learning}",
+            command_texts.LEARNING_NOW.format(learning=learning),
             button("Go on" if chosen.paused else "Pause", SettingsPress(person, _LEARNING).id),
         )
     )
@@ -191,13 +191,16 @@ def settings_panel(chosen: ChosenSettings, person: int) -> Panel:
     elsewhere = " outside of direct messages" if chosen.direct else ""
     parts.append(
         interactions.text_beside(
-            f"**Answers to your commands{elsewhere}**: {whom}, unless you say otherwise in `/ask`.",
-            button("Show to everybody" if chosen.private else "Show to me alone", SettingsPress(person, PRIVATE).id),
+            command_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
+            button(
+                command_texts.SHOW_TO_ALL if chosen.private else command_texts.SHOW_TO_ME,
+                SettingsPress(person, PRIVATE).id,
+            ),
         )
     )
     for name, where, value in ((_CHANNEL, "this channel", chosen.channel), (_TEAM, "this server", chosen.team)):
         if value is not None:
-            parts.append(interactions.panel_text(f"**Where I answer those who mention me in {where}**"))
+            parts.append(interactions.panel_text(command_texts.WHERE_I_ANSWER.format(where=where)))
             parts.append(interactions.choice_menu(SettingsPress(person, name).id, PLACES[USUAL], _places(value)))
     return interactions.panel(*parts)
 

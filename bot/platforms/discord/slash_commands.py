@@ -22,18 +22,11 @@ from bot.commands.declaration import (
 )
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
-from bot.platforms.discord.translations import Translator, translated
 from bot.texts import command_texts
 
-SETTINGS: Final = Command(
-    name="settings", summary="Choose how I answer you, and, if you manage this place, where", bare=False
-)
+SETTINGS: Final = Command(name="settings", summary=command_texts.SETTINGS_SUMMARY, bare=False)
 """Discord's own."""
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
-HOW: Final = (
-    "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
-    "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."
-)
 
 Given: TypeAlias = Mapping[str, Any]
 """What was given to a command, by the names of its arguments."""
@@ -47,10 +40,10 @@ def offered_in(*, direct: bool) -> tuple[Command, ...]:
     return tuple(command for command in COMMANDS if command.scope is not elsewhere)
 
 
-def help_text(*, direct: bool, locale: discord.Locale = discord.Locale.british_english) -> str:
-    """The commands that can be used there, each with what it does in the language of the asker's client."""
-    said = {f"/{one.name}": translated(one.summary, locale) or one.summary for one in offered_in(direct=direct)}
-    return f"{command_texts.help_text(said)}\n\n{HOW}"
+def help_text(*, direct: bool) -> str:
+    """The commands that can be used there, each with what it does."""
+    said = {f"/{one.name}": one.summary for one in offered_in(direct=direct)}
+    return f"{command_texts.help_text(said)}\n\n{command_texts.HOW_ON_DISCORD}"
 
 
 def command_in(incoming: Incoming, *, direct: bool) -> str:
@@ -130,7 +123,7 @@ def _parameter(argument: Argument) -> inspect.Parameter:
 # Tells Discord which commands there are, only when they have changed.
 #
 # Discord lets an application make 200 commands a day in a server, and every client loads them anew when they are put.
-# So what it has is read first, with its translations, and compared with the tree: of each command what we say of it,
+# So what it has is read first, with translations that an earlier version made, and compared: of each what we say of it,
 # and not what Discord adds, in any order of the commands. A value that means the same as none counts as none.
 
 _SAID: Final = frozenset(
@@ -163,8 +156,7 @@ _TABLES: Final = frozenset({"name_localizations", "description_localizations"})
 
 async def sync(client: discord.Client, tree: Tree) -> bool:
     """Whether the commands had changed, and were put. Raises discord.HTTPException."""
-    translator = tree.translator or Translator()
-    wanted = [await command.get_translated_payload(tree, translator) for command in tree.get_commands()]
+    wanted = [command.to_dict(tree) for command in tree.get_commands()]
     path = "/applications/{application_id}/commands"
     here = {"application_id": str(client.application_id)}
     known = await client.http.request(Route("GET", path, **here), params={"with_localizations": "true"})

@@ -45,24 +45,7 @@ from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
-from bot.texts import formatting, reply_texts
-
-ASK_USAGE: Final = (
-    "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
-    "and `deep:` or `fast:` before the question says how long I may think. `/ask help` tells what else I can do."
-)
-
-ONLY_YOU: Final = (
-    "I may not write in that channel, so only you see the answer. Once somebody has written `/invite @{bot}` there, "
-    "I can answer before everybody."
-)
-NEARLY_PRIVATE: Final = (
-    "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
-)
-"""Whoever mistypes "privately" would see a private question before everybody."""
-
-NOT_THERE: Final = "You cannot read that channel, so I did not ask there."
-WAITS: Final = "Slack does not take your question at the moment. It is not lost: I ask it as soon as I can."
+from bot.texts import command_texts, formatting, reply_texts
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
 TELL: Final = 3
@@ -143,11 +126,11 @@ class SlackAsking:
             question, private = inbound.ask_words(question)
         nearly = "" if private or inbound.is_direct(to.channel) else inbound.nearly_private(question)
         if nearly:
-            await self._say(to, NEARLY_PRIVATE.format(word=formatting.literal(nearly)))
+            await self._say(to, command_texts.NEARLY_PRIVATE.format(word=formatting.literal(nearly)))
         elif question.casefold() in ("help", "help?"):
             await self._say(to, slash_commands.help_text(self.me.prefix, self.me.name))
         elif question.casefold() in ("", "deep:", "fast:"):
-            await self._say(to, ASK_USAGE)
+            await self._say(to, command_texts.ASK_USAGE)
         else:
             await self._take(SlackQuestion(event, await self.names.read(question), private, depth), to)
 
@@ -156,7 +139,7 @@ class SlackAsking:
         to = of_message(heard)
         depth, asked = inbound.depth_words(words)
         if not asked:
-            await self._say(to, ASK_USAGE)
+            await self._say(to, command_texts.ASK_USAGE)
             return
         member = await self.people.member(heard.user)
         question = SlackQuestion(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
@@ -257,7 +240,7 @@ class SlackAsking:
 
     async def _tell_to_wait(self, to: ReplyTo) -> None:
         with suppress(SlackError):
-            await self._say(to, WAITS)
+            await self._say(to, command_texts.QUESTION_WAITS)
 
     async def _ask(self, kept: _Kept) -> None:
         """In a direct message nobody else reads; nor is there any other place for a question without a channel."""
@@ -276,7 +259,7 @@ class SlackAsking:
             await self.host.take(unposted)
             if not alone:
                 with suppress(SlackError):  # an ornament
-                    await self._say(to, ONLY_YOU.format(bot=self.me.name))
+                    await self._say(to, command_texts.ONLY_YOU.format(bot=self.me.name))
         else:
             await self._take_or_delete(await self._public(question, member, root), found=found is not None)
 
@@ -368,9 +351,9 @@ class SlackAsking:
         group = place.audience.place
         reads = (await self.membership.readable(member.person.id, [group])).get(group)
         if reads is None:
-            raise SlackDown("Slack does not tell me whether you can read that channel: please try again.")
+            raise SlackDown(command_texts.READING_UNKNOWN)
         if not reads:
-            raise Refused(NOT_THERE)
+            raise Refused(command_texts.NOT_ASKED_THERE)
 
     async def _public(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:
         direct = inbound.is_direct(to.channel)

@@ -48,14 +48,7 @@ from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
-from bot.texts import formatting, reply_texts
-
-MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
-NEARLY: Final = "Nothing is done yet: did you mean `{near}`?"
-STOP_IN_THREAD: Final = "To stop an answer in a thread, write “@{name} stop” in it."
-NOT_THERE: Final = "You or I cannot read that channel, so nothing was changed."
-EACH_BEGINS: Final = "Each message that you write to me outside of threads begins a conversation."
-
+from bot.texts import command_texts, formatting, reply_texts
 
 CLOSE_S: Final = 1.0
 """How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said."""
@@ -190,7 +183,10 @@ class PersonalCommands:
 
     async def mistyped(self, to: ReplyTo, name: str, near: str) -> None:
         """There is no such command, or (no name) no such order."""
-        await self._say(to, (MISTYPED if name else NEARLY).format(name=name, near=near, bot=self.me.name))
+        await self._say(
+            to,
+            (command_texts.MISTYPED if name else command_texts.NEARLY).format(name=name, near=near, bot=self.me.name),
+        )
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
@@ -235,16 +231,16 @@ class SlackCaller:
         if self.in_form and isinstance(place.audience, GroupAudience):
             group = place.audience.place
             if not (await self.membership.readable(member.person.id, [group])).get(group, False):
-                raise Refused(NOT_THERE)
+                raise Refused(command_texts.NOT_CHANGED_THERE)
         return place
 
     async def stoppable(self) -> Stoppable:
         """Slack does not say in which thread a command is written."""
         theirs = await self.direct.going_on_for(self.to.channel, self.person.id)
-        return Stoppable(theirs, STOP_IN_THREAD.format(name=self.me.name))
+        return Stoppable(theirs, command_texts.STOP_IN_THREAD.format(name=self.me.name))
 
     async def begin_conversation(self) -> str:
-        return EACH_BEGINS
+        return command_texts.EACH_BEGINS
 
     async def with_names(self, markdown: str) -> str:
         return await SlackNames(self.people, self.places).in_budget(markdown)
@@ -260,10 +256,6 @@ class SlackCaller:
 
 
 log = logging.getLogger(__name__)
-
-WHO_ARE_YOU = (
-    "Slack does not tell me at the moment who you are. Your message is not lost: I answer it as soon as I know."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +300,7 @@ class AnswerCommands:
         heard = inbound.read_event(body, self.me)
         if heard is None or not (heard.direct or heard.mentioned):
             return
-        sentence = WHO_ARE_YOU if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
+        sentence = reply_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
         if self.told.just_now(heard.user, sentence):
             return
         try:

@@ -35,7 +35,7 @@ from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.spending_text import account_text
-from bot.texts import formatting, memory_texts, reply_texts
+from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
 #
@@ -60,17 +60,6 @@ OPTION_CHARS: Final = 150
 """Of what an option in a menu stands for; the name of a model that is longer can only be written."""
 OPTIONS: Final = 100
 
-WELCOME: Final = (
-    "I am *@{bot}*: I answer questions, use tools, and find again what you told me.\n"
-    "To begin, write to me in the tab *Messages*, or mention @{bot} in a channel and go on in its thread.\n"
-    "I keep what you write to me, and may learn from it what helps me to help you. Below you see what that is, and can "
-    "correct it, have it forgotten, or stop the learning."
-)
-FORGETTING: Final = "You see what it is, and how much, before anything is erased."
-LEARNING: Final = "I may learn from what you write to me."
-NOT_LEARNING: Final = (
-    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
-)
 _PAUSED: Final = lasting_text([PauseLearning()])
 """How the list begins then; here `NOT_LEARNING` stands below it."""
 
@@ -165,14 +154,14 @@ def part_of(body: JsonObject) -> Part:
 def home_view(shown: HomeContent) -> JsonObject:
     """The whole tab."""
     is_new = not shown.memory.entries and not shown.account.month.calls
-    welcome = [_section(WELCOME.format(bot=shown.bot))] if is_new else []
+    welcome = [_section(command_texts.WELCOME.format(bot=shown.bot))] if is_new else []
     parts = (_memory(shown), _forgetting(shown), _usage(shown), _model(shown), _policies(shown), _operating(shown))
     return _view(shown.pages, [*welcome, *_news(shown, Part.TOP), *(block for part in parts for block in part)])
 
 
 def sorry_view(sentence: str, pages: Pages) -> JsonObject:
     """In the place of everything, while it cannot be shown."""
-    return _view(pages, [*_texts(sentence), *row([button(_AGAIN, "Try again", {})])])
+    return _view(pages, [*_texts(sentence), *row([button(_AGAIN, command_texts.TRY_AGAIN, {})])])
 
 
 def closed_view(sentence: str) -> JsonObject:
@@ -190,23 +179,23 @@ def _memory(shown: HomeContent) -> list[Json]:
             + row(memory_blocks.entry_buttons(entry, shown.user))
         )
     ]
-    stop_or_go = ("pause", "Stop learning") if shown.learns else ("resume", "Learn again")
+    stop_or_go = ("pause", command_texts.STOP_LEARNING) if shown.learns else ("resume", command_texts.LEARN_AGAIN)
     deciding = [memory_blocks.memory_button(words, label, words, shown.user) for words, label in (stop_or_go, _EXPORT)]
     return [
-        _header("What I remember about you"),
+        _header(command_texts.HOME_MEMORY),
         *_news(shown, Part.MEMORY),
         *_texts(named(listed.text.removeprefix(_PAUSED).strip(), shown.prefix)),
         *entries,
         *row(memory_blocks.page_buttons(listed, shown.user)),
-        _small(LEARNING if shown.learns else NOT_LEARNING),
+        _small(command_texts.LEARNING_ON if shown.learns else command_texts.LEARNING_OFF),
         *row(deciding),
     ]
 
 
 def _forgetting(shown: HomeContent) -> list[Json]:
     return [
-        _header("Forget what I told you"),
-        _section(FORGETTING),
+        _header(command_texts.HOME_FORGET),
+        _section(command_texts.FORGET_SECTION),
         *memory_blocks.forget_buttons_at_home(shown.user),
         *_news(shown, Part.FORGETTING),
     ]
@@ -215,7 +204,7 @@ def _forgetting(shown: HomeContent) -> list[Json]:
 def _usage(shown: HomeContent) -> list[Json]:
     changing = [modals.modal_button(CHANGE, shown.user)] if shown.report is not None else []
     return [
-        _header("Your usage and budget"),
+        _header(command_texts.HOME_USAGE),
         *_news(shown, Part.USAGE),
         *_texts(named(f"{account_text(shown.account)}\n\n{shown.budget}", shown.prefix)),
         *row(changing),
@@ -224,15 +213,19 @@ def _usage(shown: HomeContent) -> list[Json]:
 
 def _model(shown: HomeContent) -> list[Json]:
     menu = shown.models
-    usual = option("The usual one", reply_texts.USUAL)
+    usual = option(command_texts.USUAL_MODEL, reply_texts.USUAL)
     names = [name for name in menu.allowed if name.strip() and len(name) <= OPTION_CHARS and name != reply_texts.USUAL]
     options = {name: option(formatting.shortened(name, LABEL_CHARS), name) for name in names[: OPTIONS - 1]}
-    select: dict[str, Json] = {"type": "static_select", "action_id": MODEL, "placeholder": plain("Choose a model")}
+    select: dict[str, Json] = {
+        "type": "static_select",
+        "action_id": MODEL,
+        "placeholder": plain(command_texts.CHOOSE_MODEL),
+    }
     select["options"] = [*options.values(), usual]
     if menu.current in options:
         select["initial_option"] = options[menu.current]
     return [
-        _header("The model that answers you"),
+        _header(command_texts.HOME_MODEL),
         *_news(shown, Part.MODEL),
         *_texts(reply_texts.model_in_use(menu.current, menu.why) if options else _only_model(menu), limit=1),
         *row([select] if options else []),
@@ -248,7 +241,7 @@ def _policies(shown: HomeContent) -> list[Json]:
         return []
     pages = pieces(mrkdwn(named(shown.policies, shown.prefix)), POLICIES_CHARS)
     page = max(1, min(shown.pages.policies, len(pages)))
-    around = {"Earlier page": page - 1, "Next page": page + 1}
+    around = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
     turning = [
         button(f"{_POLICIES}:{other}", label, {"page": other})
         for label, other in around.items()
@@ -257,7 +250,7 @@ def _policies(shown: HomeContent) -> list[Json]:
     forms = forms_below(shown.policies) if shown.sets_policies else ()
     setting = [modals.modal_button(form, shown.user) for form in forms]
     return [
-        _header("What holds for everybody"),
+        _header(command_texts.HOME_POLICIES),
         *_news(shown, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
@@ -266,7 +259,7 @@ def _policies(shown: HomeContent) -> list[Json]:
 
 
 def _operating(shown: HomeContent) -> list[Json]:
-    return [] if shown.report is None else [_header("For operators"), *_texts(shown.report)]
+    return [] if shown.report is None else [_header(command_texts.HOME_OPERATORS), *_texts(shown.report)]
 
 
 def _news(shown: HomeContent, part: Part) -> list[Json]:
@@ -300,7 +293,7 @@ def _small(shown: str) -> Json:
 
 
 _MORE: Final = "\n…"
-_EXPORT: Final = ("export", "Send me all of it as a file")
+_EXPORT: Final = ("export", command_texts.EXPORT_BUTTON)
 _PARTS: Final = {
     memory_blocks.ACTION: Part.MEMORY,
     memory_blocks.VIEW: Part.MEMORY,

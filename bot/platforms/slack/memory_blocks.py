@@ -29,6 +29,7 @@ from bot.platforms.slack.block_kit import (
     window,
 )
 from bot.platforms.slack.inbound import ReplyTo, of_window
+from bot.texts import command_texts
 
 ENTRY_CHARS: Final = 600
 """Of an entry in the list: a page of them stays under the 12,000 characters that Slack shows in one message."""
@@ -40,8 +41,8 @@ CORRECT: Final = "correct"
 VIEW: Final = "cogency_correct_view"
 _WORDS: Final = "words"
 _SURE: Final = sure(
-    "Are you sure?",
-    "I will erase this after a minute in which you can undo it, and not learn it again from the same message.",
+    command_texts.ARE_YOU_SURE,
+    command_texts.WILL_DELETE,
     "Delete",
     "Keep",
 )
@@ -85,8 +86,8 @@ def memory_click(action: JsonObject) -> MemoryClick | None:
 
 def correct_view(made: MemoryClick, to: ReplyTo) -> JsonObject:
     """The window in which an entry is corrected."""
-    entry = field(_WORDS, "In your own words", line(initial=made.plain, multiline=True))
-    return window(VIEW, "Correct an entry", "Correct", {"words": made.words, "to": to.encode()}, [entry])
+    entry = field(_WORDS, command_texts.IN_YOUR_WORDS, line(initial=made.plain, multiline=True))
+    return window(VIEW, command_texts.CORRECT_ENTRY, "Correct", {"words": made.words, "to": to.encode()}, [entry])
 
 
 def corrected(view: JsonObject) -> Corrected | None:
@@ -140,8 +141,11 @@ FORGET_VIEW: Final = "cogency_forget_view"
 _TYPED: Final = "words"
 _SCOPE: Final = "scope"
 _ABOUT: Final = "about"
-_SCOPES: Final[tuple[Json, ...]] = (option("What speaks of it", _ABOUT), option("What I said in that time", "time"))
-_REPLIES_TOO: Final[Json] = option("Delete my replies to it here, too", "replies")
+_SCOPES: Final[tuple[Json, ...]] = (
+    option(command_texts.WHAT_SPEAKS_OF_IT, _ABOUT),
+    option(command_texts.WHAT_I_SAID_THEN, "time"),
+)
+_REPLIES_TOO: Final[Json] = option(command_texts.REPLIES_TOO, "replies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +172,21 @@ class Wished:
 
 def forget_buttons(user: str, thread: Collection[str]) -> list[Json]:
     """The buttons of somebody who has not said what to forget."""
-    buttons = [_button(WORDS, "Forget everything", user, thread, number=1, words="everything")]
+    buttons = [_button(WORDS, command_texts.FORGET_EVERYTHING, user, thread, number=1, words="everything")]
     if thread:
-        buttons.insert(0, _button(WORDS, "Forget this thread", user, thread, number=0, words="thread"))
-    return row([*buttons, _button(WORDS, "Something else…", user, thread, number=2), _keep(user)])
+        buttons.insert(0, _button(WORDS, command_texts.FORGET_THREAD, user, thread, number=0, words="thread"))
+    return row([*buttons, _button(WORDS, command_texts.SOMETHING_ELSE, user, thread, number=2), _keep(user)])
 
 
 def forget_buttons_at_home(user: str) -> list[Json]:
     """The same where there is no thread, and room for more."""
     asked = ("2 hours", "today", "everything")
-    labels = ("The last 2 hours…", "Today…", "Everything…")
+    labels = (command_texts.LAST_HOURS, "Today…", "Everything…")
     buttons = [
         _button(WORDS, label, user, (), number=number, words=words)
         for number, (label, words) in enumerate(zip(labels, asked, strict=True))
     ]
-    return row([*buttons, _button(WORDS, "About something…", user, (), number=len(asked))])
+    return row([*buttons, _button(WORDS, command_texts.ABOUT_SOMETHING, user, (), number=len(asked))])
 
 
 def agreement_buttons(
@@ -194,7 +198,11 @@ def agreement_buttons(
     ticked: Json = [_REPLIES_TOO]
     box: dict[str, Json] = {"type": "checkboxes", "action_id": REPLIES, "options": [_REPLIES_TOO]}
     agree = _button(AGREE, "Forget", user, thread, token=token, style="danger")
-    too = [_button(AGREE, "Forget those, too", user, thread, number=1, token=wider, style="danger")] if wider else []
+    too = (
+        [_button(AGREE, command_texts.FORGET_THOSE_TOO, user, thread, number=1, token=wider, style="danger")]
+        if wider
+        else []
+    )
     return row([box | ({"initial_options": ticked} if replies else {}), agree, *too, _keep(user)])
 
 
@@ -209,13 +217,13 @@ def forget_click(body: JsonObject, action: JsonObject) -> ForgetClick | None:
 
 def wish_window(to: ReplyTo, thread: Collection[str]) -> JsonObject:
     """Where somebody says in words what to forget."""
-    hint = "A name, a word or two; or 2 hours, today, since Monday. You will see what it is before it is erased."
+    hint = command_texts.FORGET_HINT
     scopes: dict[str, Json] = {"type": "radio_buttons", "options": [*_SCOPES], "initial_option": _SCOPES[0]}
     boxes: dict[str, Json] = {"type": "checkboxes", "options": [_REPLIES_TOO]}
     fields_: list[Json] = [
-        field(_TYPED, "What shall I forget?", line(), hint=hint),
-        field(_SCOPE, "That means", scopes),
-        field(REPLIES, "My replies", boxes, optional=True),
+        field(_TYPED, command_texts.FORGET_WHAT, line(), hint=hint),
+        field(_SCOPE, command_texts.THAT_MEANS, scopes),
+        field(REPLIES, command_texts.MY_REPLIES, boxes, optional=True),
     ]
     return window(FORGET_VIEW, "Forget", "Show", {"thread": [*thread], "to": to.encode()}, fields_)
 
@@ -242,7 +250,7 @@ def _thread(value: Json) -> tuple[str, ...]:
 
 
 def _keep(user: str) -> Json:
-    return _button(KEEP, "Keep everything", user, ())
+    return _button(KEEP, command_texts.KEEP_EVERYTHING, user, ())
 
 
 def _button(

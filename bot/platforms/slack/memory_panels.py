@@ -20,11 +20,9 @@ from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import person_place
 from bot.platforms.slack.slash_commands import named
-from bot.texts import memory_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 
 FILE_NAME: Final = "what-i-know.json"
-SENT: Final = "I have sent it to you as a direct message."
-NO_FILE: Final = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,11 @@ class MemoryView:
         answer = await self.host.memory(viewer, words)
         if answer.file is None:
             return answer
-        return MemoryAnswer(SENT if await self._send_file(to.user, answer.text, answer.file) else NO_FILE)
+        return MemoryAnswer(
+            command_texts.EXPORT_SENT
+            if await self._send_file(to.user, answer.text, answer.file)
+            else command_texts.EXPORT_NOT_SENT
+        )
 
     async def _replace(self, to: ReplyTo, answer: MemoryAnswer) -> None:
         if to.home:
@@ -97,10 +99,6 @@ class MemoryView:
 # place of the question, or below what was clicked in the Home tab.
 
 
-QUESTION: Final = "What shall I forget? It cannot be undone."
-NO_THREAD_HERE: Final = "To forget one thread, write “@{name} forget this thread” in it."
-
-
 @dataclass(frozen=True, slots=True)
 class ForgetView:
     host: Host
@@ -115,7 +113,11 @@ class ForgetView:
             answer = await self.host.forgetting.ask(await self._who(to.user, thread), words)
             await Ephemeral(self.api, to).say(named(answer.text, self.me.prefix), *_below(answer, to.user, thread))
         else:
-            question = QUESTION if thread else f"{QUESTION} {NO_THREAD_HERE.format(name=self.me.name)}"
+            question = (
+                command_texts.FORGET_QUESTION
+                if thread
+                else f"{command_texts.FORGET_QUESTION} {command_texts.FORGET_IN_THREAD.format(name=self.me.name)}"
+            )
             await Ephemeral(self.api, to).say(question, *blocks.forget_buttons(to.user, thread))
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from bot.commands import discovery
+from bot.texts import command_texts
 
 COMMANDS: Final = tuple(command for command in discovery.COMMANDS if not command.rolling)
 SLASH_COMMANDS: Final = tuple(command for command in COMMANDS if command.name != "help")
@@ -26,9 +27,9 @@ def help_text(prefix: str, bot: str) -> str:
     """What can be said to the bot."""
     return "\n".join(
         [
-            f"Ask me anything in a direct message, or mention @{bot} in a channel; I answer in the thread.",
+            command_texts.HOW_ON_SLACK.format(bot=bot),
             *(f"- `/{prefix}{command.name}`: {command.summary}" for command in SLASH_COMMANDS),
-            f"In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer.",
+            command_texts.HOW_IN_SLACK_THREADS.format(bot=bot),
             "👍 or 👎 on a reply tells me what you think of it; 🗑️ on a reply to you deletes it.",
         ]
     )

@@ -15,16 +15,7 @@ from bot.commands.declaration import Command, command_named
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
 from bot.message_intake import is_stop
-
-OWN: Final[Mapping[str, str]] = {
-    "/deep TEXT": "Ask, and let the model take its time",
-    "/fast TEXT": "Ask, and want an answer soon",
-    "/threads": "List your threads",
-    "/threads N": "Go back to thread N of that list",
-    "/quit": "Leave; so do exit, quit and Ctrl-D",
-    "//TEXT": "Send text that begins with a slash; plain text is a question, too, and Ctrl-C stops its answer",
-}
-"""What only the terminal has: how it is written, and what it does."""
+from bot.texts import command_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +75,7 @@ def is_command(line: str) -> bool:
 
 def help_text() -> Mapping[str, str]:
     """What may be written, and what it does."""
-    return {f"/{command.name}": command.summary for command in COMMANDS} | OWN
+    return {f"/{command.name}": command.summary for command in COMMANDS} | command_texts.TERMINAL_COMMANDS
 
 
 def parse(line: str) -> Line:
@@ -101,13 +92,13 @@ def parse(line: str) -> Line:
     command = command_named(word[1:], COMMANDS)
     match word:
         case "/ask" | "/deep" | "/fast":
-            return Ask(rest, _DEPTHS[word]) if rest else UnclearLine(f"Write your question after `{word}`.")
+            return Ask(rest, _DEPTHS[word]) if rest else UnclearLine(command_texts.WRITE_QUESTION.format(word=word))
         case "/threads":
             return _threads(rest)
         case _ if command is None and word != "/quit":
             return _unknown(word)
         case _ if rest and (command is None or not command.arguments):
-            return UnclearLine(f"Write `{word}` alone: it takes nothing after it.")
+            return UnclearLine(command_texts.WRITE_ALONE.format(word=word))
         case _:
             return Quit() if command is None else CommandLine(command, rest)
 
@@ -117,11 +108,15 @@ def _threads(rest: str) -> Line:
         return ListThreads()
     if rest.isascii() and rest.isdecimal() and len(rest) < 10 and int(rest) > 0:
         return OpenThread(int(rest))
-    return UnclearLine("Write `/threads` for the list, or `/threads 2` to go back to its second thread.")
+    return UnclearLine(command_texts.WRITE_THREADS)
 
 
 _DEPTHS: Final = {"/ask": Depth.ADAPT, "/deep": Depth.DEEP, "/fast": Depth.FAST}
-_NAMES: Final = tuple(dict.fromkeys([*(f"/{command.name}" for command in COMMANDS), *(one.split()[0] for one in OWN)]))
+_NAMES: Final = tuple(
+    dict.fromkeys(
+        [*(f"/{command.name}" for command in COMMANDS), *(one.split()[0] for one in command_texts.TERMINAL_COMMANDS)]
+    )
+)
 
 
 def _unknown(word: str) -> UnclearLine:
@@ -131,7 +126,7 @@ def _unknown(word: str) -> UnclearLine:
     instead = (
         f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
     )
-    return UnclearLine(f"There is no command {_quoted(shown)}: {instead}")
+    return UnclearLine(command_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=instead))
 
 
 def _quoted(word: str) -> str:

@@ -8,11 +8,10 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import MAX_REPEATS, Answered, ReplyVerdict
-from bot.platforms.slack.asking import NOT_THERE
 from bot.platforms.slack.buttons import below
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
-from bot.texts import memory_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -441,4 +440,4 @@ async def test_a_button_works_for_members_of_a_private_channel_and_not_after_the
         await slack.acked(await slack.click(BOB, shown, "Continue"))
         await slack.until(lambda: slack.state.whispers)
     assert [taken.person.id for taken in host.taken] == [f"{TEAM}:{ANN}"]
-    assert said_alone(slack) == [(BOB, NOT_THERE)]
+    assert said_alone(slack) == [(BOB, command_texts.NOT_ASKED_THERE)]

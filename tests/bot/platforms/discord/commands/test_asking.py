@@ -1,4 +1,4 @@
-"""What Discord is told of the commands: within its limits, in every language, and only when something changed."""
+"""What Discord is told of the commands: within its limits, and only when something changed."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,6 @@ from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.slash_commands import same
 from bot.platforms.discord.surroundings import Surroundings
-from bot.platforms.discord.translations import LANGUAGES, TRANSLATIONS, Translator
 from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
@@ -43,34 +42,24 @@ async def payload() -> list[dict[str, Any]]:
         DiscordConversations(host, DiscordSettings(Secret("t"))),
         LRUCache(1),
     )
-    return [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
+    return [command.to_dict(tree) for command in tree.get_commands()]
 
 
-def shown(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Every text of a command that people read in a menu of Discord, with its translations."""
+def shown(part: Mapping[str, Any]) -> Iterator[str]:
+    """Every text of a command that people read in a menu of Discord."""
     if part.get("description"):
-        yield part["description"], part.get("description_localizations") or {}
+        yield part["description"]
     if part.get("type") == MENU and "options" not in part:
-        yield part["name"], part.get("name_localizations") or {}
+        yield part["name"]
     for option in part.get("options", ()):
-        yield option["description"], option.get("description_localizations") or {}
-        for choice in option.get("choices", ()):
-            yield choice["name"], choice.get("name_localizations") or {}
+        yield option["description"]
+        yield from (choice["name"] for choice in option.get("choices", ()))
 
 
-async def test_every_text_is_within_discords_limits_in_all_languages_or_english_alone(
-    payload: list[dict[str, Any]],
-) -> None:
-    languages = {language.value for language in LANGUAGES} | {discord.Locale.latin_american_spanish.value}
+async def test_every_text_is_within_discords_limits(payload: list[dict[str, Any]]) -> None:
     for command in payload:
         most = MAX_MENU if command["type"] == MENU else MAX_TEXT
-        for text, translations in shown(command):
-            assert set(translations) in (languages, set()), text  # what is new is shown in English
-            assert all(1 <= len(each) <= most for each in (text, *translations.values())), text
-
-
-async def test_no_translation_is_left_over(payload: list[dict[str, Any]]) -> None:
-    assert set(TRANSLATIONS) <= {text for command in payload for text, _ in shown(command)}
+        assert all(1 <= len(text) <= most for text in shown(command))
 
 
 async def test_names_and_numbers_are_within_discords_limits(payload: list[dict[str, Any]]) -> None:

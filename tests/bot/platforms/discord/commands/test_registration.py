@@ -10,7 +10,6 @@ from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.surroundings import Surroundings
-from bot.platforms.discord.translations import Translator
 from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_spec import problems
@@ -22,7 +21,7 @@ async def test_the_registration_of_every_command_is_as_discord_describes_it() ->
     tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
     CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, LRUCache(1))
-    body = [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
+    body = [command.to_dict(tree) for command in tree.get_commands()]
     assert body
     assert problems("PUT", "/applications/1/commands", body, {}) == []
     body[0]["name"] = "x" * 33

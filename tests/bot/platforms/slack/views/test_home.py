@@ -14,10 +14,9 @@ from bot.commands.policy import NO_COLON, NUMBER
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.learning import PAUSE
 from bot.platforms.slack import home
-from bot.platforms.slack.commands import NOT_THERE
-from bot.platforms.slack.home import LEARNING, NOT_LEARNING, pages_of
-from bot.platforms.slack.memory_panels import FILE_NAME, SENT
-from bot.texts import memory_texts, reply_texts
+from bot.platforms.slack.home import pages_of
+from bot.platforms.slack.memory_panels import FILE_NAME
+from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -180,10 +179,10 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
     host.chosen_for[PERSON] = {PAUSE: PAUSED}
     async with serving(slack, host):
         await ann.opened()
-        assert NOT_LEARNING in ann.text
+        assert command_texts.LEARNING_OFF in ann.text
         await host.preferences.set(PERSON, PAUSE, None)
         await ann.click("Learn again")
-        await ann.changed(LEARNING)
+        await ann.changed(command_texts.LEARNING_ON)
     assert "I learn again." in ann.text
 
 
@@ -200,7 +199,7 @@ async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: Home
     async with serving(slack, host):
         await ann.opened()
         await ann.click("Send me all of it as a file")
-        await ann.changed(SENT)
+        await ann.changed(command_texts.EXPORT_SENT)
     assert slack.state.files == [(DM, FILE_NAME, b"{}")]
 
 
@@ -339,7 +338,7 @@ async def test_a_channel_that_the_person_cannot_read_gets_no_policy(slack: FakeS
         await bosss.click("Set a policy…")
         await slack.until(lambda: slack.state.views)
         await fill_in(slack, boss, slack.state.views[0], text="x", place=SECRET)
-        await bosss.changed(NOT_THERE)
+        await bosss.changed(command_texts.NOT_CHANGED_THERE)
     assert not [words for _, words in host.asked_for_policy if words]
 
 

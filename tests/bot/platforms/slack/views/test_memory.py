@@ -10,8 +10,8 @@ from agent.memory.audience import PersonAudience
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import PAGE
 from bot.platforms.slack import memory_blocks
-from bot.platforms.slack.memory_panels import FILE_NAME, NO_FILE, SENT
-from bot.texts import reply_texts
+from bot.platforms.slack.memory_panels import FILE_NAME
+from bot.texts import command_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -150,7 +150,7 @@ async def test_an_export_is_a_file_in_the_direct_messages(slack: FakeSlack) -> N
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "export")
         whisper = await shown(slack)
-    assert whisper.text == SENT
+    assert whisper.text == command_texts.EXPORT_SENT
     assert slack.state.files == [(DM, FILE_NAME, b'{"version": 1}')]
     assert [message.text for message in slack.state.answers(DM) if not message.files] == ["All of it."]
     assert not slack.state.answers(GENERAL)
@@ -162,7 +162,7 @@ async def test_an_export_that_slack_refuses_says_which_scope_is_missing(slack: F
         slack.faults["files.getUploadURLExternal"].append(Fault(error="missing_scope"))
         await slack.command(ANN, GENERAL, "/memory", "export")
         whisper = await shown(slack)
-    assert whisper.text == NO_FILE
+    assert whisper.text == command_texts.EXPORT_NOT_SENT
     assert not slack.state.answers(DM)
 
 
