@@ -14,19 +14,16 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from agent import ports, texts
 from agent.errors import StoreError
-from agent.records import Incoming, Known
-from agent.state import LastActions
-from store import history
 from store.databases.database import LOCK_SPACE, Database, LocalNotifier, SqlStore, is_postgresql, migrating, reads
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlSummaries, SqlWorkingSet
 from store.job_queue import SqlJobs
-from store.memory import fact_index, fact_store, profiles
+from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlPreferences
-from store.memory.profiles import SqlProfiles
+from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
 from store.search.search import search
@@ -129,38 +126,8 @@ def _migrate(connection: Connection, where: str, migrations: Migrations) -> None
 
 
 # --------------------------------------------------------------------------------------------------
-# What a turn begins with, read at once.
-#
-# Rule: one transaction for all of it. It is one state of the database, so nothing that is just forgotten stands in one
-# part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.
 
 
-def known(
-    connection: Connection, incoming: Incoming, audiences: frozenset[str], before_turn: int, messages: int, actions: int
-) -> Known:
-    here, person = incoming.conversation, incoming.person.id
-    said = history.history(connection, here, before_turn, messages)
-    summary, covered = history.summary(connection, here)
-    done = LastActions()
-    if said and summary.is_empty:
-        done = history.last_actions(connection, here, person, audiences, before_turn, actions)
-    return Known(
-        said,
-        summary,
-        done,
-        fact_store.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
-        profiles.readable(connection, person, audiences),
-        history.wrote_elsewhere(connection, person, here),
-        history.working_items(connection, here, audiences, incoming.time),
-        covered,
-    )
-
-
-class SqlKnowledge(SqlStore):
-    known = reads(known)
-
-
-# --------------------------------------------------------------------------------------------------
 # The search of people's past threads.
 
 

@@ -29,7 +29,7 @@ from agent.records import Author, Claim, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
-from store.databases.database import SqlStore, in_order, reads, writes
+from store.databases.database import SqlStore, in_order, reads, storable, writes
 from store.tables import (
     action_record,
     conversation,
@@ -39,7 +39,6 @@ from store.tables import (
     participant,
     person,
     profile,
-    storable,
     turn,
     working_item,
 )

@@ -59,6 +59,11 @@ class Place:
     within_team: str | None = None
     whole_channel: bool = field(default=False, compare=False)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is surely where a whole channel is read, and not by the whole team."""
+        return self.whole_channel and isinstance(self.audience, GroupAudience)
+
 
 def label(audience: Audience) -> str:
     """The audience as one stable text, the form in which it is stored: "person:…", "group:…", "team:…".

@@ -30,7 +30,7 @@ from agent.memory.forgetting_plans import (
 )
 from agent.memory.profile import Partition
 from agent.records import Author, Receipt
-from store.databases.database import Database, DatabaseFiles, SqlStore, reads, writes_alone
+from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, writes_alone
 from store.forgetting import entries, erase, erasure_set
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
@@ -49,7 +49,6 @@ from store.search import index
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
 from store.tables import (
     RUNNING,
-    StorableText,
     action_record,
     conversation,
     fact,

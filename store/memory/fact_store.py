@@ -37,11 +37,11 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Constrai
 from agent.memory.statements import read_statement
 from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
 from agent.records import Author
-from store.databases.database import SqlStore, in_order, reads, row_id, writes
+from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
 from store.rows import ids_in_parameter, texts_in_parameter
 from store.search.text import index_words, keywords
-from store.tables import fact, fact_ground, fact_term, message, person, storable
+from store.tables import fact, fact_ground, fact_term, message, person
 
 SHOWN: Final = 80
 """So many valid facts are all given to a question: about as many as its context has room for."""

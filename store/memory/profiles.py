@@ -1,4 +1,4 @@
-"""What is known of people, in rows.
+"""What is known of people, in rows, and read at once for a turn.
 
 Rules
   A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what
@@ -31,8 +31,9 @@ from agent.admission_terms import Authority
 from agent.memory.audience import label
 from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from agent.memory.writing import NewFact
-from agent.records import Author, Claim
-from store import job_queue
+from agent.records import Author, Claim, Incoming, Known
+from agent.state import LastActions
+from store import history, job_queue
 from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.memory import fact_store
 from store.tables import message, person, profile, profile_entry, profile_source
@@ -56,10 +57,10 @@ def of(connection: Connection, partition: Partition) -> UserProfile:
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> UserProfile:
-    return for_place(UserProfile(person, tuple(known(connection, person, audiences))), audiences)
+    return for_place(UserProfile(person, tuple(known_entries(connection, person, audiences))), audiences)
 
 
-def known(connection: Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+def known_entries(connection: Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
     found = _entries(connection, person, audiences, everywhere=True)
     newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
     linked = select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
@@ -110,7 +111,7 @@ class SqlProfiles(SqlStore):
 
     of = reads(of)
     readable = reads(readable)
-    known = reads(known)
+    known = reads(known_entries)
     unlearned = reads(unlearned)
     save = writes(save)
     skip_learning = writes(skip_learning)
@@ -246,3 +247,37 @@ def schedule_learning(
     run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
     values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
     job_queue.schedule(connection, LEARNING, partition.key, values)
+
+
+# What a turn begins with, read at once.
+#
+# Rule: one transaction for all of it. It is one state of the database, so nothing that is just forgotten stands in one
+# part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.
+
+
+def known(
+    connection: Connection, incoming: Incoming, audiences: frozenset[str], before_turn: int, messages: int, actions: int
+) -> Known:
+    here, person = incoming.conversation, incoming.person.id
+    said = history.history(connection, here, before_turn, messages)
+    summary, covered = history.summary(connection, here)
+    done = LastActions()
+    if said and summary.is_empty:
+        done = history.last_actions(connection, here, person, audiences, before_turn, actions)
+    return Known(
+        said,
+        summary,
+        done,
+        fact_store.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
+        readable(connection, person, audiences),
+        history.wrote_elsewhere(connection, person, here),
+        history.working_items(connection, here, audiences, incoming.time),
+        covered,
+    )
+
+
+class SqlKnowledge(SqlStore):
+    known = reads(known)
+
+
+# --------------------------------------------------------------------------------------------------

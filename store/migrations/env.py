@@ -8,8 +8,9 @@ from typing import Literal
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
+from store.databases.database import StorableText, UtcDateTime
 from store.search import index
-from store.tables import StorableText, UtcDateTime, metadata
+from store.tables import metadata
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:

@@ -28,9 +28,9 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as table_named
 
-from store.databases.database import is_postgresql
+from store.databases.database import StorableText, is_postgresql
 from store.search.text import PARAMETERS, SearchQuery, index_words, stem
-from store.tables import StorableText, embedding, message, participant, person
+from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
 MOST: Final = 500

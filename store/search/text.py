@@ -20,7 +20,8 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam, or_
 
-from store.tables import StorableText, UtcDateTime, message
+from store.databases.database import StorableText, UtcDateTime
+from store.tables import message
 
 MAX_KEYWORDS: Final = 32
 """A pasted page is a valid question; its first words say what it is about."""

@@ -31,7 +31,8 @@ from sqlalchemy.exc import NoResultFound
 from agent.events import Outcome
 from agent.records import Author, Claim, Claiming, Load
 from store import rows
-from store.tables import RUNNING, WAITING, UtcDateTime, message, person, turn
+from store.databases.database import UtcDateTime
+from store.tables import RUNNING, WAITING, message, person, turn
 
 # --------------------------------------------------------------------------------------------------
 # Whose turn is next: fair between people, in order within a conversation.

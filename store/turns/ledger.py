@@ -9,10 +9,11 @@ Rules
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never, cast
 
+from cachetools import LRUCache
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -35,7 +36,7 @@ from sqlalchemy import (
 from agent import texts
 from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
-from agent.memory.audience import label, may_flow_from
+from agent.memory.audience import TeamAudience, label, may_flow_from
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
@@ -45,10 +46,10 @@ from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
 from store.search import index
 from store.search.text import index_words
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
-from store.turns import amendments, claims, replies
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, page, turn, workspace
+from store.turns import amendments, claims
 from store.turns.claims import claim_turn
-from store.turns.narrowing import Kinds, restrict_place
+from store.turns.place_restriction import restrict_place
 
 # --------------------------------------------------------------------------------------------------
 # Whether a message may be taken in now: counted inside the transaction that would store it.
@@ -199,6 +200,7 @@ FORGOTTEN: Final = 0
 # Made once: making a statement takes longer than running it. Its values are given with it.
 _NEW_TURN: Final = insert(turn)
 _NEW_MESSAGE: Final = insert(message)
+_NEW_PAGE: Final = insert(page)
 _HELD: Final = update(turn).where(
     turn.c.id == bindparam("held"), turn.c.epoch == bindparam("held_epoch"), turn.c.state == RUNNING
 )
@@ -292,7 +294,9 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
     drop_workspace(connection, claim.turn)
-    replies.show(connection, claim, closing.pages)
+    if closing.pages:
+        pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
+        connection.execute(_NEW_PAGE, pages)
     audience = label(asked.place.audience)
     if closing.reply:
         words = index_words(closing.reply)
@@ -335,6 +339,27 @@ def release(connection: Connection, claim: Claim) -> None:
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
 
 
+MAX_KNOWN: Final = 10_000
+"""Channels whose kind is remembered; another one costs a look at the next message."""
+
+
+@dataclass(slots=True)
+class ChannelLabels:
+    """The label under which each channel was last seen, as far as this process knows."""
+
+    _labels: LRUCache[tuple[str, str], str] = field(default_factory=lambda: LRUCache(MAX_KNOWN))
+
+    def may_have_changed(self, incoming: Incoming) -> bool:
+        """Whether the channel is closed, and was not known to be when something was last said there."""
+        place = incoming.place
+        return place.is_closed and self._labels.get((incoming.source, incoming.channel)) != label(place.audience)
+
+    def keep(self, incoming: Incoming) -> None:
+        place = incoming.place
+        if place.is_closed or isinstance(place.audience, TeamAudience):
+            self._labels[(incoming.source, incoming.channel)] = label(place.audience)
+
+
 class SqlLedger(SqlStore):
     """The port Ledger on a database."""
 
@@ -356,7 +381,7 @@ class SqlLedger(SqlStore):
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
-        self._kinds = Kinds()
+        self._labels = ChannelLabels()
 
     async def accept(
         self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None, *, state: str = WAITING
@@ -365,11 +390,11 @@ class SqlLedger(SqlStore):
 
         Raises StoreError for a place without a name.
         """
-        narrowing = self._kinds.may_have_changed(incoming)
+        narrowing = self._labels.may_have_changed(incoming)
         taking = accept, incoming, self._erased_ids, state, terms, claiming, narrowing
         accepted = await self.database.write(*taking)
         if not accepted.duplicate:
-            self._kinds.keep(incoming)
+            self._labels.keep(incoming)
         return accepted
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:

@@ -9,11 +9,10 @@ from typing import Final
 
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
-from agent.records import Answered, Author, Claim, ReplyVerdict
+from agent.records import Answered, Author, ReplyVerdict
 from store.databases.database import SqlStore, in_order, reads
 from store.tables import RUNNING, WAITING, message, page, turn, verdict
 
-_SHOW: Final = insert(page)
 _QUESTION: Final = (
     select(
         turn.c.id,
@@ -30,12 +29,6 @@ _QUESTION: Final = (
     .order_by(message.c.id)
     .limit(1)
 )
-
-
-def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
-    if pages:
-        source = claim.incoming.source
-        connection.execute(_SHOW, [{"turn": claim.turn, "source": source, "page": each} for each in pages])
 
 
 def by_page(connection: Connection, source: str, page_id: str, channel: str = "") -> Answered | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.databases.database import storable
 from store.search.text import MAX_KEYWORDS, index_words, keywords, normalised
-from store.tables import storable
 
 anything = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 

@@ -9,16 +9,13 @@ Rules
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from cachetools import LRUCache
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from agent.memory.audience import AudienceKind, GroupAudience, Place, TeamAudience, label
+from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.profile import LEARNING, Partition
-from agent.records import Incoming
 from store import job_queue, model_calls, rows
 from store.memory import profiles
 from store.tables import (
@@ -37,9 +34,6 @@ from store.tables import (
     workspace,
 )
 
-MAX_KNOWN: Final = 10_000
-"""Channels whose kind is remembered; another one costs a look at the next message."""
-
 # Made once: a channel without anything public is looked at after each start.
 _PUBLIC: Final = (
     select(message.c.audience)
@@ -48,27 +42,10 @@ _PUBLIC: Final = (
 )
 
 
-@dataclass(slots=True)
-class Kinds:
-    """The label under which each channel was last seen, as far as this process knows."""
-
-    _labels: LRUCache[tuple[str, str], str] = field(default_factory=lambda: LRUCache(MAX_KNOWN))
-
-    def may_have_changed(self, incoming: Incoming) -> bool:
-        """Whether the channel is closed, and was not known to be when something was last said there."""
-        place = incoming.place
-        return _is_closed(place) and self._labels.get(_key(incoming)) != label(place.audience)
-
-    def keep(self, incoming: Incoming) -> None:
-        place = incoming.place
-        if _is_closed(place) or isinstance(place.audience, TeamAudience):
-            self._labels[_key(incoming)] = label(place.audience)
-
-
 def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
     """Let what this channel holds for its team belong to `place`; how many messages that were."""
     wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
-    if not wide or not _is_closed(place):
+    if not wide or not place.is_closed:
         return 0
     own = label(place.audience)
     _set_back(connection, channel, wide, place, now)
@@ -86,14 +63,6 @@ def restrict_place(connection: Connection, channel: str, place: Place, now: date
     for person, before in learning:
         _learn_there(connection, Partition(person, before), Partition(person, own), now)
     return moved
-
-
-def _is_closed(place: Place) -> bool:
-    return place.whole_channel and isinstance(place.audience, GroupAudience)
-
-
-def _key(incoming: Incoming) -> tuple[str, str]:
-    return incoming.source, incoming.channel
 
 
 def _set_back(connection: Connection, channel: str, wide: Collection[str], place: Place, now: datetime) -> None:
