@@ -34,7 +34,7 @@ from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 IN_ONE_PLACE: Final = 2
@@ -128,7 +128,7 @@ async def interval_on_discord(load: Load) -> Run:
 async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[BotHost, None]:
     """The product, with a model that gives each question the next of these answers."""
     model = ScriptedProvider([voice.script() for voice in spoken])
-    host = turns_host(FakeStore(), model, clock, limits=LIMITS)
+    host = turns_host(store_in_memory(), model, clock, limits=LIMITS)
     async with host.turns.serving():
         yield host
 

@@ -43,10 +43,9 @@ from benchmarks.wire_meter import WireMeter, metered
 from bot.settings import Settings
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.clock import FakeClock
-from tests.fakes.facts import FakeFacts
 from tests.fakes.one_turn import run_turn
 from tests.fakes.openai_service import MODEL, serving
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 SYSTEM, THINK, CALL, RESULT = 1_500, 200, 100, 300
 ROUNDS = (1, 2, 4, 8, 16, 32)
@@ -102,7 +101,8 @@ class Uploads:
 def prompt_tokens_hi() -> int:
     """Of everything that stands in the request."""
     settings = Settings()
-    tools = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
+    store = store_in_memory()
+    tools = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     parts = ContextParts(
         persona=Persona(settings.persona, settings.language_rule),
         tool_schemas=tools.schemas,

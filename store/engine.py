@@ -189,7 +189,7 @@ async def open_store(
         async with migrating():
             prepared = await database.write(prepare, database.where, key, migrations)
         database.outages.monotonic = asyncio.get_running_loop().time
-        store = _store(database, prepared, migrations.head)
+        store = store_on(database, prepared, migrations.head)
         unless_open.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
@@ -252,7 +252,8 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     return sqlite(rest, patience_s)
 
 
-def _store(database: Database, prepared: Prepared, version: str) -> Store:
+def store_on(database: Database, prepared: Prepared, version: str) -> Store:
+    """The store on a database that is at the newest version."""
     erased_ids = ErasedIds(prepared.key)
     return Store(
         SqlLedger(database, erased_ids),

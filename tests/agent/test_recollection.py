@@ -5,7 +5,7 @@ from agent.records import RecallQuery
 from agent.tools.recall import recollect
 from tests.contracts.steps import answered
 from tests.fakes.incoming import dm, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 HERE = frozenset({label(dm("ann").audience)})
 
@@ -14,28 +14,28 @@ def about(text: str, *, now: str = "now") -> RecallQuery:
     return RecallQuery("ann", text, HERE, now)
 
 
-async def texts(store: FakeStore, query: RecallQuery) -> list[str]:
-    return [one.text for one in await recollect(store, store, query)]
+async def texts(store: StoreInMemory, query: RecallQuery) -> list[str]:
+    return [one.text for one in await recollect(store.memories, store.conversations, query)]
 
 
 async def test_the_thread_of_the_best_hit_is_read_whole_and_in_order() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await answered(store, said("My cat is called Tom", conversation="cats"), "A fine name")
     await answered(store, said("He likes fish", conversation="cats"), "Noted")
     assert await texts(store, about("cat")) == ["My cat is called Tom", "A fine name", "He likes fish", "Noted"]
 
 
 async def test_who_wrote_what_is_told_apart() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await answered(store, said("My cat is called Tom", conversation="cats"), "A fine name")
-    assert [(one.mine, one.by_bot) for one in await recollect(store, store, about("cat"))] == [
+    assert [(one.mine, one.by_bot) for one in await recollect(store.memories, store.conversations, about("cat"))] == [
         (True, False),
         (False, True),
     ]
 
 
 async def test_without_a_hit_the_latest_thread_is_meant_but_never_the_current_one() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await answered(store, said("My cat is called Tom", conversation="cats"), "A fine name")
     await answered(store, said("Hello", conversation="now"), "Hello")
     assert await texts(store, about("zebra")) == ["My cat is called Tom", "A fine name"]
@@ -43,7 +43,7 @@ async def test_without_a_hit_the_latest_thread_is_meant_but_never_the_current_on
 
 
 async def test_nothing_of_a_place_that_may_not_flow_here_is_recollected() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     secret = Place(GroupAudience("board"))
     await answered(store, said("The cat is fired", conversation="cats", place=secret), "Understood")
     assert await texts(store, about("cat")) == []

@@ -12,18 +12,18 @@ from bot.background import Background, Meanings, background
 from bot.memory.semantic_recall import KIND as EMBEDDING
 from bot.models.choice import ModelSettings, ModelSwitch
 from store.databases.database import Database
-from store.engine import Store, open_store
+from store.engine import Store
 from store.search.vectors import SqlEmbeddings
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import dm, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
 
 async def learns_with(model: str, *, learns: bool = True, learning_model: str | None = None) -> bool:
     """Would a turn that ends now be learned from?"""
-    store, clock = FakeStore(), FakeClock(auto=False)
+    store, clock = store_in_memory(), FakeClock(auto=False)
     settings = ModelSettings(model=model, learning_model=learning_model)
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
     try:
@@ -89,25 +89,17 @@ async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Bac
 
 
 async def test_recall_goes_by_words_alone_and_nothing_is_embedded_unless_a_model_is_set() -> None:
-    async with open_in_memory() as store, working(store, None) as work:
+    store = store_in_memory()
+    async with working(store, None) as work:
         assert work.memories is store.memories
         assert not await store.jobs.cancel(EMBEDDING, FakeEmbedder().name)
 
 
 async def test_recall_goes_by_meaning_too_once_a_model_is_set() -> None:
-    async with open_in_memory() as store:
-        await store.ledger.accept(said("my vessel leaks"))
-        embeddings, embedder = Heard(store.database), FakeEmbedder()
-        async with asyncio.timeout(PATIENCE_S), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
-            await embeddings.kept.wait()
-            query = RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")
-            assert [hit.message.text for hit in await work.memories.search(query)] == ["my vessel leaks"]
-
-
-@asynccontextmanager
-async def open_in_memory() -> AsyncGenerator[Store]:
-    store = await open_store("sqlite://")
-    try:
-        yield store
-    finally:
-        await store.close()
+    store = store_in_memory()
+    await store.ledger.accept(said("my vessel leaks"))
+    embeddings, embedder = Heard(store.database), FakeEmbedder()
+    async with asyncio.timeout(PATIENCE_S), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
+        await embeddings.kept.wait()
+        query = RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")
+        assert [hit.message.text for hit in await work.memories.search(query)] == ["my vessel leaks"]

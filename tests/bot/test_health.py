@@ -9,7 +9,7 @@ from agent.spending import Money, Spent, Total
 from bot.health import Health, report
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 
 def test_the_report_says_what_is_done_what_it_took_and_what_people_think() -> None:
@@ -43,14 +43,14 @@ def test_only_those_who_took_the_most_are_named() -> None:
 
 
 async def test_it_is_read_from_the_store() -> None:
-    store, clock = FakeStore(), FakeClock()
-    await store.accept(said("where is my boat?"))
-    claim = await store.claim(Claiming("worker", START, LEASE))
+    store, clock = store_in_memory(), FakeClock()
+    await store.ledger.accept(said("where is my boat?"))
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
     calls = (ModelCall("openai:gpt-6-luna", Usage(1_000, output=100)),)
-    await store.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",), calls=calls), clock.now())
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",), calls=calls), clock.now())
     await store.replies.judge(claim.turn, "ann", ReplyVerdict.GOOD, clock.now())
-    text = await Health(store, store.replies, store.spending, clock, clock.now(), lambda: ["here"]).text()
+    text = await Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ["here"]).text()
     assert "1 good, 0 bad" in text
     assert "1 model call" in text
     assert "\n\nhere\n\n" in text

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 
 import pytest
@@ -29,8 +29,7 @@ from tests.fakes.facts import remember
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
-from tests.fakes.spending import KeptCall
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -40,7 +39,7 @@ class Service:
     """A host over a store in memory, and a scripted model."""
 
     model: ScriptedProvider = field(default_factory=lambda: ScriptedProvider(["Hello."]))
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
@@ -54,9 +53,9 @@ class Service:
             lambda: "w0rd",
         )
         connections = connections_of(self.store, self.clock)
-        thinking = TurnRunner(mind, self.store, self.store, self.clock)
+        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for
-        turns = Turns(self.store, thinking, surface_for, LocalNotifier(), self.clock, "worker", limits)
+        turns = Turns(self.store.ledger, thinking, surface_for, LocalNotifier(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)
 
 
@@ -185,8 +184,9 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
     service = Service()
     today, call = service.clock.now().date(), ModelCall("openai:gpt-6-luna", Usage(1_000, output=100))
     days = [today.replace(day=1) - timedelta(days=1), today.replace(day=1), today]
-    service.store.spent.kept += [KeptCall(None, "ann", "c", day, call) for day in days]
-    service.store.spent.kept.append(KeptCall(None, "ben", "c", today, call))
+    for day in days:
+        await service.store.spending.charge("ann", "turn", [call], datetime.combine(day, time(12), UTC))
+    await service.store.spending.charge("ben", "turn", [call], service.clock.now())
     spent = await service.host.usage("ann")
     assert (spent.today, spent.month) == (Spent.on([call]), Spent.on([call, call]))
 
@@ -197,7 +197,7 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     await host.overhear(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.conversations.participants("thread") == {"ann"}
-    partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
+    partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (1,), service.clock.now())
     profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
     viewer = Viewer(Person("ann", "Ann"), dm("ann"))

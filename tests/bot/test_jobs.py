@@ -11,7 +11,7 @@ from agent.errors import ProviderUnavailable, StoreUnavailable
 from agent.records import Job
 from bot.job_worker import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
-from tests.fakes.jobs import FakeJobs
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
 LIMITS = JobLimits(max_attempts=3)
@@ -30,27 +30,27 @@ class Work:
         self.done.append(job.payload)
 
 
-def bench(work: Work) -> tuple[JobWorker, FakeJobs, FakeClock]:
-    jobs, clock = FakeJobs(), FakeClock(auto=False)
-    return JobWorker(jobs, {"kind": work}, clock, "worker", LIMITS), jobs, clock
+def bench(work: Work) -> tuple[JobWorker, StoreInMemory, FakeClock]:
+    store, clock = store_in_memory(), FakeClock(auto=False)
+    return JobWorker(store.jobs, {"kind": work}, clock, "worker", LIMITS), store, clock
 
 
 async def test_what_is_due_is_done_once_and_leaves_nothing() -> None:
     work = Work()
-    worker, jobs, clock = bench(work)
-    await jobs.schedule("kind", "a", "first", clock.now())
-    await jobs.schedule("kind", "b", "later", clock.now() + timedelta(hours=1))
-    await jobs.schedule("other", "c", "not ours", clock.now())
+    worker, store, clock = bench(work)
+    await store.jobs.schedule("kind", "a", "first", clock.now())
+    await store.jobs.schedule("kind", "b", "later", clock.now() + timedelta(hours=1))
+    await store.jobs.schedule("other", "c", "not ours", clock.now())
     assert await worker.work()
     assert not await worker.work()
     assert work.done == ["first"]
-    assert set(jobs.waiting) == {("kind", "b"), ("other", "c")}
+    assert set(store.waiting_jobs) == {("kind", "b"), ("other", "c")}
 
 
 async def test_a_job_that_finds_no_database_is_not_blamed_for_it(caplog: pytest.LogCaptureFixture) -> None:
     work = Work([StoreUnavailable("The disk is full.")])
-    worker, jobs, clock = bench(work)
-    await jobs.schedule("kind", "a", "first", clock.now())
+    worker, store, clock = bench(work)
+    await store.jobs.schedule("kind", "a", "first", clock.now())
     with pytest.raises(StoreUnavailable):
         await worker.work()
     await clock.advance(LIMITS.lease.total_seconds())
@@ -62,8 +62,8 @@ async def test_a_job_that_finds_no_database_is_not_blamed_for_it(caplog: pytest.
 @pytest.mark.parametrize("error", [ProviderUnavailable("It is down."), RuntimeError("a bug")])
 async def test_what_fails_is_logged_and_tried_again_later(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     work = Work([error])
-    worker, jobs, clock = bench(work)
-    await jobs.schedule("kind", "a", "first", clock.now())
+    worker, store, clock = bench(work)
+    await store.jobs.schedule("kind", "a", "first", clock.now())
     with caplog.at_level(logging.WARNING):
         assert await worker.work()
     assert "attempt 1 failed" in caplog.text
@@ -75,13 +75,13 @@ async def test_what_fails_is_logged_and_tried_again_later(error: Exception, capl
 
 async def test_what_fails_for_ever_is_given_up() -> None:
     work = Work([RuntimeError("a bug")] * LIMITS.max_attempts)
-    worker, jobs, clock = bench(work)
-    await jobs.schedule("kind", "a", "first", clock.now())
+    worker, store, clock = bench(work)
+    await store.jobs.schedule("kind", "a", "first", clock.now())
     for _ in range(LIMITS.max_attempts):
         assert await worker.work()
         await clock.advance(LIMITS.longest_retry.total_seconds())
     assert not await worker.work()
-    assert not jobs.waiting
+    assert not store.waiting_jobs
 
 
 def test_the_time_between_attempts_doubles_up_to_the_longest() -> None:
@@ -93,9 +93,9 @@ def test_the_time_between_attempts_doubles_up_to_the_longest() -> None:
 
 async def test_a_worker_does_what_becomes_due_until_it_is_told_to_stop() -> None:
     work = Work()
-    jobs, clock = FakeJobs(), FakeClock()
-    worker = JobWorker(jobs, {"kind": work}, clock, "worker", LIMITS)
-    await jobs.schedule("kind", "a", "first", clock.now() + timedelta(hours=1))
+    store, clock = store_in_memory(), FakeClock()
+    worker = JobWorker(store.jobs, {"kind": work}, clock, "worker", LIMITS)
+    await store.jobs.schedule("kind", "a", "first", clock.now() + timedelta(hours=1))
     async with asyncio.timeout(PATIENCE_S), worker.serving():
         await clock.sleep(3700)
     assert work.done == ["first"]

@@ -6,11 +6,11 @@ import pytest
 
 from agent.errors import StoreError
 from bot.hosting import MOST, Deduplicator
-from tests.fakes.preferences import FakePreferences
+from tests.fakes.store import store_in_memory
 
 
 async def test_the_same_is_done_once_whoever_is_told_of_it() -> None:
-    kept = FakePreferences()
+    kept = store_in_memory().preferences
     assert await Deduplicator(kept).first("slack:T", "C1:1.1")
     assert not await Deduplicator(kept).first("slack:T", "C1:1.1")
     assert await Deduplicator(kept).first("slack:T", "C1:1.2")
@@ -18,12 +18,12 @@ async def test_the_same_is_done_once_whoever_is_told_of_it() -> None:
 
 
 async def test_of_many_at_the_same_moment_one_does_it() -> None:
-    kept = FakePreferences()
+    kept = store_in_memory().preferences
     assert sum(await asyncio.gather(*(Deduplicator(kept).first("slack:T", "C1:1.1") for _ in range(9)))) == 1
 
 
 async def test_what_came_to_nothing_is_done_the_next_time() -> None:
-    kept = FakePreferences()
+    kept = store_in_memory().preferences
 
     async def fail() -> None:
         raise StoreError("The disk is full.")
@@ -34,7 +34,7 @@ async def test_what_came_to_nothing_is_done_the_next_time() -> None:
 
 
 async def test_the_latest_are_kept_and_do_not_say_what_they_were() -> None:
-    kept = FakePreferences()
+    kept = store_in_memory().preferences
     for number in range(MOST + 1):
         await Deduplicator(kept).first("slack:T", f"C1:{number}")
     (marks,) = (await kept.of("source:slack:T")).values()

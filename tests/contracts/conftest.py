@@ -1,4 +1,4 @@
-"""Every contract runs on the store in memory that other tests use, on SQLite (file, memory) and on PostgreSQL."""
+"""Every contract runs on SQLite (file, memory) and on PostgreSQL."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 
 from store.engine import Store, open_store
-from tests.contracts.steps import AnyStore
 from tests.fakes.new_database import new_database
 from tests.fakes.postgresql import PostgresServer
-from tests.fakes.store import FakeStore
 
 
-@pytest.fixture(params=["fake", "sqlite file", "sqlite memory", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[AnyStore]:
+@pytest.fixture(params=["sqlite file", "sqlite memory", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
     kind: str = request.param
-    if kind == "fake":
-        yield FakeStore()
-    elif kind == "postgresql":
+    if kind == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
         async with opened_store(await server.empty()) as opened:
             yield opened

@@ -9,22 +9,19 @@ from agent.records import Claim, Claiming, Closing, Hit, Incoming, Known, Recall
 from agent.state import SituationSummary
 from store.engine import Store
 from tests.fakes.incoming import LEASE, START, dm, said
-from tests.fakes.store import FakeStore
-
-AnyStore = FakeStore | Store
 
 AFTER_ALL: Final = 10**6
 """A turn after all others."""
 
 
-async def claimed(store: AnyStore, owner: str = "worker", *, now: datetime = START) -> Claim:
+async def claimed(store: Store, owner: str = "worker", *, now: datetime = START) -> Claim:
     """The next claim; there has to be one."""
     claim = await store.ledger.claim(Claiming(owner, now, LEASE))
     assert claim is not None
     return claim
 
 
-async def answered(store: AnyStore, incoming: Incoming, reply: str) -> Claim:
+async def answered(store: Store, incoming: Incoming, reply: str) -> Claim:
     """Take a message in and answer it, seconds later."""
     await store.ledger.accept(incoming)
     claim = await claimed(store)
@@ -33,19 +30,19 @@ async def answered(store: AnyStore, incoming: Incoming, reply: str) -> Claim:
 
 
 async def found(
-    store: AnyStore, text: str, *, person: str = "ann", elsewhere: str = "another thread", place: Place | None = None
+    store: Store, text: str, *, person: str = "ann", elsewhere: str = "another thread", place: Place | None = None
 ) -> list[Hit]:
     """Search the person's past threads for a reply in `place` (their DM)."""
     labels = frozenset({label((place or dm(person)).audience)})
     return await store.memories.search(RecallQuery(person, text, labels, elsewhere))
 
 
-async def texts_found(store: AnyStore, text: str, *, person: str = "ann") -> list[str]:
+async def texts_found(store: Store, text: str, *, person: str = "ann") -> list[str]:
     return [hit.message.text for hit in await found(store, text, person=person)]
 
 
 async def known(
-    store: AnyStore,
+    store: Store,
     conversation: str,
     audiences: frozenset[str] = frozenset(),
     *,
@@ -57,7 +54,7 @@ async def known(
     return await store.knowledge.known(asked, audiences, before_turn=before_turn, messages=9, actions=3)
 
 
-async def summary_of(store: AnyStore, conversation: str) -> SituationSummary:
+async def summary_of(store: Store, conversation: str) -> SituationSummary:
     return (await known(store, conversation)).summary
 
 

@@ -1,4 +1,4 @@
-"""The store in memory and the stores in a database do the same, whatever happens to them in whatever order."""
+"""The store in memory, on which other tests stand, and the engines do the same, whatever happens in whatever order."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, label
 from agent.memory.forgetting_plans import Everything
 from agent.records import Claim, Claiming, Closing, RecallQuery
 from agent.state import SituationSummary
-from store.engine import open_store
-from tests.contracts.steps import AnyStore, proved, summary_of
+from store.engine import Store, open_store
+from tests.contracts.steps import proved, summary_of
 from tests.examples import examples
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 PEOPLE = ("ann", "ben")
 ROOMS = ("a", "b", "dm")
@@ -53,7 +53,7 @@ def where(person: str, room: str) -> tuple[str, Place]:
 class Run:
     """One store and the claims that were made on it."""
 
-    store: AnyStore
+    store: Store
     claims: list[Claim] = field(default_factory=list[Claim])
     now: datetime = START
 
@@ -134,9 +134,9 @@ async def test_postgresql_agrees_with_the_store_in_memory_after_every_step(
 async def agree(url: str, some: list[Step]) -> None:
     opened = await open_store(url)
     try:
-        fake, real = Run(FakeStore()), Run(opened)
+        in_memory, real = Run(store_in_memory()), Run(opened)
         for step in some:
-            assert await fake.do(step) == await real.do(step), step
-        assert await fake.seen() == await real.seen()
+            assert await in_memory.do(step) == await real.do(step), step
+        assert await in_memory.seen() == await real.seen()
     finally:
         await opened.close()

@@ -9,11 +9,12 @@ from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Depth, Image
 from agent.records import Attachment, Claiming, Closing
-from tests.contracts.steps import AnyStore, answered, claimed, texts_found
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said
 
 
-async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(store: AnyStore) -> None:
+async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(store: Store) -> None:
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
     assert await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
@@ -22,7 +23,7 @@ async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(stor
     assert await texts_found(store, "bicycle") == []
 
 
-async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore) -> None:
+async def test_a_question_that_is_being_answered_stays_as_it_was(store: Store) -> None:
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
     claim = await claimed(store)
@@ -34,7 +35,7 @@ async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore
     assert [message.text for message in history] == ["where is my bicycle?"]
 
 
-async def test_what_was_spoken_is_put_down_and_found_as_if_it_had_been_written(store: AnyStore) -> None:
+async def test_what_was_spoken_is_put_down_and_found_as_if_it_had_been_written(store: Store) -> None:
     await store.ledger.accept(said("(no text)"))
     claim = await claimed(store)
     await store.ledger.set_text(claim, "where is my boat?")
@@ -46,7 +47,7 @@ async def test_what_was_spoken_is_put_down_and_found_as_if_it_had_been_written(s
         await store.ledger.set_text(claim, "too late")
 
 
-async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: AnyStore) -> None:
+async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Store) -> None:
     asked = said("(no text)")
     await store.ledger.accept(asked)
     claim = await claimed(store)
@@ -55,14 +56,14 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Any
     assert await texts_found(store, "boat") == []
 
 
-async def test_files_wait_with_their_question(store: AnyStore) -> None:
+async def test_files_wait_with_their_question(store: Store) -> None:
     file = Attachment("a.txt", "text/plain", 4, "an address", "Ann", source="file of a forwarded message")
     asked = replace(said("what is this?"), files=(file, replace(file, spoken=True)))
     await store.ledger.accept(asked)
     assert (await claimed(store)).incoming == asked
 
 
-async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_back(store: AnyStore) -> None:
+async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_back(store: Store) -> None:
     done = said("hello")
     await answered(store, done, "hi")
     for message_id in (done.message_id, "another"):
@@ -70,7 +71,7 @@ async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_b
         assert not await store.ledger.withdraw(done.channel, message_id, START)
 
 
-async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are_gone(store: AnyStore) -> None:
+async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are_gone(store: Store) -> None:
     first, second = said("where is my bicycle?"), said("and my boat?")
     await store.ledger.accept(first)
     await store.ledger.accept(second)
@@ -85,7 +86,7 @@ async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are
 
 @pytest.mark.parametrize("released", [False, True])
 async def test_a_question_that_is_taken_back_while_it_is_answered_loses_its_words_and_its_turn_is_told(
-    store: AnyStore, *, released: bool
+    store: Store, *, released: bool
 ) -> None:
     asked = said("where is my bicycle?")
     turn = (await store.ledger.accept(asked)).turn
@@ -107,7 +108,7 @@ async def test_a_question_that_is_taken_back_while_it_is_answered_loses_its_word
     assert (await store.ledger.accept(asked)).duplicate
 
 
-async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_nothing_else(store: AnyStore) -> None:
+async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_nothing_else(store: Store) -> None:
     await answered(store, said("done"), "yes")
     turns = [(await store.ledger.accept(said(text))).turn for text in ("one", "two")]
     running = await claimed(store)
@@ -124,7 +125,7 @@ async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_n
     assert (running.stopping, waited.turn, waited.stopping) == (False, turns[1], True)
 
 
-async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store: AnyStore) -> None:
+async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store: Store) -> None:
     await store.ledger.accept(said("one"))
     await claimed(store)
     await store.ledger.stop("thread")
@@ -134,14 +135,14 @@ async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store
 
 
 @pytest.mark.parametrize("depth", Depth)
-async def test_pictures_and_depth_are_there_when_the_question_is_claimed(store: AnyStore, depth: Depth) -> None:
+async def test_pictures_and_depth_are_there_when_the_question_is_claimed(store: Store, depth: Depth) -> None:
     pictures = (Image("image/png", bytes(range(256))), Image("image/webp", b""))
     asked = replace(said("what is this?"), images=pictures, depth=depth)
     await store.ledger.accept(asked)
     assert (await claimed(store)).incoming == asked
 
 
-async def test_forgetting_takes_the_pictures_of_a_question_that_waits(store: AnyStore) -> None:
+async def test_forgetting_takes_the_pictures_of_a_question_that_waits(store: Store) -> None:
     await store.ledger.accept(replace(said("what is this?"), images=(Image("image/png", b"secret" * 9),)))
     receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["turns"] == 1

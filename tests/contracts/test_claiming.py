@@ -5,14 +5,15 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.records import Claiming, Closing
-from tests.contracts.steps import AnyStore, claimed
+from store.engine import Store
+from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 
 PLACE = Claiming("worker", START, LEASE)
 DONE = Closing(Outcome.ANSWERED, "Done.")
 
 
-async def test_a_message_is_claimed_with_its_intake_if_nothing_is_before_it(store: AnyStore) -> None:
+async def test_a_message_is_claimed_with_its_intake_if_nothing_is_before_it(store: Store) -> None:
     message = said("hello")
     accepted = await store.ledger.accept(message, claiming=PLACE)
     assert accepted.claim is not None
@@ -20,7 +21,7 @@ async def test_a_message_is_claimed_with_its_intake_if_nothing_is_before_it(stor
     assert await store.ledger.claim(Claiming("other", START, LEASE)) is None
 
 
-async def test_that_claim_is_held_like_any_other(store: AnyStore) -> None:
+async def test_that_claim_is_held_like_any_other(store: Store) -> None:
     claim = (await store.ledger.accept(said("hello"), claiming=PLACE)).claim
     assert claim is not None
     await store.ledger.save(claim, reply_ref='["page"]')
@@ -28,7 +29,7 @@ async def test_that_claim_is_held_like_any_other(store: AnyStore) -> None:
     assert (again.turn, again.epoch, again.reply_ref) == (claim.turn, claim.epoch + 1, '["page"]')
 
 
-async def test_what_has_waited_longer_is_claimed_instead(store: AnyStore) -> None:
+async def test_what_has_waited_longer_is_claimed_instead(store: Store) -> None:
     first = await store.ledger.accept(said("first", conversation="a"))
     second = await store.ledger.accept(said("second", conversation="b"), claiming=PLACE)
     assert second.claim is not None
@@ -36,7 +37,7 @@ async def test_what_has_waited_longer_is_claimed_instead(store: AnyStore) -> Non
     assert (await claimed(store)).turn == second.turn
 
 
-async def test_nothing_is_claimed_while_the_conversation_is_busy_or_the_person_has_enough(store: AnyStore) -> None:
+async def test_nothing_is_claimed_while_the_conversation_is_busy_or_the_person_has_enough(store: Store) -> None:
     assert (await store.ledger.accept(said("one"), claiming=PLACE)).claim is not None
     assert (await store.ledger.accept(said("two"), claiming=PLACE)).claim is None
     one_each = replace(PLACE, per_person=1)
@@ -46,12 +47,12 @@ async def test_nothing_is_claimed_while_the_conversation_is_busy_or_the_person_h
     assert bens.claim.turn == bens.turn
 
 
-async def test_a_message_that_was_taken_in_before_claims_nothing(store: AnyStore) -> None:
+async def test_a_message_that_was_taken_in_before_claims_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello", number=1))
     assert (await store.ledger.accept(said("hello", number=1), claiming=PLACE)).claim is None
 
 
-async def test_the_end_of_a_turn_says_whether_others_wait(store: AnyStore) -> None:
+async def test_the_end_of_a_turn_says_whether_others_wait(store: Store) -> None:
     later = START + timedelta(seconds=1)
     first = (await store.ledger.accept(said("one"), claiming=PLACE)).claim
     await store.ledger.accept(said("two"), claiming=PLACE)

@@ -7,13 +7,14 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
 from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, summary_of
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import START, said
 
 CLUB = Place(GroupAudience("club"))
 
 
-async def test_history_holds_earlier_turns_only_each_question_followed_by_its_answer(store: AnyStore) -> None:
+async def test_history_holds_earlier_turns_only_each_question_followed_by_its_answer(store: Store) -> None:
     await store.ledger.accept(said("first?"))
     late = await store.ledger.accept(said("second?"))
     await store.ledger.accept(said("third?"))
@@ -27,7 +28,7 @@ async def test_history_holds_earlier_turns_only_each_question_followed_by_its_an
     assert [m.text for m in history] == ["first?", "first.", "second?", "second."]
 
 
-async def test_history_is_cut_to_the_latest_messages(store: AnyStore) -> None:
+async def test_history_is_cut_to_the_latest_messages(store: Store) -> None:
     for number in range(3):
         await answered(store, said(f"question {number}"), f"answer {number}")
     last = await answered(store, said("question 3"), "answer 3")
@@ -36,14 +37,14 @@ async def test_history_is_cut_to_the_latest_messages(store: AnyStore) -> None:
     assert await store.conversations.history("thread", before_turn=last.turn, limit=0) == []
 
 
-async def test_history_is_of_one_conversation(store: AnyStore) -> None:
+async def test_history_is_of_one_conversation(store: Store) -> None:
     await answered(store, said("here", conversation="a"), "yes")
     claim = await answered(store, said("there", conversation="b"), "yes")
     history = await store.conversations.history("b", before_turn=claim.turn + 1, limit=9)
     assert [m.text for m in history] == ["there", "yes"]
 
 
-async def test_a_stored_message_knows_who_where_and_when(store: AnyStore) -> None:
+async def test_a_stored_message_knows_who_where_and_when(store: Store) -> None:
     message = said("hello", place=Place(GroupAudience("club")))
     claim = await answered(store, message, "hi")
     [question, _] = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
@@ -52,11 +53,11 @@ async def test_a_stored_message_knows_who_where_and_when(store: AnyStore) -> Non
     assert (question.conversation, question.permalink) == ("thread", message.permalink)
 
 
-async def test_a_new_conversation_has_an_empty_summary(store: AnyStore) -> None:
+async def test_a_new_conversation_has_an_empty_summary(store: Store) -> None:
     assert await summary_of(store, "nowhere") == SituationSummary()
 
 
-async def test_threads_can_be_listed_of_what_was_said_to_some_audiences_only(store: AnyStore) -> None:
+async def test_threads_can_be_listed_of_what_was_said_to_some_audiences_only(store: Store) -> None:
     await answered(store, said("In the club?", conversation="club", place=Place(GroupAudience("club"))), "Yes.")
     await answered(store, said("Alone?", conversation="dm"), "Yes.")
     await answered(store, said("Ben's?", person="ben", conversation="dm", place=Place(GroupAudience("club"))), "Yes.")
@@ -66,7 +67,7 @@ async def test_threads_can_be_listed_of_what_was_said_to_some_audiences_only(sto
     assert await store.conversations.threads("ann", limit=9, audiences=frozenset()) == []
 
 
-async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(store: AnyStore) -> None:
+async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(store: Store) -> None:
     club = Place(GroupAudience("club"))
     await answered(store, said("old question", conversation="a"), "old answer")
     last = said("new question", conversation="b", place=club)
@@ -81,7 +82,7 @@ async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(stor
     assert await store.conversations.threads("nobody", limit=9) == []
 
 
-async def test_questions_are_what_the_person_wrote_last_in_all_conversations(store: AnyStore) -> None:
+async def test_questions_are_what_the_person_wrote_last_in_all_conversations(store: Store) -> None:
     await answered(store, said("one", conversation="a"), "1")
     await answered(store, said("two", conversation="b"), "2")
     await answered(store, said("not mine", conversation="b", person="ben"), "3")
@@ -91,7 +92,7 @@ async def test_questions_are_what_the_person_wrote_last_in_all_conversations(sto
     assert await store.conversations.questions("ann", limit=0) == []
 
 
-async def test_questions_are_what_the_person_wrote_last_in_every_conversation(store: AnyStore) -> None:
+async def test_questions_are_what_the_person_wrote_last_in_every_conversation(store: Store) -> None:
     for text, person, conversation in [
         ("one", "ann", "a"),
         ("two", "bob", "a"),
@@ -103,7 +104,7 @@ async def test_questions_are_what_the_person_wrote_last_in_every_conversation(st
     assert await store.conversations.questions("ann", limit=0) == []
 
 
-async def test_participants_are_those_who_wrote_in_a_known_conversation(store: AnyStore) -> None:
+async def test_participants_are_those_who_wrote_in_a_known_conversation(store: Store) -> None:
     await answered(store, said("hello", person="ann"), "hi")
     await store.ledger.record_context_message(said("me too", person="bob"))
     await store.ledger.accept(said("elsewhere", person="eve", conversation="another"))
@@ -111,7 +112,7 @@ async def test_participants_are_those_who_wrote_in_a_known_conversation(store: A
     assert await store.conversations.participants("nowhere") is None
 
 
-async def test_the_last_message_of_each_conversation_is_known_the_latest_conversation_first(store: AnyStore) -> None:
+async def test_the_last_message_of_each_conversation_is_known_the_latest_conversation_first(store: Store) -> None:
     first, other, last = (said("?", conversation=conversation) for conversation in ("a", "b", "a"))
     for one in (first, other, last):
         await store.ledger.accept(one)
@@ -124,13 +125,13 @@ async def test_the_last_message_of_each_conversation_is_known_the_latest_convers
     assert await store.conversations.last_seen("nowhere", since=first.time, limit=9) == []
 
 
-async def test_what_the_bot_answered_does_not_count_as_seen(store: AnyStore) -> None:
+async def test_what_the_bot_answered_does_not_count_as_seen(store: Store) -> None:
     await answered(store, asked := said("?"), "!")
     [seen] = await store.conversations.last_seen("test", since=asked.time, limit=9)
     assert seen.message_id == asked.message_id
 
 
-async def test_it_is_kept_until_when_a_platform_has_been_heard(store: AnyStore) -> None:
+async def test_it_is_kept_until_when_a_platform_has_been_heard(store: Store) -> None:
     assert await store.conversations.watermark("test") is None
     for minutes in (0, 5):
         await store.conversations.set_watermark("test", START + timedelta(minutes=minutes))
@@ -139,7 +140,7 @@ async def test_it_is_kept_until_when_a_platform_has_been_heard(store: AnyStore) 
 
 
 async def test_what_somebody_said_and_was_answered_comes_newest_first_in_pages_and_for_its_readers_alone(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     for number in range(3):
         await answered(store, said(f"boat {number}", conversation="club", place=CLUB), f"answer {number}")

@@ -10,7 +10,8 @@ from agent.events import Outcome
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan, Everything, OneThread
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
-from tests.contracts.steps import AnyStore, claimed
+from store.engine import Store
+from tests.contracts.steps import claimed
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -20,7 +21,7 @@ TEAM = "team:T"
 LATER = START + timedelta(days=1)
 
 
-async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(store: AnyStore) -> None:
+async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(store: Store) -> None:
     first, second = await heard(store, said("I row")), await heard(store, said("I row and sail", conversation="b"))
     row, sail = (await learn(store, DM, insight("rows", first, second), insight("sails", second))).entries
     receipt = await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({row.id})), LATER)
@@ -30,7 +31,7 @@ async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(sto
     assert await store.profiles.unlearned(DM, 9) == []
 
 
-async def test_what_an_entry_came_from_is_learned_again_only_until_one_is_deleted(store: AnyStore) -> None:
+async def test_what_an_entry_came_from_is_learned_again_only_until_one_is_deleted(store: Store) -> None:
     first, second = await heard(store, said("I row")), await heard(store, said("and I sail", conversation="b"))
     entries = (await learn(store, DM, insight("rows and sails", first, second), insight("sails", second))).entries
     await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({entries[1].id})), LATER)
@@ -39,7 +40,7 @@ async def test_what_an_entry_came_from_is_learned_again_only_until_one_is_delete
     assert await store.profiles.unlearned(DM, 9) == []
 
 
-async def test_nobody_deletes_what_is_known_of_another(store: AnyStore) -> None:
+async def test_nobody_deletes_what_is_known_of_another(store: Store) -> None:
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
     fact = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
@@ -50,7 +51,7 @@ async def test_nobody_deletes_what_is_known_of_another(store: AnyStore) -> None:
     assert len(await store.facts.readable("ann", frozenset({DM.audience}))) == 1
 
 
-async def test_whoever_learns_while_an_entry_is_deleted_begins_anew(store: AnyStore) -> None:
+async def test_whoever_learns_while_an_entry_is_deleted_begins_anew(store: Store) -> None:
     source = await heard(store, said("I row"))
     before = await learn(store, DM, insight("rows", source))
     await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({before.entries[0].id})), LATER)
@@ -58,7 +59,7 @@ async def test_whoever_learns_while_an_entry_is_deleted_begins_anew(store: AnySt
     assert await texts(store, DM.audience) == []
 
 
-async def test_a_deleted_fact_takes_what_was_derived_from_it_along(store: AnyStore) -> None:
+async def test_a_deleted_fact_takes_what_was_derived_from_it_along(store: Store) -> None:
     source = await heard(store, said("the boat is blue"))
     boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START, source)
     tea = await remember(store.facts, "ann", "likes tea", DM.audience, START)
@@ -67,7 +68,7 @@ async def test_a_deleted_fact_takes_what_was_derived_from_it_along(store: AnySto
     assert await store.facts.readable("ann", frozenset({DM.audience})) == [tea]
 
 
-async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_the_rest(store: AnyStore) -> None:
+async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_the_rest(store: Store) -> None:
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
     own = replace(entry, id=0, text="dives", sources=(), time=LATER)
@@ -79,7 +80,7 @@ async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_
     ]
 
 
-async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: AnyStore) -> None:
+async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: Store) -> None:
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
     assert await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
@@ -90,7 +91,7 @@ async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobod
     assert await texts(store, TEAM) == []
 
 
-async def test_an_opened_fact_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: AnyStore) -> None:
+async def test_an_opened_fact_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: Store) -> None:
     fact = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
     assert not await store.facts.open("ben", fact.id, everywhere=True)
     assert await store.facts.open("ann", fact.id, everywhere=True)
@@ -100,7 +101,7 @@ async def test_an_opened_fact_is_read_in_all_replies_to_its_person_and_in_nobody
     assert await store.facts.readable("ann", frozenset({TEAM})) == []
 
 
-async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: AnyStore) -> None:
+async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: Store) -> None:
     async def ask(text: str, person: str, channel: str) -> None:
         await heard(store, replace(said(text, person=person, conversation=channel, place=CLUB), channel=channel))
 
@@ -121,7 +122,7 @@ async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: A
 
 
 async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edited(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     await store.ledger.accept(replace(said("I row"), channel="C1", message_id="1"))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", passed_over=True), START)
@@ -129,7 +130,7 @@ async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edite
     assert await store.profiles.unlearned(DM, 9) == []
 
 
-async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(store: AnyStore) -> None:
+async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(store: Store) -> None:
     await heard(store, said("I row"))
     await store.preferences.set("ann", "learning in club", PAUSED)
     await store.preferences.set("ann", "model", "terra")
@@ -138,7 +139,7 @@ async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(st
     assert await store.preferences.of("ann") == {"learning in club": PAUSED}
 
 
-async def test_of_many_who_change_a_choice_at_once_one_does(store: AnyStore) -> None:
+async def test_of_many_who_change_a_choice_at_once_one_does(store: Store) -> None:
     assert await store.preferences.swap("ann", "told", None, "1")
     assert not await store.preferences.swap("ann", "told", None, "2")
     assert await store.preferences.swap("ben", "told", None, "2")
@@ -150,7 +151,7 @@ async def test_of_many_who_change_a_choice_at_once_one_does(store: AnyStore) -> 
     assert await store.preferences.of("ann") == {"told": "3"}
 
 
-async def test_entries_of_all_fields_can_be_opened_and_kept(store: AnyStore) -> None:
+async def test_entries_of_all_fields_can_be_opened_and_kept(store: Store) -> None:
     source = await heard(store, said("My editor is Vim"))
     vim = insight("Vim", source, field=F.PREFERENCES, key="editor")
     (entry,) = (await learn(store, DM, vim)).entries
@@ -159,7 +160,7 @@ async def test_entries_of_all_fields_can_be_opened_and_kept(store: AnyStore) -> 
     assert kept == replace(entry, everywhere=True)
 
 
-async def test_what_was_deleted_is_nowhere_and_comes_back_as_it_was(store: AnyStore) -> None:
+async def test_what_was_deleted_is_nowhere_and_comes_back_as_it_was(store: Store) -> None:
     source, own = await heard(store, said("I row")), frozenset({DM.audience})
     before = await learn(store, DM, insight("rows", source))
     boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START, source)
@@ -178,7 +179,7 @@ async def test_what_was_deleted_is_nowhere_and_comes_back_as_it_was(store: AnySt
     assert await store.forgetting.undo("ann") is None
 
 
-async def test_what_was_wiped_does_not_come_back(store: AnyStore) -> None:
+async def test_what_was_wiped_does_not_come_back(store: Store) -> None:
     boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
     await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({boat.id})), "f:1", LATER)
     assert await store.forgetting.wipe("f:1")
@@ -186,7 +187,7 @@ async def test_what_was_wiped_does_not_come_back(store: AnyStore) -> None:
     assert await store.facts.readable("ann", frozenset({DM.audience})) == []
 
 
-async def test_what_was_deleted_last_comes_back_first(store: AnyStore) -> None:
+async def test_what_was_deleted_last_comes_back_first(store: Store) -> None:
     kept = [await remember(store.facts, "ann", text, DM.audience, START) for text in ("tea", "boats", "rain")]
     for number, one in enumerate(kept):
         await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({one.id})), f"f:{number}", LATER)
@@ -195,7 +196,7 @@ async def test_what_was_deleted_last_comes_back_first(store: AnyStore) -> None:
 
 
 @pytest.mark.parametrize("plan", [Everything("ann"), one_thread("ann", "thread")])
-async def test_what_is_forgotten_meanwhile_does_not_come_back(store: AnyStore, plan: Everything | OneThread) -> None:
+async def test_what_is_forgotten_meanwhile_does_not_come_back(store: Store, plan: Everything | OneThread) -> None:
     source = await heard(store, said("The boat is turquoise."))
     boat = await remember(store.facts, "ann", "turquoise boat", DM.audience, START, source)
     await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({boat.id})), "f:1", LATER)

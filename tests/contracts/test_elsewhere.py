@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
 from agent.records import Claiming, Closing, Incoming
-from tests.contracts.steps import AnyStore, claimed
+from store.engine import Store
+from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 
 LATER = START + timedelta(days=1)
@@ -16,11 +17,11 @@ def asked(text: str, *, source: str = "terminal:1", person: str = "ann") -> Inco
     return replace(said(text, person=person, conversation=text), source=source)
 
 
-async def adopted(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> int:
+async def adopted(store: Store, source: str = "terminal:2", *, now: datetime = LATER) -> int:
     return await store.ledger.take_over_turns("ann", "terminal", source, now, LEASE)
 
 
-async def left(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> list[str]:
+async def left(store: Store, source: str = "terminal:2", *, now: datetime = LATER) -> list[str]:
     """What a process that shows the replies of one source finds to do."""
     found: list[str] = []
     while (claim := await store.ledger.claim(Claiming("worker", now, LEASE, sources=frozenset({source})))) is not None:
@@ -28,7 +29,7 @@ async def left(store: AnyStore, source: str = "terminal:2", *, now: datetime = L
     return found
 
 
-async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and_person(store: AnyStore) -> None:
+async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and_person(store: Store) -> None:
     for one in (asked("runs"), asked("waits", source="terminal")):
         await store.ledger.accept(one)
     for other in (
@@ -44,7 +45,7 @@ async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and
     assert await adopted(store) == 0
 
 
-async def test_what_a_living_process_runs_stays_its_own(store: AnyStore) -> None:
+async def test_what_a_living_process_runs_stays_its_own(store: Store) -> None:
     await store.ledger.accept(asked("runs"))
     claim = await claimed(store, now=LATER)
     assert await adopted(store) == 0
@@ -53,7 +54,7 @@ async def test_what_a_living_process_runs_stays_its_own(store: AnyStore) -> None
     assert await left(store) == ["runs"]
 
 
-async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: AnyStore) -> None:
+async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: Store) -> None:
     turns = [(await store.ledger.accept(asked(text))).turn for text in ("one", "two", "three")]
     for outcome in (Outcome.ANSWERED, Outcome.STOPPED):
         await store.ledger.finish(await claimed(store), Closing(outcome, "Yes."), START)
@@ -64,7 +65,7 @@ async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: AnyStore) 
     assert await store.ledger.ended(frozenset(turns)) == dict.fromkeys(turns)
 
 
-async def test_the_pages_of_a_reply_are_known_once_its_turn_is_over(store: AnyStore) -> None:
+async def test_the_pages_of_a_reply_are_known_once_its_turn_is_over(store: Store) -> None:
     number = (await store.ledger.accept(asked("one"))).turn
     assert await store.ledger.pages(number) is None
     claim = await claimed(store)

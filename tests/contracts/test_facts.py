@@ -12,7 +12,8 @@ from agent.errors import StoreError
 from agent.memory.facts import ConstraintType, Fact, Scope, chain, current
 from agent.memory.forgetting_plans import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
-from tests.contracts.steps import AnyStore, answered, proved
+from store.engine import Store
+from tests.contracts.steps import answered, proved
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -26,21 +27,21 @@ def new(key: str, value: str, *, minutes: int = 0, **rest: Any) -> NewFact:
     return NewFact(id="", key=key, value=value, timestamp=START + timedelta(minutes=minutes), **fields)
 
 
-async def written(store: AnyStore, one: NewFact) -> Fact:
+async def written(store: Store, one: NewFact) -> Fact:
     outcome = await store.facts.write(one)
     assert isinstance(outcome, Written), outcome
     return outcome.fact
 
 
-async def known(store: AnyStore, person: str = "ann", *audiences: str) -> list[Fact]:
+async def known(store: Store, person: str = "ann", *audiences: str) -> list[Fact]:
     return await store.facts.readable(person, frozenset(audiences or (DM,)))
 
 
-async def valid(store: AnyStore) -> list[str]:
+async def valid(store: Store) -> list[str]:
     return [fact.value for fact in await known(store) if fact.is_valid]
 
 
-async def test_what_is_said_again_is_kept_once_for_each_audience(store: AnyStore) -> None:
+async def test_what_is_said_again_is_kept_once_for_each_audience(store: Store) -> None:
     first = await remember(store.facts, "ann", "likes tea", DM, START)
     again = await remember(store.facts, "ann", "likes tea", DM, START + timedelta(days=1))
     other = await remember(store.facts, "ann", "likes tea", "group:club", START)
@@ -49,7 +50,7 @@ async def test_what_is_said_again_is_kept_once_for_each_audience(store: AnyStore
     assert await known(store) == [first]
 
 
-async def test_readable_are_the_persons_own_facts_and_nobodys_for_these_audiences_oldest_first(store: AnyStore) -> None:
+async def test_readable_are_the_persons_own_facts_and_nobodys_for_these_audiences_oldest_first(store: Store) -> None:
     first = await remember(store.facts, "ann", "one", DM, START)
     await remember(store.facts, "ben", "two", "person:ben", START)
     third = await remember(store.facts, "ann", "three", "group:club", START + timedelta(minutes=1))
@@ -61,7 +62,7 @@ async def test_readable_are_the_persons_own_facts_and_nobodys_for_these_audience
     assert await store.facts.readable("ann", frozenset()) == []
 
 
-async def test_a_fact_shows_the_message_it_came_from(store: AnyStore) -> None:
+async def test_a_fact_shows_the_message_it_came_from(store: Store) -> None:
     message = said("remember that I like tea")
     claim = await answered(store, message, "noted")
     fact = await remember(store.facts, "ann", "likes tea", DM, START, claim.message)
@@ -69,7 +70,7 @@ async def test_a_fact_shows_the_message_it_came_from(store: AnyStore) -> None:
     assert await known(store) == [fact]
 
 
-async def test_all_fields_come_back_as_they_were_written(store: AnyStore) -> None:
+async def test_all_fields_come_back_as_they_were_written(store: Store) -> None:
     ground = await written(store, new("budget", "100 EUR"))
     draft = new("trip", "two days", minutes=1, scope=Scope.DRAFT, scope_id="thread", depends_on=("budget",))
     fact = await written(store, draft)
@@ -77,7 +78,7 @@ async def test_all_fields_come_back_as_they_were_written(store: AnyStore) -> Non
     assert await known(store) == [replace(ground, derived_facts=(fact.id,)), fact]
 
 
-async def test_a_key_supersedes_what_stood_under_it_and_the_chain_can_be_followed(store: AnyStore) -> None:
+async def test_a_key_supersedes_what_stood_under_it_and_the_chain_can_be_followed(store: Store) -> None:
     values = ("Friday", "Monday", "Tuesday")
     facts = [await written(store, new("deadline", value, minutes=n)) for n, value in enumerate(values)]
     stored = await known(store)
@@ -90,13 +91,13 @@ async def test_a_key_supersedes_what_stood_under_it_and_the_chain_can_be_followe
     assert [fact.value for fact in outcome.superseded] == ["Tuesday"]
 
 
-async def test_without_a_key_only_what_contradicts_supersedes(store: AnyStore) -> None:
+async def test_without_a_key_only_what_contradicts_supersedes(store: Store) -> None:
     for minutes, text in enumerate(("My boat is blue.", "The meeting is on Tuesday.", "The meeting is on Thursday.")):
         await written(store, new("", text, minutes=minutes))
     assert await valid(store) == ["My boat is blue.", "The meeting is on Thursday."]
 
 
-async def test_a_refused_write_changes_nothing(store: AnyStore) -> None:
+async def test_a_refused_write_changes_nothing(store: Store) -> None:
     set_by_manager = new("discount", "max 15%", person="", audience=TEAM, authority=Authority.MANAGER, source="policy")
     await written(store, set_by_manager)
     wish = replace(set_by_manager, value="25%", authority=Authority.EMPLOYEE)
@@ -108,7 +109,7 @@ async def test_a_refused_write_changes_nothing(store: AnyStore) -> None:
     assert await known(store, "ann", TEAM) == before
 
 
-async def test_what_rests_on_a_superseded_fact_needs_review(store: AnyStore) -> None:
+async def test_what_rests_on_a_superseded_fact_needs_review(store: Store) -> None:
     await written(store, new("budget", "100 EUR"))
     await written(store, new("trip", "two days", minutes=1, depends_on=("budget",)))
     await written(store, new("hotel", "the Harbour", minutes=2, depends_on=("trip",)))
@@ -116,7 +117,7 @@ async def test_what_rests_on_a_superseded_fact_needs_review(store: AnyStore) -> 
     assert [fact.key for fact in await known(store) if fact.needs_review] == ["trip", "hotel"]
 
 
-async def test_saying_it_again_settles_a_review(store: AnyStore) -> None:
+async def test_saying_it_again_settles_a_review(store: Store) -> None:
     await written(store, new("budget", "100 EUR"))
     trip = await written(store, new("trip", "two days", minutes=1, depends_on=("budget",)))
     now = await written(store, new("budget", "50 EUR", minutes=2))
@@ -125,14 +126,14 @@ async def test_saying_it_again_settles_a_review(store: AnyStore) -> None:
     assert (again.needs_review, again.depends_on) == (False, (now.id,))
 
 
-async def test_writers_of_one_audience_follow_one_another(store: AnyStore) -> None:
+async def test_writers_of_one_audience_follow_one_another(store: Store) -> None:
     outcomes = await asyncio.gather(*(store.facts.write(new("deadline", f"day {n}", minutes=n)) for n in range(12)))
     assert all(isinstance(outcome, Written) for outcome in outcomes)
     assert await valid(store) == ["day 11"]
 
 
 async def test_with_a_message_falls_what_was_derived_from_its_fact_and_what_it_superseded_holds_again(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     await written(store, new("deadline", "Friday"))
     moved = await answered(store, said("it moved to Monday", conversation="a"), "noted")
@@ -146,7 +147,7 @@ async def test_with_a_message_falls_what_was_derived_from_its_fact_and_what_it_s
     assert [(fact.value, fact.is_valid, fact.superseded_by) for fact in await known(store)] == [("Friday", True, None)]
 
 
-async def test_nobodys_facts_outlive_the_person_who_wrote_them_unless_they_came_from_a_message(store: AnyStore) -> None:
+async def test_nobodys_facts_outlive_the_person_who_wrote_them_unless_they_came_from_a_message(store: Store) -> None:
     claim = await answered(store, said("the limit is 3"), "noted")
     binding = new("", "", person="", audience=TEAM, source="policy", authority=Authority.ADMIN)
     await written(store, replace(binding, key="limit", value="3", source_message=claim.message))
@@ -157,7 +158,7 @@ async def test_nobodys_facts_outlive_the_person_who_wrote_them_unless_they_came_
     assert [fact.key for fact in await known(store, "ann", DM, TEAM)] == ["budget"]
 
 
-async def test_a_fact_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
+async def test_a_fact_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: Store) -> None:
     claim = await answered(store, said("tea"), "noted")
     await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(StoreError, match="was forgotten"):
@@ -165,7 +166,7 @@ async def test_a_fact_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
     assert await known(store) == []
 
 
-async def test_a_fact_is_taken_back_with_nothing_in_its_place_by_whom_it_binds_not(store: AnyStore) -> None:
+async def test_a_fact_is_taken_back_with_nothing_in_its_place_by_whom_it_binds_not(store: Store) -> None:
     policy = new("limit", "3", person="", audience=TEAM, source="policy", authority=Authority.MANAGER)
     fact = await written(store, replace(policy, is_constraint=True))
     end = replace(policy, key="", value="", timestamp=START + timedelta(days=1))
@@ -181,7 +182,7 @@ async def test_a_fact_is_taken_back_with_nothing_in_its_place_by_whom_it_binds_n
     assert await store.facts.retract("4711", end) is None
 
 
-async def test_a_person_who_wrote_elsewhere_has_a_latest_other_thread(store: AnyStore) -> None:
+async def test_a_person_who_wrote_elsewhere_has_a_latest_other_thread(store: Store) -> None:
     await answered(store, said("one", conversation="a"), "1")
     assert await store.conversations.latest_elsewhere("ann", "a") is None
     await answered(store, said("two", conversation="b"), "2")

@@ -6,26 +6,27 @@ from datetime import timedelta
 from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.records import Claim, Claiming, Closing
-from tests.contracts.steps import AnyStore, claimed
+from store.engine import Store
+from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 
 
-async def flood(store: AnyStore, number: int = 20, person: str = "flo") -> None:
+async def flood(store: Store, number: int = 20, person: str = "flo") -> None:
     for thread in range(number):
         await store.ledger.accept(said("?", person=person, conversation=f"{person} {thread}"))
 
 
-async def next_of(store: AnyStore, seconds: float = 0.0, per_person: int | None = None) -> Claim | None:
+async def next_of(store: Store, seconds: float = 0.0, per_person: int | None = None) -> Claim | None:
     return await store.ledger.claim(
         Claiming("worker", START + timedelta(seconds=seconds), LEASE, per_person=per_person)
     )
 
 
-async def finished(store: AnyStore, claim: Claim) -> None:
+async def finished(store: Store, claim: Claim) -> None:
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "!"), START)
 
 
-async def test_whoever_has_nothing_running_comes_before_a_flood(store: AnyStore) -> None:
+async def test_whoever_has_nothing_running_comes_before_a_flood(store: Store) -> None:
     await flood(store)
     await claimed(store)
     await store.ledger.accept(said("me too?", person="ann", conversation="ann"))
@@ -33,7 +34,7 @@ async def test_whoever_has_nothing_running_comes_before_a_flood(store: AnyStore)
     assert (await claimed(store)).incoming.person.id == "flo"
 
 
-async def test_with_one_worker_people_take_turns(store: AnyStore) -> None:
+async def test_with_one_worker_people_take_turns(store: Store) -> None:
     await flood(store, 6)
     await finished(store, await claimed(store))
     for name in ("ann", "bob"):
@@ -47,7 +48,7 @@ async def test_with_one_worker_people_take_turns(store: AnyStore) -> None:
     assert order == ["ann", "bob", "flo", "ann", "bob", "flo"]
 
 
-async def test_of_one_person_the_oldest_goes_first_and_no_more_run_than_allowed(store: AnyStore) -> None:
+async def test_of_one_person_the_oldest_goes_first_and_no_more_run_than_allowed(store: Store) -> None:
     await flood(store, 5)
     running = [await next_of(store, per_person=2) for _ in range(3)]
     assert [claim.incoming.conversation for claim in running if claim] == ["flo 0", "flo 1"]
@@ -63,7 +64,7 @@ async def test_of_one_person_the_oldest_goes_first_and_no_more_run_than_allowed(
 
 
 async def test_a_turn_whose_worker_is_gone_is_taken_over_first_even_beyond_what_one_person_may_run(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     await flood(store, 3)
     first = await next_of(store, per_person=1)
@@ -74,7 +75,7 @@ async def test_a_turn_whose_worker_is_gone_is_taken_over_first_even_beyond_what_
     assert (taken_over.turn, taken_over.attempts) == (first.turn, 2)
 
 
-async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: AnyStore) -> None:
+async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: Store) -> None:
     first = await store.ledger.accept(said("one", person="flo", conversation="shared"))
     second = await store.ledger.accept(said("two", person="ann", conversation="shared"))
     await flood(store, 2)
@@ -85,7 +86,7 @@ async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: AnySto
     assert (await claimed(store)).turn == second.turn
 
 
-async def test_what_a_person_is_where_they_write_is_there_when_it_is_claimed(store: AnyStore) -> None:
+async def test_what_a_person_is_where_they_write_is_there_when_it_is_claimed(store: Store) -> None:
     message = replace(said("?"), authority=Authority.MANAGER, roles=frozenset({"R1", "R2"}), team="T1", model="m")
     await store.ledger.accept(message)
     assert (await claimed(store)).incoming == message

@@ -8,7 +8,8 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.records import Claiming, Closing
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, found, proved, summary_of, texts_found
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
@@ -16,11 +17,11 @@ from tests.fakes.plans import one_thread
 CLUB = Place(GroupAudience("club"))
 
 
-async def history(store: AnyStore, conversation: str) -> list[str]:
+async def history(store: Store, conversation: str) -> list[str]:
     return [m.text for m in await store.conversations.history(conversation, before_turn=10**6, limit=99)]
 
 
-async def test_forgetting_a_thread_leaves_the_other_threads(store: AnyStore) -> None:
+async def test_forgetting_a_thread_leaves_the_other_threads(store: Store) -> None:
     await answered(store, said("my boat is blue", conversation="a"), "a blue boat")
     await answered(store, said("my boat is fast", conversation="b"), "a fast boat")
     receipt = await store.forgetting.forget(one_thread("ann", "a"), START)
@@ -31,7 +32,7 @@ async def test_forgetting_a_thread_leaves_the_other_threads(store: AnyStore) -> 
     assert set(await texts_found(store, "blue boat")) == {"my boat is fast", "a fast boat"}
 
 
-async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(store: AnyStore) -> None:
+async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(store: Store) -> None:
     await answered(store, said("my boat", conversation="club", place=CLUB), "your boat")
     await answered(store, said("my train", conversation="dm"), "your train")
     await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "his boat")
@@ -50,7 +51,7 @@ async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the
     assert {h.message.person for h in await found(store, "boat", person="ben", place=CLUB)} == {"ben"}
 
 
-async def test_notes_fall_with_the_messages_they_came_from(store: AnyStore) -> None:
+async def test_notes_fall_with_the_messages_they_came_from(store: Store) -> None:
     claim = await answered(store, said("remember: tea", conversation="a"), "noted")
     await remember(store.facts, "ann", "tea", "person:ann", START, claim.message)
     kept = await remember(store.facts, "ann", "coffee", "person:ann", START)
@@ -59,7 +60,7 @@ async def test_notes_fall_with_the_messages_they_came_from(store: AnyStore) -> N
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == [kept]
 
 
-async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
+async def test_the_summary_falls_with_its_conversation(store: Store) -> None:
     await store.ledger.accept(said("a secret", conversation="club", place=CLUB))
     summary = SituationSummary(key_findings="a secret")
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", summary=summary), START)
@@ -68,7 +69,7 @@ async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
     assert await summary_of(store, "club") == SituationSummary()
 
 
-async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: AnyStore) -> None:
+async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: Store) -> None:
     message = said("a secret")
     await answered(store, message, "kept")
     await store.forgetting.forget(Everything("ann"), START)
@@ -78,7 +79,7 @@ async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store
     assert not (await store.ledger.accept(said("something new"))).duplicate
 
 
-async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_one_never_runs(store: AnyStore) -> None:
+async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_one_never_runs(store: Store) -> None:
     await store.ledger.accept(said("one"))
     await store.ledger.accept(said("two"))
     running = await claimed(store)
@@ -91,7 +92,7 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
     assert await history(store, "thread") == []
 
 
-async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
+async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: Store) -> None:
     await store.ledger.accept(said("remember: tea"))
     running = await claimed(store)
     await store.forgetting.forget(Everything("ann"), START)
@@ -100,7 +101,7 @@ async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
 
 
-async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> None:
+async def test_forgetting_what_is_not_there_erases_nothing(store: Store) -> None:
     await answered(store, said("hello"), "hi")
     for plan in (Everything("nobody"), one_thread("ann", "elsewhere"), one_thread("nobody", "thread")):
         receipt = await store.forgetting.forget(plan, START)
@@ -109,7 +110,7 @@ async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> N
     assert await history(store, "thread") == ["hello", "hi"]
 
 
-async def test_after_a_complete_forgetting_no_sweep_is_owed(store: AnyStore) -> None:
+async def test_after_a_complete_forgetting_no_sweep_is_owed(store: Store) -> None:
     await answered(store, said("hello"), "hi")
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.forgetting.sweep()

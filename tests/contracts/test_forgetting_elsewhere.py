@@ -11,7 +11,8 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.records import Closing, Quoted
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, proved, summary_of
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.incoming import START, said
 
 CLUB = Place(GroupAudience("club"))
@@ -22,7 +23,7 @@ def recalling(id_: int, content: str = "a boat") -> str:
     return json.dumps({"steps": [{"results": [None, {"name": "recall", "content": content, "sources": [id_]}]}]})
 
 
-async def ben_asks(store: AnyStore, *, quoted: tuple[Quoted, ...] = ()) -> None:
+async def ben_asks(store: Store, *, quoted: tuple[Quoted, ...] = ()) -> None:
     asked = said("what is the boat called?", person="ben", conversation="club b", place=CLUB)
     await store.ledger.accept(replace(asked, quoted=quoted))
 
@@ -30,7 +31,7 @@ async def ben_asks(store: AnyStore, *, quoted: tuple[Quoted, ...] = ()) -> None:
 @pytest.mark.parametrize(
     ("reply", "stays"), [("It is ZANZIBARWHISPER!", False), (f"She said: {SECRET}", False), ("I cannot say.", True)]
 )
-async def test_what_a_turn_made_of_a_recalled_message_falls(store: AnyStore, reply: str, stays: bool) -> None:
+async def test_what_a_turn_made_of_a_recalled_message_falls(store: Store, reply: str, stays: bool) -> None:
     ann = await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     await ben_asks(store)
     summary = SituationSummary(key_findings=SECRET)
@@ -43,7 +44,7 @@ async def test_what_a_turn_made_of_a_recalled_message_falls(store: AnyStore, rep
     assert [m.text for m in history] == ["what is the boat called?", *([reply] if stays else [])]
 
 
-async def test_a_reply_that_had_it_in_its_history_only_stays(store: AnyStore) -> None:
+async def test_a_reply_that_had_it_in_its_history_only_stays(store: Store) -> None:
     ann = await answered(store, said(SECRET, conversation="club b", place=CLUB), "noted")
     await ben_asks(store)
     ending = Closing(Outcome.ANSWERED, f"So {SECRET}", context_messages=(ann.message,))
@@ -54,7 +55,7 @@ async def test_a_reply_that_had_it_in_its_history_only_stays(store: AnyStore) ->
 
 
 @pytest.mark.parametrize("named", [True, False])
-async def test_an_open_turn_that_has_recalled_it_starts_anew(store: AnyStore, named: bool) -> None:
+async def test_an_open_turn_that_has_recalled_it_starts_anew(store: Store, named: bool) -> None:
     ann = await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     await ben_asks(store)
     running = await claimed(store)
@@ -68,7 +69,7 @@ async def test_an_open_turn_that_has_recalled_it_starts_anew(store: AnyStore, na
     assert again.epoch > running.epoch
 
 
-async def test_a_step_that_quotes_what_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
+async def test_a_step_that_quotes_what_was_forgotten_meanwhile_is_not_kept(store: Store) -> None:
     ann = await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     await ben_asks(store)
     running = await claimed(store)
@@ -78,7 +79,7 @@ async def test_a_step_that_quotes_what_was_forgotten_meanwhile_is_not_kept(store
     assert (await claimed(store)).progress == ""
 
 
-async def test_an_open_turn_that_has_nothing_of_it_goes_on(store: AnyStore) -> None:
+async def test_an_open_turn_that_has_nothing_of_it_goes_on(store: Store) -> None:
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     await answered(store, said("ok", conversation="club a", place=CLUB), "yes")
     await ben_asks(store)
@@ -88,7 +89,7 @@ async def test_an_open_turn_that_has_nothing_of_it_goes_on(store: AnyStore) -> N
     await store.ledger.finish(running, Closing(Outcome.ANSWERED, "fine"), START)
 
 
-async def test_quoted_texts_of_a_waiting_turn_are_taken_out_and_the_others_stay(store: AnyStore) -> None:
+async def test_quoted_texts_of_a_waiting_turn_are_taken_out_and_the_others_stay(store: Store) -> None:
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     other = Quoted("earlier in this thread", "Cem", "mine is a train")
     await ben_asks(store, quoted=(Quoted("earlier in this thread", "Ann", f"> {SECRET}"), other))

@@ -11,7 +11,8 @@ from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everythin
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
 from agent.records import DELETE_REPLY, POSTED_BY_BOT, Closing, ShownPage, ShownReply
-from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
@@ -19,11 +20,11 @@ CLUB = Place(GroupAudience("club"))
 DM = frozenset({"person:ann"})
 
 
-async def said_in(store: AnyStore, conversation: str) -> list[str]:
+async def said_in(store: Store, conversation: str) -> list[str]:
     return [m.text for m in await store.conversations.history(conversation, before_turn=10**6, limit=99)]
 
 
-async def test_what_was_said_in_a_period_falls_with_its_answers_and_nothing_else(store: AnyStore) -> None:
+async def test_what_was_said_in_a_period_falls_with_its_answers_and_nothing_else(store: Store) -> None:
     first, second = said("my boat"), said("my train")
     await answered(store, first, "a boat")
     await answered(store, second, "a train")
@@ -33,7 +34,7 @@ async def test_what_was_said_in_a_period_falls_with_its_answers_and_nothing_else
     assert await said_in(store, "thread") == ["my boat", "a boat"]
 
 
-async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_was_learned(store: AnyStore) -> None:
+async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_was_learned(store: Store) -> None:
     await answered(store, said("the Apollo boats", conversation="a"), "noted")
     await answered(store, said("my train", conversation="b"), "not Apollo's boat")
     await answered(store, said("Apollo's boat", person="ben", conversation="c"), "noted")
@@ -63,7 +64,7 @@ async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_
     ],
 )
 async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
-    store: AnyStore, words: str, found: int
+    store: Store, words: str, found: int
 ) -> None:
     for text in ("the boats of the Café", "My Boat's new", "東京タワー", "the trains"):
         await store.ledger.record_context_message(said(text))
@@ -71,7 +72,7 @@ async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
     assert (await store.forgetting.preview(AboutTopic("ann", words))).counts["messages"] == found
 
 
-async def test_a_preview_has_another_name_once_there_is_more(store: AnyStore) -> None:
+async def test_a_preview_has_another_name_once_there_is_more(store: Store) -> None:
     await answered(store, said("Apollo"), "noted")
     before = await store.forgetting.preview(AboutTopic("ann", "Apollo"))
     assert before == await store.forgetting.preview(AboutTopic("ann", "Apollo"))
@@ -80,7 +81,7 @@ async def test_a_preview_has_another_name_once_there_is_more(store: AnyStore) ->
 
 
 async def test_a_message_deleted_in_the_platform_falls_with_what_came_of_it_and_never_comes_back(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     asked = said("my boat is blue")
     claim = await answered(store, asked, "a blue boat")
@@ -95,7 +96,7 @@ async def test_a_message_deleted_in_the_platform_falls_with_what_came_of_it_and_
     assert await store.forgetting.sweep()
 
 
-async def test_a_place_that_is_gone_takes_everybodys_words_along_but_no_private_ones(store: AnyStore) -> None:
+async def test_a_place_that_is_gone_takes_everybodys_words_along_but_no_private_ones(store: Store) -> None:
     await answered(store, said("my boat", conversation="club a", place=CLUB), "a boat")
     await answered(store, said("my train", person="ben", conversation="club b", place=CLUB), "a train")
     await answered(store, said("my secret", conversation="private"), "a secret")
@@ -110,7 +111,7 @@ async def test_a_place_that_is_gone_takes_everybodys_words_along_but_no_private_
     assert await store.conversations.participants("club a") is None
 
 
-async def test_what_is_past_its_time_in_places_of_its_kind_falls_in_batches(store: AnyStore) -> None:
+async def test_what_is_past_its_time_in_places_of_its_kind_falls_in_batches(store: Store) -> None:
     old = [said(f"my boat {number}", conversation=f"c{number}", place=CLUB) for number in range(3)]
     for one in old:
         await answered(store, one, "a boat")
@@ -122,7 +123,7 @@ async def test_what_is_past_its_time_in_places_of_its_kind_falls_in_batches(stor
     assert await said_in(store, "thread") == ["my secret", "a secret"]
 
 
-async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_old_ones_falls(store: AnyStore) -> None:
+async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_old_ones_falls(store: Store) -> None:
     asked = said("my boat is blue")
     claim = await answered(store, asked, "noted")
     await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
@@ -137,7 +138,7 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
     assert not await store.forgetting.update_text(asked.channel, "unknown", "hello", START)
 
 
-async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: AnyStore) -> None:
+async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: Store) -> None:
     asked = said("my boat")
     await store.ledger.accept(asked)
     ending = Closing(Outcome.ANSWERED, "a boat", ("page 1", "page 2", "@/seen by one"))
@@ -152,7 +153,7 @@ async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_req
     assert {(page.source, page.channel) for page in pages} == {(asked.source, asked.channel)}
 
 
-async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_replies(store: AnyStore) -> None:
+async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_replies(store: Store) -> None:
     asked = replace(said("my boat"), event_id=f"{POSTED_BY_BOT}1")
     await answered(store, said("my train", conversation="another"), "a train")
     await answered(store, asked, "a boat")
@@ -163,7 +164,7 @@ async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_
     assert ShownPage.decode(job.payload) == ShownPage(asked.source, asked.channel, asked.message_id)
 
 
-async def test_the_threads_that_were_named_after_what_falls_are_told(store: AnyStore) -> None:
+async def test_the_threads_that_were_named_after_what_falls_are_told(store: Store) -> None:
     async def shown(question: str, conversation: str, person: str = "ann") -> None:
         await store.ledger.accept(said(question, conversation=conversation, person=person))
         await store.ledger.finish(

@@ -5,7 +5,8 @@ from datetime import timedelta
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import Partition, UserProfile
 from agent.records import Incoming
-from tests.contracts.steps import AnyStore, answered
+from store.engine import Store
+from tests.contracts.steps import answered
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -14,7 +15,7 @@ def heard(place: str, thread: str, *, person: str = "ann") -> Incoming:
     return said("hello", conversation=thread, place=Place(GroupAudience(place)), person=person)
 
 
-async def test_the_groups_of_a_person_come_the_latest_first_and_once(store: AnyStore) -> None:
+async def test_the_groups_of_a_person_come_the_latest_first_and_once(store: Store) -> None:
     for place, thread in (("old", "a"), ("new", "b"), ("old", "c"), ("middle", "d"), ("new", "b")):
         await answered(store, heard(place, thread), "yes")
     assert await store.conversations.groups("ann", 9) == ["new", "middle", "old"]
@@ -22,14 +23,14 @@ async def test_the_groups_of_a_person_come_the_latest_first_and_once(store: AnyS
     assert await store.conversations.groups("ann", 0) == []
 
 
-async def test_places_of_others_and_places_that_are_no_groups_do_not_count(store: AnyStore) -> None:
+async def test_places_of_others_and_places_that_are_no_groups_do_not_count(store: Store) -> None:
     await answered(store, heard("theirs", "a", person="bob"), "yes")
     await answered(store, said("mine"), "yes")
     await answered(store, said("ours", conversation="public", place=Place(TeamAudience("team"))), "yes")
     assert await store.conversations.groups("ann", 9) == []
 
 
-async def test_what_was_learned_or_noted_in_a_group_counts_without_a_thread(store: AnyStore) -> None:
+async def test_what_was_learned_or_noted_in_a_group_counts_without_a_thread(store: Store) -> None:
     await answered(store, said("hello"), "yes")
     await remember(store.facts, "ann", "The sail is red.", "group:noted", START)
     learned = UserProfile("ann", created_at=START, last_updated=START + timedelta(days=1))

@@ -8,7 +8,8 @@ import pytest
 from agent.errors import LeaseLost
 from agent.memory.forgetting_plans import Everything
 from agent.records import Job
-from tests.contracts.steps import AnyStore, answered
+from store.engine import Store
+from tests.contracts.steps import answered
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -16,18 +17,18 @@ LEARN = frozenset({"learn"})
 MINUTE = timedelta(minutes=1)
 
 
-async def next_job(store: AnyStore, minutes: int = 0, owner: str = "worker") -> Job:
+async def next_job(store: Store, minutes: int = 0, owner: str = "worker") -> Job:
     """The next claim of that minute; there has to be one."""
     job = await store.jobs.claim(LEARN, owner, START + minutes * MINUTE, LEASE)
     assert job is not None
     return job
 
 
-async def none_due(store: AnyStore, minutes: int = 0) -> bool:
+async def none_due(store: Store, minutes: int = 0) -> bool:
     return await store.jobs.claim(LEARN, "worker", START + minutes * MINUTE, LEASE) is None
 
 
-async def test_a_job_runs_at_its_time_and_once(store: AnyStore) -> None:
+async def test_a_job_runs_at_its_time_and_once(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "a", START + MINUTE, person="ann", conversation="thread")
     assert await none_due(store)
     job = await next_job(store, 1)
@@ -37,21 +38,21 @@ async def test_a_job_runs_at_its_time_and_once(store: AnyStore) -> None:
     assert await none_due(store, 99)
 
 
-async def test_the_one_whose_time_came_first_goes_first(store: AnyStore) -> None:
+async def test_the_one_whose_time_came_first_goes_first(store: Store) -> None:
     for key, minutes in (("late", 3), ("early", 1), ("later", 4), ("middle", 2)):
         await store.jobs.schedule("learn", key, "", START + minutes * MINUTE)
     assert [(await next_job(store, 3)).key for _ in range(3)] == ["early", "middle", "late"]
     assert await none_due(store, 3)
 
 
-async def test_only_the_kinds_asked_for_are_claimed(store: AnyStore) -> None:
+async def test_only_the_kinds_asked_for_are_claimed(store: Store) -> None:
     await store.jobs.schedule("remind", "ann", "", START)
     assert await none_due(store)
     assert await store.jobs.claim(frozenset({"learn", "remind"}), "worker", START, LEASE) is not None
     assert await store.jobs.claim(frozenset(), "worker", START, LEASE) is None
 
 
-async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(store: AnyStore) -> None:
+async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "old", START)
     await store.jobs.schedule("learn", "ben", "other", START + MINUTE)
     await store.jobs.schedule("learn", "ann", "new", START + 2 * MINUTE)
@@ -63,7 +64,7 @@ async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(st
     assert await none_due(store, 2)
 
 
-async def test_while_one_runs_the_next_of_its_key_waits_for_its_end(store: AnyStore) -> None:
+async def test_while_one_runs_the_next_of_its_key_waits_for_its_end(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "first", START)
     first = await next_job(store)
     await store.jobs.schedule("learn", "ann", "second", START)
@@ -72,7 +73,7 @@ async def test_while_one_runs_the_next_of_its_key_waits_for_its_end(store: AnySt
     assert (await next_job(store)).payload == "second"
 
 
-async def test_a_job_whose_lease_ran_out_is_taken_over_and_the_zombie_changes_nothing(store: AnyStore) -> None:
+async def test_a_job_whose_lease_ran_out_is_taken_over_and_the_zombie_changes_nothing(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "", START)
     zombie = await next_job(store, owner="old")
     await store.jobs.renew(zombie, START + LEASE, LEASE)
@@ -90,7 +91,7 @@ async def test_a_job_whose_lease_ran_out_is_taken_over_and_the_zombie_changes_no
     await store.jobs.finish(taken)
 
 
-async def test_a_postponed_job_runs_again_later_and_counts_its_attempts(store: AnyStore) -> None:
+async def test_a_postponed_job_runs_again_later_and_counts_its_attempts(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "a", START)
     await store.jobs.postpone(await next_job(store), START + MINUTE)
     assert await none_due(store)
@@ -98,7 +99,7 @@ async def test_a_postponed_job_runs_again_later_and_counts_its_attempts(store: A
     assert (again.payload, again.attempts, again.run_at) == ("a", 2, START + MINUTE)
 
 
-async def test_a_newer_job_that_waits_stands_for_the_postponed_one(store: AnyStore) -> None:
+async def test_a_newer_job_that_waits_stands_for_the_postponed_one(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "old", START)
     job = await next_job(store)
     await store.jobs.schedule("learn", "ann", "new", START)
@@ -109,7 +110,7 @@ async def test_a_newer_job_that_waits_stands_for_the_postponed_one(store: AnySto
     assert await none_due(store, 9)
 
 
-async def test_a_waiting_job_can_be_cancelled_and_a_running_one_ends_by_itself(store: AnyStore) -> None:
+async def test_a_waiting_job_can_be_cancelled_and_a_running_one_ends_by_itself(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "", START)
     assert await store.jobs.cancel("learn", "ann")
     assert not await store.jobs.cancel("learn", "ann")
@@ -120,13 +121,13 @@ async def test_a_waiting_job_can_be_cancelled_and_a_running_one_ends_by_itself(s
     await store.jobs.finish(running)
 
 
-async def test_jobs_scheduled_at_once_for_one_key_are_one(store: AnyStore) -> None:
+async def test_jobs_scheduled_at_once_for_one_key_are_one(store: Store) -> None:
     await asyncio.gather(*(store.jobs.schedule("learn", "ann", f"{n}", START) for n in range(9)))
     await next_job(store)
     assert await none_due(store)
 
 
-async def test_forgetting_takes_the_persons_jobs_of_the_conversation_or_all(store: AnyStore) -> None:
+async def test_forgetting_takes_the_persons_jobs_of_the_conversation_or_all(store: Store) -> None:
     await answered(store, said("hello"), "hi")
     for key, person, conversation in (("1", "ann", "thread"), ("2", "ann", "other"), ("3", "ben", "thread")):
         await store.jobs.schedule("learn", key, "my secret", START, person=person, conversation=conversation)

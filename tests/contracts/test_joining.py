@@ -8,21 +8,22 @@ from agent.memory.forgetting_plans import Everything
 from agent.messages import Image
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Attachment, Claim, Claiming, Closing, Quoted, Waiting
-from tests.contracts.steps import AnyStore, claimed, proved
+from store.engine import Store
+from tests.contracts.steps import claimed, proved
 from tests.fakes.incoming import LEASE, START, said
 
 
-async def running(store: AnyStore) -> Claim:
+async def running(store: Store) -> Claim:
     """Ann's question is being answered."""
     await store.ledger.accept(said("where is my bicycle?"))
     return await claimed(store)
 
 
-async def words(store: AnyStore, claim: Claim) -> list[str]:
+async def words(store: Store, claim: Claim) -> list[str]:
     return [one.text for one in await store.ledger.waiting(claim)]
 
 
-async def test_what_the_person_wrote_behind_the_running_turn_waits_in_order(store: AnyStore) -> None:
+async def test_what_the_person_wrote_behind_the_running_turn_waits_in_order(store: Store) -> None:
     claim = await running(store)
     assert await store.ledger.waiting(claim) == []
     turns = [(await store.ledger.accept(said(text))).turn for text in ("the blue one", "with a bell")]
@@ -31,7 +32,7 @@ async def test_what_the_person_wrote_behind_the_running_turn_waits_in_order(stor
     assert [(one.turn, one.text) for one in found] == list(zip(turns, ("the blue one", "with a bell"), strict=True))
 
 
-async def test_nothing_joins_from_behind_what_has_to_wait(store: AnyStore) -> None:
+async def test_nothing_joins_from_behind_what_has_to_wait(store: Store) -> None:
     hindrances = [
         said("mine is red", person="bob"),
         replace(said("this one"), images=(Image("image/png", b"png"),)),
@@ -47,14 +48,14 @@ async def test_nothing_joins_from_behind_what_has_to_wait(store: AnyStore) -> No
         assert (claim.incoming.conversation, await words(store, claim)) == (thread, ["second"])
 
 
-async def test_what_was_told_to_stop_does_not_join(store: AnyStore) -> None:
+async def test_what_was_told_to_stop_does_not_join(store: Store) -> None:
     claim = await running(store)
     await store.ledger.accept(said("the blue one"))
     await store.ledger.stop("thread")
     assert await store.ledger.waiting(claim) == []
 
 
-async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_its_reply(store: AnyStore) -> None:
+async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_its_reply(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
     await store.ledger.accept(later)
@@ -70,7 +71,7 @@ async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_i
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
-async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: AnyStore) -> None:
+async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
     await store.ledger.accept(later)
@@ -80,7 +81,7 @@ async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: 
     assert (await claimed(store)).incoming.text == "the red one"
 
 
-async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(store: AnyStore) -> None:
+async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
     await store.ledger.accept(later)
@@ -91,7 +92,7 @@ async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(s
     assert await words(store, claim) == ["the blue one"]
 
 
-async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_turn_anew(store: AnyStore) -> None:
+async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_turn_anew(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
     await store.ledger.accept(later)
@@ -104,7 +105,7 @@ async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
-async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStore) -> None:
+async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: Store) -> None:
     claim = await running(store)
     await store.ledger.accept(said("the blue one"))
     joined = tuple(await store.ledger.waiting(claim))
@@ -112,7 +113,7 @@ async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStor
     assert (await claimed(store)).incoming.text == "the blue one"
 
 
-async def test_what_joined_is_forgotten_like_any_other_message(store: AnyStore) -> None:
+async def test_what_joined_is_forgotten_like_any_other_message(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
     await store.ledger.accept(later)
@@ -125,7 +126,7 @@ async def test_what_joined_is_forgotten_like_any_other_message(store: AnyStore) 
     assert await store.conversations.history("thread", before_turn=10**6, limit=9) == []
 
 
-async def test_what_is_not_there_is_not_ended(store: AnyStore) -> None:
+async def test_what_is_not_there_is_not_ended(store: Store) -> None:
     claim = await running(store)
     none = (Waiting(10**6, 10**6, "nothing"),)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=none), START)

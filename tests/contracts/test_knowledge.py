@@ -6,7 +6,8 @@ from agent.events import Outcome
 from agent.messages import ToolCall
 from agent.records import Claim, Closing, Known
 from agent.state import ActionRecord, LastActions, SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed
+from store.engine import Store
+from tests.contracts.steps import answered, claimed
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -14,22 +15,22 @@ DM = frozenset({"person:ann"})
 RECORD = ActionRecord(1, START, "look it up", (ToolCall("recall", {}),), ())
 
 
-async def asked(store: AnyStore, text: str = "And now?") -> Claim:
+async def asked(store: Store, text: str = "And now?") -> Claim:
     await store.ledger.accept(said(text))
     return await claimed(store)
 
 
-async def known(store: AnyStore, claim: Claim, messages: int = 9) -> Known:
+async def known(store: Store, claim: Claim, messages: int = 9) -> Known:
     return await store.knowledge.known(claim.incoming, DM, before_turn=claim.turn, messages=messages, actions=3)
 
 
-async def test_a_first_question_begins_with_nothing(store: AnyStore) -> None:
+async def test_a_first_question_begins_with_nothing(store: Store) -> None:
     found = await known(store, await asked(store))
     assert (list(found.said), found.summary, found.actions) == ([], SituationSummary(), LastActions())
     assert (list(found.facts), found.profile.entries) == ([], ())
 
 
-async def test_it_begins_with_what_its_parts_know(store: AnyStore) -> None:
+async def test_it_begins_with_what_its_parts_know(store: Store) -> None:
     await answered(store, said("The boat is blue."), "Noted.")
     await remember(store.facts, "ann", "The boat is blue.", "person:ann", START)
     claim = await asked(store)
@@ -40,7 +41,7 @@ async def test_it_begins_with_what_its_parts_know(store: AnyStore) -> None:
     assert [one.text for one in (await known(store, claim, messages=1)).said] == ["Noted."]
 
 
-async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(store: AnyStore) -> None:
+async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(store: Store) -> None:
     await store.ledger.finish(await asked(store), Closing(Outcome.ANSWERED, "Done.", actions=(RECORD,)), START)
     second = await asked(store)
     assert [one.thinking for one in (await known(store, second)).actions.records] == ["look it up"]
@@ -50,6 +51,6 @@ async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(stor
     assert (found.summary, found.actions) == (summary, LastActions())
 
 
-async def test_a_claim_knows_what_the_workspace_of_its_asker_is_called(store: AnyStore) -> None:
+async def test_a_claim_knows_what_the_workspace_of_its_asker_is_called(store: Store) -> None:
     await store.ledger.accept(replace(said("Hello?"), organization="Acme"))
     assert (await claimed(store)).incoming.organization == "Acme"

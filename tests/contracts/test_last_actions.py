@@ -6,7 +6,8 @@ from agent.memory.forgetting_plans import OneReply
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions
-from tests.contracts.steps import AFTER_ALL, AnyStore, answered, claimed, known
+from store.engine import Store
+from tests.contracts.steps import AFTER_ALL, answered, claimed, known
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.plans import one_thread
 
@@ -20,7 +21,7 @@ def record(thought: str, number: int = 1) -> ActionRecord:
 
 
 async def acted(
-    store: AnyStore,
+    store: Store,
     *records: ActionRecord,
     person: str = "ann",
     conversation: str = "thread",
@@ -36,13 +37,13 @@ async def acted(
     return claim.turn
 
 
-async def thoughts(store: AnyStore, place: Place, *, person: str = "ann", before_turn: int = AFTER_ALL) -> list[str]:
+async def thoughts(store: Store, place: Place, *, person: str = "ann", before_turn: int = AFTER_ALL) -> list[str]:
     audiences = frozenset({label(place.audience)})
     found = await known(store, "thread", audiences, person=person, before_turn=before_turn)
     return [one.thinking for one in found.actions.records]
 
 
-async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(store: AnyStore) -> None:
+async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(store: Store) -> None:
     await acted(store, record("a"), record("b", 2))
     second = await acted(store, record("c"), record("d", 2))
     found = (await known(store, "thread", DM)).actions
@@ -50,7 +51,7 @@ async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(st
     assert await thoughts(store, dm("ann"), before_turn=second) == ["a", "b"]
 
 
-async def test_those_of_other_conversations_people_and_audiences_do_not(store: AnyStore) -> None:
+async def test_those_of_other_conversations_people_and_audiences_do_not(store: Store) -> None:
     await acted(store, record("elsewhere"), conversation="another")
     await acted(store, record("in the club"), place=CLUB)
     await acted(store, record("Ben's"), person="ben", place=CLUB)
@@ -59,7 +60,7 @@ async def test_those_of_other_conversations_people_and_audiences_do_not(store: A
     assert await thoughts(store, dm("ann")) == []
 
 
-async def test_the_messages_that_they_came_from_are_told_and_take_them_along(store: AnyStore) -> None:
+async def test_the_messages_that_they_came_from_are_told_and_take_them_along(store: Store) -> None:
     await store.ledger.accept(said("my boat", conversation="boats"))
     boat = await claimed(store)
     await store.ledger.finish(boat, Closing(Outcome.ANSWERED, "ok"), START)
@@ -70,14 +71,14 @@ async def test_the_messages_that_they_came_from_are_told_and_take_them_along(sto
     assert await thoughts(store, dm("ann")) == []
 
 
-async def test_those_behind_a_reply_that_is_deleted_go_with_it(store: AnyStore) -> None:
+async def test_those_behind_a_reply_that_is_deleted_go_with_it(store: Store) -> None:
     deleted = await acted(store, record("a file of its own"))
     await acted(store, record("b"))
     await store.forgetting.forget(OneReply(deleted), START)
     assert await thoughts(store, dm("ann")) == ["b"]
 
 
-async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among_them(store: AnyStore) -> None:
+async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among_them(store: Store) -> None:
     heard = await answered(store, said("in the club", conversation="elsewhere", place=CLUB), "yes")
     await acted(store, record("a"), sources=(heard.message,))
     await acted(store, record("b"))

@@ -11,18 +11,19 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Accepted, Author, Claiming, Closing, Quoted
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, summary_of
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
 
 
-async def test_the_same_event_is_taken_in_once(store: AnyStore) -> None:
+async def test_the_same_event_is_taken_in_once(store: Store) -> None:
     first = await store.ledger.accept(said("hello", number=1))
     again = await store.ledger.accept(said("hello", number=1))
     assert (first.duplicate, again.duplicate) == (False, True)
     assert again.turn == first.turn
 
 
-async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: AnyStore) -> None:
+async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: Store) -> None:
     message = said("hello")
     first = await store.ledger.accept(message)
     again = await store.ledger.accept(replace(message, event_id="another event"))
@@ -30,7 +31,7 @@ async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: AnySt
     assert again.turn == first.turn
 
 
-async def test_a_claim_carries_the_message_whole(store: AnyStore) -> None:
+async def test_a_claim_carries_the_message_whole(store: Store) -> None:
     message = said("hello")
     accepted = await store.ledger.accept(message)
     claim = await claimed(store)
@@ -38,16 +39,16 @@ async def test_a_claim_carries_the_message_whole(store: AnyStore) -> None:
     assert (claim.turn, claim.attempts, claim.progress, claim.reply_ref) == (accepted.turn, 1, "", "")
 
 
-async def test_with_nothing_waiting_there_is_no_claim(store: AnyStore) -> None:
+async def test_with_nothing_waiting_there_is_no_claim(store: Store) -> None:
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
-async def test_the_oldest_turn_is_claimed_first(store: AnyStore) -> None:
+async def test_the_oldest_turn_is_claimed_first(store: Store) -> None:
     turns = [(await store.ledger.accept(said("?", conversation=name))).turn for name in ("b", "a", "c")]
     assert [(await claimed(store)).turn for _ in turns] == turns
 
 
-async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_after_it(store: AnyStore) -> None:
+async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_after_it(store: Store) -> None:
     running, late, third, fourth = said("one"), said("two"), said("three"), said("four")
     await store.ledger.accept(running)
     first = await claimed(store)
@@ -66,7 +67,7 @@ async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_af
     assert answers == ["one", "two", "three, but edited", "four"]
 
 
-async def test_a_question_that_was_claimed_once_keeps_its_place(store: AnyStore) -> None:
+async def test_a_question_that_was_claimed_once_keeps_its_place(store: Store) -> None:
     late, begun = said("asked before"), said("asked after")
     first = await store.ledger.accept(begun)
     await store.ledger.release(await claimed(store))
@@ -74,7 +75,7 @@ async def test_a_question_that_was_claimed_once_keeps_its_place(store: AnyStore)
     assert (await claimed(store)).incoming == begun
 
 
-async def test_what_has_joined_a_running_turn_keeps_its_place(store: AnyStore) -> None:
+async def test_what_has_joined_a_running_turn_keeps_its_place(store: Store) -> None:
     late, joins = said("asked before"), said("asked after")
     await store.ledger.accept(said("one"))
     running = await claimed(store)
@@ -84,7 +85,7 @@ async def test_what_has_joined_a_running_turn_keeps_its_place(store: AnyStore) -
     assert (await store.ledger.accept(late)).turn > joined.turn
 
 
-async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(store: AnyStore) -> None:
+async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(store: Store) -> None:
     first = await store.ledger.accept(said("one", conversation="a"))
     second = await store.ledger.accept(said("two", conversation="a"))
     other = await store.ledger.accept(said("three", conversation="b"))
@@ -96,7 +97,7 @@ async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(s
     assert (await claimed(store)).turn == second.turn
 
 
-async def test_a_released_turn_is_claimed_at_once_before_those_behind_it_and_goes_on(store: AnyStore) -> None:
+async def test_a_released_turn_is_claimed_at_once_before_those_behind_it_and_goes_on(store: Store) -> None:
     await store.ledger.accept(said("one"))
     await store.ledger.accept(said("two"))
     parked = await claimed(store, "one")
@@ -108,7 +109,7 @@ async def test_a_released_turn_is_claimed_at_once_before_those_behind_it_and_goe
         await store.ledger.release(parked)
 
 
-async def test_attempts_count_from_where_a_turn_last_got_further(store: AnyStore) -> None:
+async def test_attempts_count_from_where_a_turn_last_got_further(store: Store) -> None:
     await store.ledger.accept(said("one"))
     crashed = await claimed(store)
     again = await claimed(store, now=START + LEASE)
@@ -120,7 +121,7 @@ async def test_attempts_count_from_where_a_turn_last_got_further(store: AnyStore
     assert (await claimed(store, now=START + 3 * LEASE)).attempts == 1
 
 
-async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: AnyStore) -> None:
+async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: Store) -> None:
     elsewhere = replace(said("there", conversation="there"), source="elsewhere")
     await store.ledger.accept(elsewhere)
     await store.ledger.accept(said("here", conversation="here"))
@@ -135,7 +136,7 @@ async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(st
     assert await store.ledger.claim(Claiming("worker", START, LEASE, sources=frozenset())) is None
 
 
-async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: AnyStore) -> None:
+async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")
     await store.ledger.save(old, progress="step 1", reply_ref="page 1")
@@ -156,7 +157,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_noth
     assert [m.text for m in history] == ["hello", "the answer"]
 
 
-async def test_a_renewed_lease_is_not_taken_over(store: AnyStore) -> None:
+async def test_a_renewed_lease_is_not_taken_over(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
     await store.ledger.renew(claim, START + LEASE, LEASE)
@@ -164,7 +165,7 @@ async def test_a_renewed_lease_is_not_taken_over(store: AnyStore) -> None:
     assert await store.ledger.claim(Claiming("new", START + 2 * LEASE, LEASE)) is not None
 
 
-async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
+async def test_saving_one_thing_keeps_the_other(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
     await store.ledger.save(claim, progress="step 1")
@@ -176,14 +177,14 @@ async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
         await store.ledger.save(claim, progress="from before the restart")
 
 
-async def test_a_finished_turn_is_over(store: AnyStore) -> None:
+async def test_a_finished_turn_is_over(store: Store) -> None:
     claim = await answered(store, said("hello"), "hi")
     assert await store.ledger.claim(Claiming("worker", START + 9 * LEASE, LEASE)) is None
     with pytest.raises(LeaseLost):
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "hi again"), START)
 
 
-async def test_finishing_stores_the_reply_and_the_summary(store: AnyStore) -> None:
+async def test_finishing_stores_the_reply_and_the_summary(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
     summary = SituationSummary(goal="greet")
@@ -197,7 +198,7 @@ async def test_finishing_stores_the_reply_and_the_summary(store: AnyStore) -> No
     assert await summary_of(store, "thread") == summary
 
 
-async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> None:
+async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
     await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
@@ -205,7 +206,7 @@ async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> 
     assert [m.text for m in history] == ["hello"]
 
 
-async def test_an_overheard_message_is_history_and_is_not_answered(store: AnyStore) -> None:
+async def test_an_overheard_message_is_history_and_is_not_answered(store: Store) -> None:
     await answered(store, said("first?"), "first.")
     overheard = said("by the way", person="bob")
     assert not (await store.ledger.record_context_message(overheard)).duplicate
@@ -217,7 +218,7 @@ async def test_an_overheard_message_is_history_and_is_not_answered(store: AnySto
     assert [message.text for message in history] == ["first?", "first.", "by the way"]
 
 
-async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: AnyStore) -> None:
+async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: Store) -> None:
     quoted = (Quoted("earlier in this thread", "Bob", "It is blue."), Quoted("attached file a.txt", "", "1\n2"))
     await store.ledger.accept(replace(said("what colour?"), quoted=quoted))
     assert (await claimed(store)).incoming.quoted == quoted
@@ -233,7 +234,7 @@ async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: AnySt
     ],
 )
 async def test_a_message_from_a_place_without_a_name_is_refused_and_the_others_are_served(
-    store: AnyStore, place: Place
+    store: Store, place: Place
 ) -> None:
     with pytest.raises(StoreError, match="its place has no name"):
         await store.ledger.accept(said("nobody knows where", place=place))

@@ -12,7 +12,8 @@ from agent.memory.layers import WorkingItem
 from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField, UserProfile
 from agent.records import Claim, Closing, Incoming
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, found, summary_of
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
@@ -28,18 +29,18 @@ def heard(text: str, place: Place, thread: str = "thread", channel: str = "chann
     return replace(said(text, conversation=thread, place=place), channel=channel)
 
 
-async def texts(store: AnyStore, place: Place) -> set[str]:
+async def texts(store: Store, place: Place) -> set[str]:
     return {hit.message.text for hit in await found(store, "boat", place=place)}
 
 
-async def in_three_threads(store: AnyStore) -> None:
+async def in_three_threads(store: Store) -> None:
     """A boat in a public channel, one in another public channel, and one in private before."""
     await answered(store, heard("a red boat", PUBLIC), "ok")
     await answered(store, heard("a blue boat", PUBLIC, "other", "elsewhere"), "ok")
     await answered(store, heard("a grey boat", CELLAR, "third", "below"), "ok")
 
 
-async def test_what_a_public_channel_held_is_found_where_it_is_private_and_no_longer_in_public(store: AnyStore) -> None:
+async def test_what_a_public_channel_held_is_found_where_it_is_private_and_no_longer_in_public(store: Store) -> None:
     await in_three_threads(store)
     assert await store.ledger.restrict_place("channel", CLOSED, START) == 2
     assert await texts(store, PUBLIC) == {"a blue boat"}
@@ -48,13 +49,13 @@ async def test_what_a_public_channel_held_is_found_where_it_is_private_and_no_lo
     assert await store.ledger.restrict_place("channel", CLOSED, START) == 0
 
 
-async def test_the_next_message_finds_that_the_channel_was_closed(store: AnyStore) -> None:
+async def test_the_next_message_finds_that_the_channel_was_closed(store: Store) -> None:
     await in_three_threads(store)
     await answered(store, heard("hello", CLOSED, "new thread"), "yes")
     assert (await texts(store, PUBLIC), await texts(store, CLOSED)) == ({"a blue boat"}, {"a red boat"})
 
 
-async def test_what_is_said_after_it_was_opened_is_public_until_it_is_closed_again(store: AnyStore) -> None:
+async def test_what_is_said_after_it_was_opened_is_public_until_it_is_closed_again(store: Store) -> None:
     await answered(store, heard("a red boat", CLOSED), "ok")
     await answered(store, heard("a blue boat", PUBLIC), "ok")
     assert (await texts(store, PUBLIC), await texts(store, CLOSED)) == ({"a blue boat"}, {"a red boat"})
@@ -62,7 +63,7 @@ async def test_what_is_said_after_it_was_opened_is_public_until_it_is_closed_aga
     assert (await texts(store, PUBLIC), await texts(store, CLOSED)) == (set(), {"a red boat", "a blue boat"})
 
 
-async def test_a_place_that_is_only_unknown_or_not_the_whole_channel_moves_nothing(store: AnyStore) -> None:
+async def test_a_place_that_is_only_unknown_or_not_the_whole_channel_moves_nothing(store: Store) -> None:
     await in_three_threads(store)
     await answered(store, heard("hello", UNKNOWN, "new thread"), "yes")
     assert await store.ledger.restrict_place("channel", UNKNOWN, START) == 0
@@ -70,7 +71,7 @@ async def test_a_place_that_is_only_unknown_or_not_the_whole_channel_moves_nothi
     assert await texts(store, PUBLIC) == {"a red boat", "a blue boat"}
 
 
-async def test_the_summary_begins_anew(store: AnyStore) -> None:
+async def test_the_summary_begins_anew(store: Store) -> None:
     await store.ledger.accept(heard("a boat", PUBLIC))
     closing = Closing(Outcome.ANSWERED, "ok", summary=SituationSummary(goal="a boat"))
     await store.ledger.finish(await claimed(store), closing, START)
@@ -78,7 +79,7 @@ async def test_the_summary_begins_anew(store: AnyStore) -> None:
     assert await summary_of(store, "thread") == SituationSummary()
 
 
-async def test_facts_from_there_move_with_what_rests_on_them_and_no_others(store: AnyStore) -> None:
+async def test_facts_from_there_move_with_what_rests_on_them_and_no_others(store: Store) -> None:
     here = await answered(store, heard("red", PUBLIC), "ok")
     there = await answered(store, heard("blue", PUBLIC, "other", "elsewhere"), "ok")
     for text, source in (("red", here.message), ("blue", there.message), ("sourceless", None)):
@@ -92,18 +93,18 @@ def entry(text: str, *sources: int, audience: str = TEAM) -> ProfileEntry:
     return ProfileEntry(0, ProfileField.GOALS, text, audience, sources, START)
 
 
-async def learned(store: AnyStore, *entries: ProfileEntry) -> UserProfile:
+async def learned(store: Store, *entries: ProfileEntry) -> UserProfile:
     before = await store.profiles.of(Partition("ann", TEAM))
     became = replace(before, entries=entries, created_at=START, last_updated=START)
     assert await store.profiles.save(Partition("ann", TEAM), became)
     return await store.profiles.of(Partition("ann", TEAM))
 
 
-async def known(store: AnyStore, audience: str) -> set[str]:
+async def known(store: Store, audience: str) -> set[str]:
     return {one.text for one in (await store.profiles.of(Partition("ann", audience))).entries}
 
 
-async def test_profile_entries_with_a_source_there_move_and_who_learns_meanwhile_begins_anew(store: AnyStore) -> None:
+async def test_profile_entries_with_a_source_there_move_and_who_learns_meanwhile_begins_anew(store: Store) -> None:
     here = await answered(store, heard("red", PUBLIC), "ok")
     there = await answered(store, heard("blue", PUBLIC, "other", "elsewhere"), "ok")
     read = await learned(
@@ -114,7 +115,7 @@ async def test_profile_entries_with_a_source_there_move_and_who_learns_meanwhile
     assert not await store.profiles.save(Partition("ann", TEAM), read)
 
 
-async def test_what_came_from_two_closed_channels_belongs_to_neither(store: AnyStore) -> None:
+async def test_what_came_from_two_closed_channels_belongs_to_neither(store: Store) -> None:
     here = await answered(store, heard("red", PUBLIC), "ok")
     there = await answered(store, heard("blue", PUBLIC, "other", "elsewhere"), "ok")
     await learned(store, entry("both", here.message, there.message))
@@ -123,7 +124,7 @@ async def test_what_came_from_two_closed_channels_belongs_to_neither(store: AnyS
     assert [await known(store, one) for one in (TEAM, CLUB, label(CELLAR.audience))] == [set(), set(), set()]
 
 
-async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(store: AnyStore) -> None:
+async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(store: Store) -> None:
     await store.ledger.accept(heard("red", PUBLIC))
     claim = await claimed(store)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "ok", learn_at=START), START)
@@ -140,7 +141,7 @@ async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(st
     assert {job.key for job in jobs if job is not None} == {f"ann {TEAM}", f"ann {CLUB}"}
 
 
-async def test_scratch_values_of_its_conversations_are_its_own(store: AnyStore) -> None:
+async def test_scratch_values_of_its_conversations_are_its_own(store: Store) -> None:
     first = await answered(store, heard("red", PUBLIC), "ok")
     item = WorkingItem("colour", "red", START, START + HOUR, first.message)
     await store.working_set.keep("thread", TEAM, item)
@@ -151,13 +152,13 @@ async def test_scratch_values_of_its_conversations_are_its_own(store: AnyStore) 
         assert list(seen.working_set) == kept
 
 
-async def restarted(store: AnyStore, claim: Claim) -> Claim:
+async def restarted(store: Store, claim: Claim) -> Claim:
     with pytest.raises(LeaseLost):
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "too late"), START)
     return await claimed(store)
 
 
-async def test_an_answer_that_runs_or_waits_there_is_given_in_the_closed_place(store: AnyStore) -> None:
+async def test_an_answer_that_runs_or_waits_there_is_given_in_the_closed_place(store: Store) -> None:
     await store.ledger.accept(heard("runs", PUBLIC))
     runs = await claimed(store)
     await store.ledger.accept(heard("waits", PUBLIC, "other"))

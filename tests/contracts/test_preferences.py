@@ -1,39 +1,40 @@
 """The contract of the port Preferences: the last choice stands, each owner's by itself, and forgetting takes it."""
 
 from agent.memory.forgetting_plans import Everything
-from tests.contracts.steps import AnyStore, answered
+from store.engine import Store
+from tests.contracts.steps import answered
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
 
 
-async def test_the_last_choice_of_a_name_stands(store: AnyStore) -> None:
+async def test_the_last_choice_of_a_name_stands(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("ann", "model", "ollama:large")
     await store.preferences.set("ann", "depth", "deep")
     assert await store.preferences.of("ann") == {"depth": "deep", "model": "ollama:large"}
 
 
-async def test_owners_choose_by_themselves(store: AnyStore) -> None:
+async def test_owners_choose_by_themselves(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("channel:C1", "model", "ollama:large")
     assert await store.preferences.of("channel:C1") == {"model": "ollama:large"}
     assert await store.preferences.of("ben") == {}
 
 
-async def test_a_choice_can_be_taken_back(store: AnyStore) -> None:
+async def test_a_choice_can_be_taken_back(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("ann", "model", None)
     await store.preferences.set("ann", "depth", None)
     assert await store.preferences.of("ann") == {}
 
 
-async def test_any_text_can_be_chosen(store: AnyStore) -> None:
+async def test_any_text_can_be_chosen(store: Store) -> None:
     value = "東京'; DROP TABLE preference; --"
     await store.preferences.set("ann", "model", value)
     assert await store.preferences.of("ann") == {"model": value}
 
 
-async def test_forgetting_everything_takes_the_persons_choices_and_leaves_the_others(store: AnyStore) -> None:
+async def test_forgetting_everything_takes_the_persons_choices_and_leaves_the_others(store: Store) -> None:
     await answered(store, said("hello"), "hi")
     for owner in ("ann", "ben", "channel:ann"):
         await store.preferences.set(owner, "model", "ollama:small")

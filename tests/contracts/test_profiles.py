@@ -13,7 +13,8 @@ from agent.messages import ModelCall, Usage
 from agent.records import Closing, Incoming
 from agent.spending import By, SpendingPeriod, Spent
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, claimed, proved, summary_of
+from store.engine import Store
+from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
 from tests.fakes.plans import one_thread
 
@@ -24,7 +25,7 @@ MINUTE = timedelta(minutes=1)
 F = ProfileField
 
 
-async def heard(store: AnyStore, incoming: Incoming, *, reply: str = "ok", at: int = 1) -> int:
+async def heard(store: Store, incoming: Incoming, *, reply: str = "ok", at: int = 1) -> int:
     """Answer it, and let it be learned from after so many minutes; the id of the stored question."""
     await store.ledger.accept(incoming)
     claim = await claimed(store)
@@ -37,7 +38,7 @@ def insight(text: str, *sources: int, field: ProfileField = F.GOALS, key: str = 
     return Insight(field, text, sources, START + minute * MINUTE, key, 0.75)
 
 
-async def learn(store: AnyStore, partition: Partition, *insights: Insight) -> UserProfile:
+async def learn(store: Store, partition: Partition, *insights: Insight) -> UserProfile:
     """Everything that waits there, told as these insights."""
     waiting = await store.profiles.unlearned(partition, 99)
     profile = learned(await store.profiles.of(partition), partition.audience, insights, len(waiting), START)
@@ -45,11 +46,11 @@ async def learn(store: AnyStore, partition: Partition, *insights: Insight) -> Us
     return await store.profiles.of(partition)
 
 
-async def texts(store: AnyStore, *audiences: str) -> list[str]:
+async def texts(store: Store, *audiences: str) -> list[str]:
     return [entry.said for entry in (await store.profiles.readable("ann", frozenset(audiences))).entries]
 
 
-async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order(store: AnyStore) -> None:
+async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order(store: Store) -> None:
     await heard(store, said("one", place=dm("ann")))
     await heard(store, said("two", place=CLUB, conversation="club"))
     await heard(store, said("three", conversation="another"))
@@ -59,7 +60,7 @@ async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order
     assert [one.text for one in await store.profiles.unlearned(IN_CLUB, 9)] == ["two"]
 
 
-async def test_what_nobody_answered_or_what_is_not_to_be_learned_does_not_wait(store: AnyStore) -> None:
+async def test_what_nobody_answered_or_what_is_not_to_be_learned_does_not_wait(store: Store) -> None:
     await store.ledger.record_context_message(said("between others", place=CLUB, conversation="club"))
     await store.ledger.accept(said("off the record"))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok"), START)
@@ -68,7 +69,7 @@ async def test_what_nobody_answered_or_what_is_not_to_be_learned_does_not_wait(s
     assert await store.profiles.unlearned(IN_CLUB, 9) == []
 
 
-async def test_each_partition_has_one_job_which_a_newer_message_puts_off(store: AnyStore) -> None:
+async def test_each_partition_has_one_job_which_a_newer_message_puts_off(store: Store) -> None:
     await heard(store, said("one"), at=1)
     await heard(store, said("two"), at=3)
     await heard(store, said("in the club", place=CLUB, conversation="club"), at=2)
@@ -76,7 +77,7 @@ async def test_each_partition_has_one_job_which_a_newer_message_puts_off(store: 
     assert [job and partition_of(job.person, job.key) for job in found] == [None, IN_CLUB, DM, None]
 
 
-async def test_a_partition_in_which_enough_has_gathered_waits_no_longer(store: AnyStore) -> None:
+async def test_a_partition_in_which_enough_has_gathered_waits_no_longer(store: Store) -> None:
     for number in range(19):
         await heard(store, said(f"message {number}"), at=60)
     assert await store.jobs.claim(frozenset({LEARNING}), "w", START, LEASE) is None
@@ -84,7 +85,7 @@ async def test_a_partition_in_which_enough_has_gathered_waits_no_longer(store: A
     assert await store.jobs.claim(frozenset({LEARNING}), "w", START, LEASE) is not None
 
 
-async def test_what_joined_a_turn_is_learned_from_with_it(store: AnyStore) -> None:
+async def test_what_joined_a_turn_is_learned_from_with_it(store: Store) -> None:
     await store.ledger.accept(said("one"))
     claim = await claimed(store)
     await store.ledger.accept(said("and two"))
@@ -94,7 +95,7 @@ async def test_what_joined_a_turn_is_learned_from_with_it(store: AnyStore) -> No
     assert [one.text for one in await store.profiles.unlearned(DM, 9)] == ["one", "and two"]
 
 
-async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source(store: AnyStore) -> None:
+async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source(store: Store) -> None:
     first = await heard(store, said("I use Vim and want to learn Rust"))
     second = await heard(store, replace(said("Rust, really"), permalink="https://example.test/rust"))
     vim = insight("Vim", first, field=F.PREFERENCES, key="editor", minute=1)
@@ -110,7 +111,7 @@ async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source
     assert rust.id
 
 
-async def test_changes_removals_and_new_entries_are_kept(store: AnyStore) -> None:
+async def test_changes_removals_and_new_entries_are_kept(store: Store) -> None:
     id_ = await heard(store, said("much"))
     kept = await learn(store, DM, insight("one", id_), insight("two", id_, minute=1), insight("three", id_, minute=2))
     one, _, three = kept.entries
@@ -122,7 +123,7 @@ async def test_changes_removals_and_new_entries_are_kept(store: AnyStore) -> Non
     assert (again.synthesis_version, again.synthesised_count) == (1, 1)
 
 
-async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_person_only(store: AnyStore) -> None:
+async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_person_only(store: Store) -> None:
     await learn(store, DM, insight("from the DM", await heard(store, said("x"))))
     await learn(
         store, IN_CLUB, insight("from the club", await heard(store, said("y", place=CLUB, conversation="club")))
@@ -136,7 +137,7 @@ async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_pers
     assert await texts(store) == []
 
 
-async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew(store: AnyStore) -> None:
+async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew(store: Store) -> None:
     id_ = await heard(store, said("x"))
     read, waiting = await store.profiles.of(DM), await store.profiles.unlearned(DM, 99)
     became = [learned(read, DM.audience, [insight(f"worker {n}", id_)], 1, START) for n in range(9)]
@@ -147,7 +148,7 @@ async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew
     assert not await store.profiles.save(DM, learned(profile, DM.audience, [], 1, START), waiting)
 
 
-async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: AnyStore) -> None:
+async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: Store) -> None:
     id_ = await heard(store, said("my secret boat"))
     waiting = await store.profiles.unlearned(DM, 99)
     profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
@@ -156,7 +157,7 @@ async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: AnySt
     assert await texts(store, "person:ann") == []
 
 
-async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: AnyStore) -> None:
+async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: Store) -> None:
     asked = said("my secret boat")
     id_ = await heard(store, asked)
     waiting = await store.profiles.unlearned(DM, 99)
@@ -166,7 +167,7 @@ async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: A
     assert [one.text for one in await store.profiles.unlearned(DM, 99)] == ["my car"]
 
 
-async def test_forgetting_a_thread_takes_what_came_of_it_and_what_was_merged_with_it(store: AnyStore) -> None:
+async def test_forgetting_a_thread_takes_what_came_of_it_and_what_was_merged_with_it(store: Store) -> None:
     boat = await heard(store, said("I build a boat", conversation="boats"))
     rust = await heard(store, said("I learn Rust", conversation="code"))
     await learn(store, DM, insight("builds boats", boat), insight("learns Rust", rust), insight("both", boat, rust))
@@ -177,7 +178,7 @@ async def test_forgetting_a_thread_takes_what_came_of_it_and_what_was_merged_wit
     assert [one.id for one in await store.profiles.unlearned(DM, 9)] == [rust]
 
 
-async def test_an_entry_that_quotes_a_forgotten_message_falls_whatever_source_it_names(store: AnyStore) -> None:
+async def test_an_entry_that_quotes_a_forgotten_message_falls_whatever_source_it_names(store: Store) -> None:
     await heard(store, said("my boat is Zanzibarwhisper", conversation="boats"))
     rust = await heard(store, said("I learn Rust", conversation="code"))
     await learn(store, DM, insight("learns Rust on the Zanzibarwhisper", rust))
@@ -185,7 +186,7 @@ async def test_an_entry_that_quotes_a_forgotten_message_falls_whatever_source_it
     assert await texts(store, "person:ann") == []
 
 
-async def test_who_learns_while_something_is_forgotten_begins_anew(store: AnyStore) -> None:
+async def test_who_learns_while_something_is_forgotten_begins_anew(store: Store) -> None:
     boat = await heard(store, said("I build a boat", conversation="boats"))
     before = await learn(store, DM, insight("builds boats", boat))
     await store.forgetting.forget(one_thread("ann", "boats"), START)
@@ -193,7 +194,7 @@ async def test_who_learns_while_something_is_forgotten_begins_anew(store: AnySto
     assert await texts(store, "person:ann") == []
 
 
-async def test_forgetting_everything_takes_the_whole_profile_and_nobody_elses(store: AnyStore) -> None:
+async def test_forgetting_everything_takes_the_whole_profile_and_nobody_elses(store: Store) -> None:
     await learn(store, DM, insight("builds boats", await heard(store, said("I build a boat"))))
     ben = Partition("ben", "person:ben")
     await learn(store, ben, insight("learns Rust", await heard(store, said("Rust", person="ben", conversation="b"))))
@@ -204,7 +205,7 @@ async def test_forgetting_everything_takes_the_whole_profile_and_nobody_elses(st
     assert len((await store.profiles.of(ben)).entries) == 1
 
 
-async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(store: AnyStore) -> None:
+async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(store: Store) -> None:
     boat = await heard(store, said("my boat is Zanzibarwhisper", conversation="boats"))
     [entry] = (await learn(store, DM, insight("has a boat", boat))).entries
     await store.ledger.accept(said("what do I have?", conversation="later"))
@@ -215,7 +216,7 @@ async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(
     assert await summary_of(store, "later") == SituationSummary()
 
 
-async def test_calls_that_learn_are_charged_to_the_person(store: AnyStore) -> None:
+async def test_calls_that_learn_are_charged_to_the_person(store: Store) -> None:
     calls = [ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4)), ModelCall("ollama:llama3.2", Usage(5))]
     await store.spending.charge("ann", LEARNING, calls, START)
     await store.spending.charge("ann", LEARNING, [], START)

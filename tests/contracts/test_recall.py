@@ -12,18 +12,19 @@ from agent.messages import JsonObject
 from agent.ports import ToolContext
 from agent.records import Author, Incoming, Person, RecallQuery
 from agent.tools.recall import RecallTool
-from tests.contracts.steps import AnyStore, answered
+from store.engine import Store
+from tests.contracts.steps import answered
 from tests.fakes.incoming import dm, said
 
 CLUB = Place(GroupAudience("club"))
 
 
-async def searched(store: AnyStore, text: str, place: Place = CLUB, **narrowed: Any) -> list[str]:
+async def searched(store: Store, text: str, place: Place = CLUB, **narrowed: Any) -> list[str]:
     query = RecallQuery("ann", text, may_flow_from(place), "", **narrowed)
     return [hit.message.text for hit in await store.memories.search(query)]
 
 
-async def two_people(store: AnyStore) -> TimeSpan:
+async def two_people(store: Store) -> TimeSpan:
     """Ann and Ben speak of boats in one thread, and the bot answers; later they do so again. The first time."""
     first = [said("Here lies a boat", conversation="one", place=CLUB)]
     first.append(said("The boat is sold", person="ben", conversation="one", place=CLUB))
@@ -33,14 +34,14 @@ async def two_people(store: AnyStore) -> TimeSpan:
     return TimeSpan(first[0].time, first[1].time + timedelta(milliseconds=900))
 
 
-async def test_a_period_leaves_out_what_was_said_at_other_times(store: AnyStore) -> None:
+async def test_a_period_leaves_out_what_was_said_at_other_times(store: Store) -> None:
     then = await two_people(store)
     assert "Sails on the boat" in await searched(store, "boat")
     assert "Sails on the boat" not in await searched(store, "boat", within=then)
     assert len(await searched(store, "boat", within=then)) == 4
 
 
-async def test_a_period_alone_finds_what_was_said_then_the_newest_first(store: AnyStore) -> None:
+async def test_a_period_alone_finds_what_was_said_then_the_newest_first(store: Store) -> None:
     then = await two_people(store)
     assert (await searched(store, "?!", within=then))[:2] == ["A boat, Ben.", "The boat is sold"]
     assert len(await searched(store, "what did we discuss then", within=then)) == 4
@@ -49,21 +50,21 @@ async def test_a_period_alone_finds_what_was_said_then_the_newest_first(store: A
     assert await searched(store, "?!") == []
 
 
-async def test_a_name_or_an_id_narrows_to_what_that_person_wrote(store: AnyStore) -> None:
+async def test_a_name_or_an_id_narrows_to_what_that_person_wrote(store: Store) -> None:
     await two_people(store)
     assert await searched(store, "boat", by="ben") == await searched(store, "boat", by="Ben") == ["The boat is sold"]
     assert set(await searched(store, "boat", by="ann")) == {"Here lies a boat", "Sails on the boat"}
     assert await searched(store, "boat", by="Nobody") == []
 
 
-async def test_the_author_narrows_to_people_or_to_the_bot(store: AnyStore) -> None:
+async def test_the_author_narrows_to_people_or_to_the_bot(store: Store) -> None:
     await two_people(store)
     assert set(await searched(store, "boat", author=Author.BOT)) == {"A boat, Ben.", "A boat, Ann."}
     people = {"Here lies a boat", "The boat is sold", "Sails on the boat"}
     assert set(await searched(store, "boat", author=Author.PERSON)) == people
 
 
-async def test_irregular_forms_of_a_word_find_one_another(store: AnyStore) -> None:
+async def test_irregular_forms_of_a_word_find_one_another(store: Store) -> None:
     await answered(store, said("I bought shoes for the children"), "Nice.")
     assert await searched(store, "what did I buy?", dm("ann")) == ["I bought shoes for the children"]
     assert await searched(store, "child", dm("ann")) == ["I bought shoes for the children"]
@@ -79,13 +80,13 @@ async def test_irregular_forms_of_a_word_find_one_another(store: AnyStore) -> No
         ("내일 서울에서 만나요", "서울"),
     ],
 )
-async def test_chinese_japanese_and_korean_are_found_without_blanks(store: AnyStore, text: str, question: str) -> None:
+async def test_chinese_japanese_and_korean_are_found_without_blanks(store: Store, text: str, question: str) -> None:
     await answered(store, said(text, conversation="a"), "👍")
     await answered(store, said("another matter altogether", conversation="b"), "👍")
     assert await searched(store, question, dm("ann")) == [text]
 
 
-async def asked(store: AnyStore, place: Place = CLUB, **args: str) -> str:
+async def asked(store: Store, place: Place = CLUB, **args: str) -> str:
     """What the tool shows Ann, who is in Tokyo, at noon (UTC) on Wednesday 7 January 2026."""
     request: JsonObject = {"query": "boat", **args}
     now = datetime(2026, 1, 7, 12, tzinfo=UTC)
@@ -97,7 +98,7 @@ def at(time: datetime, incoming: Incoming) -> Incoming:
     return replace(incoming, time=time)
 
 
-async def test_times_that_the_model_names_are_those_of_the_persons_own_clock(store: AnyStore) -> None:
+async def test_times_that_the_model_names_are_those_of_the_persons_own_clock(store: Store) -> None:
     before_midnight = datetime(2026, 1, 5, 14, 59, tzinfo=UTC)
     await answered(store, at(before_midnight, said("a boat on Monday", conversation="a")), "Yes.")
     await answered(
@@ -111,7 +112,7 @@ async def test_times_that_the_model_names_are_those_of_the_persons_own_clock(sto
     assert "a boat" not in await asked(store, dm("ann"), when="last week")
 
 
-async def test_places_and_people_that_the_model_names_narrow_what_is_shown(store: AnyStore) -> None:
+async def test_places_and_people_that_the_model_names_narrow_what_is_shown(store: Store) -> None:
     await two_people(store)
     assert "The boat is sold" in await asked(store, by="Ben")
     assert "Here lies a boat" not in await asked(store, by="Ben")

@@ -8,14 +8,15 @@ from agent.events import Outcome
 from agent.memory.audience import label
 from agent.memory.forgetting_plans import Everything, OneReply
 from agent.records import Answered, Claim, Closing, Incoming, Load, ReplyVerdict
-from tests.contracts.steps import AnyStore, claimed, texts_found
+from store.engine import Store
+from tests.contracts.steps import claimed, texts_found
 from tests.fakes.incoming import START, said
 
 PAGES = ("page 1", "page 2")
 LATER = START + timedelta(hours=1)
 
 
-async def shown(store: AnyStore, incoming: Incoming, *pages: str) -> Claim:
+async def shown(store: Store, incoming: Incoming, *pages: str) -> Claim:
     """Take a message in and answer it on these pages."""
     await store.ledger.accept(incoming)
     claim = await claimed(store)
@@ -23,7 +24,7 @@ async def shown(store: AnyStore, incoming: Incoming, *pages: str) -> Claim:
     return claim
 
 
-async def test_a_reply_is_found_by_its_turn_and_by_each_of_its_pages(store: AnyStore) -> None:
+async def test_a_reply_is_found_by_its_turn_and_by_each_of_its_pages(store: Store) -> None:
     asked = said("where is my boat?")
     claim = await shown(store, asked, *PAGES)
     reply = Answered(
@@ -42,7 +43,7 @@ async def test_a_reply_is_found_by_its_turn_and_by_each_of_its_pages(store: AnyS
     assert await store.replies.by_page(asked.source, "page 1", asked.channel) == reply
 
 
-async def test_no_reply_is_found_for_another_page_another_platform_or_another_channel(store: AnyStore) -> None:
+async def test_no_reply_is_found_for_another_page_another_platform_or_another_channel(store: Store) -> None:
     asked = said("where is my boat?")
     await shown(store, asked, *PAGES)
     assert await store.replies.by_page(asked.source, "page 3") is None
@@ -50,7 +51,7 @@ async def test_no_reply_is_found_for_another_page_another_platform_or_another_ch
     assert await store.replies.by_page(asked.source, "page 1", "another channel") is None
 
 
-async def test_two_channels_may_hold_pages_of_one_name(store: AnyStore) -> None:
+async def test_two_channels_may_hold_pages_of_one_name(store: Store) -> None:
     here = await shown(store, said("here?"), "1.1")
     there = await shown(store, replace(said("there?"), channel="another channel"), "1.1")
     found = await store.replies.by_page(there.incoming.source, "1.1", here.incoming.channel)
@@ -58,7 +59,7 @@ async def test_two_channels_may_hold_pages_of_one_name(store: AnyStore) -> None:
     assert found.turn == here.turn
 
 
-async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: AnyStore) -> None:
+async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: Store) -> None:
     await store.ledger.accept(said("where is my boat?"))
     claim = await claimed(store)
     assert await store.replies.by_turn(claim.turn) is None
@@ -66,7 +67,7 @@ async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: AnyStore) -
     assert await store.replies.by_turn(claim.turn) is None
 
 
-async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: AnyStore) -> None:
+async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: Store) -> None:
     claim = await shown(store, said("where is my boat?"), *PAGES)
     assert await store.replies.judge(claim.turn, "ann", ReplyVerdict.BAD, START)
     assert await store.replies.judge(claim.turn, "bob", ReplyVerdict.GOOD, START)
@@ -77,12 +78,12 @@ async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: Any
     assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
-async def test_what_is_no_reply_is_not_judged(store: AnyStore) -> None:
+async def test_what_is_no_reply_is_not_judged(store: Store) -> None:
     assert not await store.replies.judge(7, "ann", ReplyVerdict.GOOD, START)
     assert not await store.replies.verdicts(START)
 
 
-async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> None:
+async def test_a_reply_that_is_deleted_leaves_its_question(store: Store) -> None:
     claim = await shown(store, said("where is my boat?"), *PAGES)
     await store.replies.judge(claim.turn, "ann", ReplyVerdict.BAD, START)
     await store.forgetting.forget(OneReply(claim.turn), LATER, replies=True)
@@ -95,7 +96,7 @@ async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> N
     assert job is not None
 
 
-async def test_forgetting_everything_takes_replies_and_verdicts_along(store: AnyStore) -> None:
+async def test_forgetting_everything_takes_replies_and_verdicts_along(store: Store) -> None:
     mine, theirs = await shown(store, said("mine?"), "1"), await shown(store, said("theirs?", person="bob"), "2")
     await store.replies.judge(mine.turn, "bob", ReplyVerdict.GOOD, START)
     await store.replies.judge(theirs.turn, "ann", ReplyVerdict.GOOD, START)
@@ -105,7 +106,7 @@ async def test_forgetting_everything_takes_replies_and_verdicts_along(store: Any
     assert not await store.replies.verdicts(START)
 
 
-async def test_how_many_turns_run_and_wait_is_told(store: AnyStore) -> None:
+async def test_how_many_turns_run_and_wait_is_told(store: Store) -> None:
     assert await store.ledger.load() == Load(0, 0)
     await store.ledger.accept(said("one"))
     await store.ledger.accept(said("two"))
@@ -113,14 +114,14 @@ async def test_how_many_turns_run_and_wait_is_told(store: AnyStore) -> None:
     assert await store.ledger.load() == Load(running=1, waiting=1)
 
 
-async def test_when_something_was_said_last_is_told(store: AnyStore) -> None:
+async def test_when_something_was_said_last_is_told(store: Store) -> None:
     assert await store.conversations.last_said("thread") is None
     asked = said("where is my boat?")
     await store.ledger.accept(asked)
     assert await store.conversations.last_said("thread") == asked.time
 
 
-async def test_a_reply_that_grows_is_found_by_its_pages_until_it_has_ended(store: AnyStore) -> None:
+async def test_a_reply_that_grows_is_found_by_its_pages_until_it_has_ended(store: Store) -> None:
     asked = said("where is my boat?")
     await store.ledger.accept(asked)
     claim = await claimed(store)

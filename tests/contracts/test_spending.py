@@ -11,7 +11,8 @@ from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
 from agent.spending import By, SpendingPeriod, Spent, Total
-from tests.contracts.steps import AnyStore, answered, claimed
+from store.engine import Store
+from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -24,26 +25,26 @@ TODAY = SpendingPeriod.days_until(START, 1)
 
 
 async def spent(
-    store: AnyStore, *calls: ModelCall, person: str = "ann", conversation: str = "thread", now: datetime = START
+    store: Store, *calls: ModelCall, person: str = "ann", conversation: str = "thread", now: datetime = START
 ) -> None:
     """Somebody asks, and the answer takes these calls."""
     await store.ledger.accept(said("how much?", person=person, conversation=conversation))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "so much", calls=calls), now)
 
 
-async def sums(store: AnyStore, by: By, period: SpendingPeriod = TODAY, person: str | None = None) -> dict[str, Spent]:
+async def sums(store: Store, by: By, period: SpendingPeriod = TODAY, person: str | None = None) -> dict[str, Spent]:
     totals = await store.spending.totals(period, by, person=person)
     assert [total.key for total in totals] == sorted(total.key for total in totals)
     return {total.key: total.spent for total in totals}
 
 
-async def test_nothing_was_spent_before_anything_was_asked(store: AnyStore) -> None:
+async def test_nothing_was_spent_before_anything_was_asked(store: Store) -> None:
     await spent(store)
     for by in By:
         assert await store.spending.totals(TODAY, by) == []
 
 
-async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_no_price(store: AnyStore) -> None:
+async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_no_price(store: Store) -> None:
     await spent(store, TERRA, LOCAL, LUNA)
     [total] = (await sums(store, By.PERSON)).values()
     assert total == Spent.on([TERRA, LOCAL, LUNA])
@@ -51,7 +52,7 @@ async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_n
     assert (total.calls, total.unpriced, total.usage.estimated) == (3, 1, True)
 
 
-async def test_sums_are_taken_by_person_with_their_names(store: AnyStore) -> None:
+async def test_sums_are_taken_by_person_with_their_names(store: Store) -> None:
     await spent(store, TERRA)
     await spent(store, LUNA, LUNA, person="ben", conversation="elsewhere")
     name = said("?", person="ben").person.name
@@ -61,18 +62,18 @@ async def test_sums_are_taken_by_person_with_their_names(store: AnyStore) -> Non
     assert await sums(store, By.PERSON, person="nobody") == {}
 
 
-async def test_sums_are_taken_by_channel(store: AnyStore) -> None:
+async def test_sums_are_taken_by_channel(store: Store) -> None:
     here = said("?").channel
     await spent(store, TERRA, LOCAL)
     assert await sums(store, By.CHANNEL) == {here: Spent.on([TERRA, LOCAL])}
 
 
-async def test_sums_are_taken_by_model(store: AnyStore) -> None:
+async def test_sums_are_taken_by_model(store: Store) -> None:
     await spent(store, TERRA, LUNA, TERRA)
     assert await sums(store, By.MODEL) == {LUNA.model: Spent.on([LUNA]), TERRA.model: Spent.on([TERRA, TERRA])}
 
 
-async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(store: AnyStore) -> None:
+async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(store: Store) -> None:
     midnight = datetime.combine(START.date(), datetime.min.time(), START.tzinfo) + timedelta(days=1)
     times = [midnight - timedelta(seconds=1), midnight, midnight + timedelta(days=1)]
     for time in times:
@@ -85,7 +86,7 @@ async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(
     assert await sums(store, By.DAY, LONG_AGO) == {}
 
 
-async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_saved(store: AnyStore) -> None:
+async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_saved(store: Store) -> None:
     await store.ledger.accept(said("how much?"))
     claim = await claimed(store)
     await store.ledger.save(claim, progress=encode(Progress(calls=(TERRA, LOCAL))))
@@ -93,7 +94,7 @@ async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_save
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA, LOCAL])}
 
 
-async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_counts(store: AnyStore) -> None:
+async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_counts(store: Store) -> None:
     await store.ledger.accept(said("my boat is called Turquoise Lobster"))
     await store.ledger.accept(said("what is the boat called?", person="ben", conversation="elsewhere"))
     ann, ben = await claimed(store), await claimed(store)
@@ -107,7 +108,7 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA, LOCAL])}
 
 
-async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(store: AnyStore) -> None:
+async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(store: Store) -> None:
     gone = (await answered(store, said("my boat is blue"), "noted")).message
     await store.forgetting.forget(Everything("ann"), START)
     asked = said("which colour?", person="ben", conversation="elsewhere")
@@ -118,7 +119,7 @@ async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(st
     assert await sums(store, By.PERSON, SpendingPeriod.days_until(asked.time, 1)) == {"ben": Spent.on([TERRA])}
 
 
-async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> None:
+async def test_a_worker_that_lost_its_turn_records_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")
     await claimed(store, "new", now=START + LEASE)
@@ -129,7 +130,7 @@ async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> N
 
 @pytest.mark.parametrize("plan", [Everything("ann"), one_thread("ann", "thread")])
 async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_and_today_for_its_channel(
-    store: AnyStore, plan: ForgettingPlan
+    store: Store, plan: ForgettingPlan
 ) -> None:
     await spent(store, TERRA)
     await spent(store, LUNA, person="ben", conversation="elsewhere")
@@ -145,13 +146,13 @@ async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_a
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA])}
 
 
-async def test_what_is_forgotten_on_a_later_day_names_no_channel_any_more(store: AnyStore) -> None:
+async def test_what_is_forgotten_on_a_later_day_names_no_channel_any_more(store: Store) -> None:
     await spent(store, TERRA)
     await store.forgetting.forget(one_thread("ann", "thread"), START + timedelta(days=1))
     assert await sums(store, By.CHANNEL) == {"": Spent.on([TERRA])}
 
 
-async def test_a_person_who_is_forgotten_has_no_name_any_more(store: AnyStore) -> None:
+async def test_a_person_who_is_forgotten_has_no_name_any_more(store: Store) -> None:
     await spent(store, TERRA)
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.spending.totals(TODAY, By.PERSON) == [Total("ann", Spent.on([TERRA]))]

@@ -8,8 +8,9 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.layers import WorkingItem
+from store.engine import Store
 from store.history import MOST_ITEMS
-from tests.contracts.steps import AnyStore, answered, proved
+from tests.contracts.steps import answered, proved
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
 
@@ -18,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 async def kept(
-    store: AnyStore, conversation: str = "thread", *, now: datetime = START, place: Place | None = None
+    store: Store, conversation: str = "thread", *, now: datetime = START, place: Place | None = None
 ) -> list[tuple[str, str]]:
     """What a turn that begins now would be given."""
     asked = said("and now?", conversation=conversation, place=place, number=99)
@@ -33,7 +34,7 @@ def item(key: str, value: str, message: int, *, minutes: int = 0) -> WorkingItem
 
 
 async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_one_of_its_key_comes(
-    store: AnyStore,
+    store: Store,
 ) -> None:
     claim = await answered(store, said("we go by train"), "fine")
     await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
@@ -46,20 +47,20 @@ async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_
     assert await kept(store, now=START + DAY * 2) == []
 
 
-async def test_the_oldest_make_room(store: AnyStore) -> None:
+async def test_the_oldest_make_room(store: Store) -> None:
     claim = await answered(store, said("many"), "fine")
     for number in range(MOST_ITEMS + 3):
         await store.working_set.keep("thread", DM, item(f"key {number}", "x", claim.message, minutes=number))
     assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST_ITEMS + 3)]
 
 
-async def test_what_belongs_to_other_readers_is_not_read(store: AnyStore) -> None:
+async def test_what_belongs_to_other_readers_is_not_read(store: Store) -> None:
     claim = await answered(store, said("we go by train", place=Place(GroupAudience("club"))), "fine")
     await store.working_set.keep("thread", "group:club", item("route", "by train", claim.message))
     assert await kept(store) == []
 
 
-async def test_it_falls_with_its_message(store: AnyStore) -> None:
+async def test_it_falls_with_its_message(store: Store) -> None:
     claim = await answered(store, said("we go by train"), "fine")
     await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
     assert proved(await store.forgetting.forget(one_thread("ann", "thread"), START))

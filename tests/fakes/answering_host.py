@@ -12,7 +12,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.hosting import BotHost
 from bot.turns.worker import TurnsLimits
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
 
 
@@ -20,7 +20,7 @@ from tests.fakes.turns_host import AT_ONCE, turns_host
 class AnsweringHost(BotHost):
     """`taken` holds every message that was handed over, repeated ones included."""
 
-    store: FakeStore
+    store: StoreInMemory
     taken: list[Incoming] = field(default_factory=list[Incoming])
 
     async def take(self, incoming: Incoming) -> bool:
@@ -30,7 +30,7 @@ class AnsweringHost(BotHost):
     @asynccontextmanager
     async def answering(self) -> AsyncGenerator[None, None]:
         """Answers what is taken in, until the block ends; what an earlier host left open first."""
-        await self.store.release_all()
+        await self.store.ledger.release_all()
         async with self.turns.serving():
             yield
 
@@ -38,11 +38,11 @@ class AnsweringHost(BotHost):
 def answering_host(
     model: ScriptedProvider,
     clock: Clock,
-    store: FakeStore | None = None,
+    store: StoreInMemory | None = None,
     transcriber: Transcriber | None = None,
     limits: TurnsLimits = AT_ONCE,
 ) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
-    store = store or FakeStore()
+    store = store or store_in_memory()
     made = turns_host(store, model, clock, transcriber, limits=limits)
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

@@ -19,7 +19,6 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.minds import always
-from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -28,7 +27,7 @@ from tests.patience import PATIENCE_S
 class ToldTurns:
     """One process. `shown`: what stood there at the end of each reply, by its conversation."""
 
-    store: FakeStore | Store
+    store: Store
     clock: Clock
     owner: str = "process"
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])

@@ -25,7 +25,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
 
@@ -34,7 +34,7 @@ AT_ONCE = TurnsLimits(sweep_s=0.01)
 
 
 def turns_host(
-    store: FakeStore,
+    store: StoreInMemory,
     model: ScriptedProvider,
     clock: Clock,
     transcriber: Transcriber | None = None,
@@ -52,15 +52,15 @@ def turns_host(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Registry([RecallTool(store), RememberTool(store.facts), ShareFileTool(), *tools]),
+        tools=Registry([RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), *tools]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
-        aside=WithheldNotice(store, connections.readers, clock).aside,
+        aside=WithheldNotice(store.memories, connections.readers, clock).aside,
         attached=AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
     )
-    thinking = TurnRunner(mind, store, store, clock)
+    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"
-    turns = Turns(store, thinking, connections.surface_for, LocalNotifier(), clock, owner, limits)
+    turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), clock, owner, limits)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     return host_on(store, turns, connections, clock, AdmissionRules(access))

@@ -39,7 +39,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
 from tests.fakes.minds import always
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 
 SECRET = re.compile(r"secret\d+")
@@ -69,7 +69,7 @@ class Said:
 class Town:
     """People who talk to the bot. `stands`: for whom and where each secret was said so far; `wrote`: also by whom."""
 
-    store: FakeStore | Store
+    store: Store
     history: int
     clock: FakeClock = field(default_factory=FakeClock)
     public: set[str] = field(default_factory=lambda: {"t:hall"})
@@ -268,7 +268,7 @@ def closing(draw: st.DrawFn) -> list[Deed]:
 @settings(max_examples=examples(40))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) -> None:
-    town = Town(FakeStore(), history)
+    town = Town(store_in_memory(), history)
     for deed in done:
         await deed(town)
 
@@ -288,7 +288,7 @@ async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], 
 @settings(max_examples=examples(80))
 @given(deeds, budgets)
 async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
-    town = Town(FakeStore(), history)
+    town = Town(store_in_memory(), history)
     for deed in done:
         await deed(town)
 

@@ -21,7 +21,7 @@ from agent.tools.remember import RememberTool
 from agent.turn import Turn
 from tests.agent.protocol.deviations import DEVIATIONS, Deviation
 from tests.fakes.clock import FakeClock
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
@@ -46,8 +46,8 @@ class Watched:
 
 
 def tools() -> Registry:
-    store = FakeStore()
-    return Registry([RecallTool(store), RememberTool(store.facts)])
+    store = store_in_memory()
+    return Registry([RecallTool(store.memories), RememberTool(store.facts)])
 
 
 async def watch(stream: str) -> Watched:

@@ -290,7 +290,7 @@ async def test_reactions_to_a_commands_answer_count_as_well() -> None:
         await fake.command(ANN, "ask", question="which number?")
         shown = await ended(fake, host, "One.")
         await fake.react(ANN, "👍", shown)
-        await noticed(lambda: host.store.judged)
+        await noticed(lambda: host.store.verdicts)
         await fake.react(ANN, "🗑", shown)
         await noticed(lambda: not by_the_bot(fake))
 
@@ -338,4 +338,4 @@ def row(turn: int) -> list[Payload]:
 
 
 def verdicts(host: AnsweringHost, turn: int) -> dict[str, ReplyVerdict]:
-    return {person: verdict for (of, person), (verdict, _) in host.store.judged.items() if of == turn}
+    return {person: verdict for (of, person), verdict in host.store.verdicts.items() if of == turn}

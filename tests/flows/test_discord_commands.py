@@ -148,10 +148,10 @@ async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
         assert question["flags"] & EPHEMERAL
-        assert host.store.facts.kept
+        assert host.store.facts_kept
         await fake.press(ANN, question, "Forget")
         await fake.until(lambda: seen(question).startswith("Forgotten:"))
-        assert host.store.facts.kept == ()
+        assert host.store.facts_kept == []
         assert buttons(question) == []
 
 
@@ -208,7 +208,7 @@ async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
     async with talking([f"Noting it.\n{REMEMBER}", "Noted.", says, says, says]) as (fake, host):
         await fake.write(ANN, "remember: the boat is turquoise")
         await answered(fake, host)
-        (kept,) = host.store.facts.kept
+        (kept,) = host.store.facts_kept
         assert kept.audience == label(PersonAudience(f"discord:{ANN}"))
         await fake.command(ANN, "ask", question="colour?", private=True)
         await answered(fake, host, 2)

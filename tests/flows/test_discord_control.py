@@ -321,7 +321,7 @@ async def test_an_edited_question_that_waits_is_answered_as_edited_and_a_deleted
         await noticed(lambda: len(open_turns(host)) == 2)
         gate.set()
         await idle(host)
-        assert [turn.incoming.text for turn in host.store.turns] == ["first", "second", "third"]
+        assert [turn.incoming.text for turn in host.store.turns] == ["first", "second", ""]
         assert fake.world.shown(DM_OF[ANN]) == [HALF, "Second."]
 
 

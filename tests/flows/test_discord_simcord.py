@@ -154,9 +154,9 @@ async def test_thumbs_and_waste_baskets_are_taken_as_words() -> None:
         await there.answered()
         (reply,) = [message async for message in there.bot.get_channel(there.channel.id).history()]
         await there.alice.react(reply, "👎")
-        assert [verdict for verdict, _ in there.host.store.judged.values()] == [ReplyVerdict.BAD]
+        assert [*there.host.store.verdicts.values()] == [ReplyVerdict.BAD]
         await there.alice.unreact(reply, "👎")
-        assert there.host.store.judged == {}
+        assert there.host.store.verdicts == {}
         await there.alice.react(reply, "🗑️")
         assert [message async for message in there.bot.get_channel(there.channel.id).history()] == []
 

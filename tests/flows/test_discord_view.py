@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from agent.memory.audience import Audience, PersonAudience, TeamAudience, label
+from agent.memory.audience import Audience, PersonAudience, Place, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from bot.memory import view
@@ -13,6 +14,7 @@ from bot.texts import memory_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
+from tests.fakes.incoming import said
 from tests.flows.test_discord_commands import answer_to, answered, buttons, talking
 
 LINK = "https://discord.com/channels/1/2/3"
@@ -21,8 +23,9 @@ LINK = "https://discord.com/channels/1/2/3"
 async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: Audience | None = None) -> None:
     """The bot has learned these interests of the person there, or in their direct messages."""
     partition = Partition(f"discord:{person}", label(audience or PersonAudience(f"discord:{person}")))
-    sources = [next(host.store.ids) for _ in texts]
-    host.store.profiles.links |= dict.fromkeys(sources, LINK)
+    place = Place(audience or PersonAudience(f"discord:{person}"))
+    asked = (said("Hm.", person=f"discord:{person}", conversation=f"{person} elsewhere", place=place) for _ in texts)
+    sources = [await host.store.hear(replace(one, permalink=LINK)) for one in asked]
     now = host.clock.now()
     insights = [Insight(ProfileField.INTERESTS, text, (id_,), now) for text, id_ in zip(texts, sources, strict=True)]
     before = await host.store.profiles.of(partition)
@@ -151,7 +154,7 @@ async def test_a_channel_is_paused_by_who_asks_for_themselves() -> None:
     async with talking([]) as (fake, host):
         shown = await answer_to(fake, ANN, "memory", words="pause here")
         assert "from what you say in this channel" in seen(shown)
-        assert host.store.choices.kept == {f"discord:{ANN}": {f"learning in {GENERAL}": "paused"}}
+        assert host.store.chosen == {f"discord:{ANN}": {f"learning in {GENERAL}": "paused"}}
 
 
 async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_it() -> None:

@@ -237,14 +237,14 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
         await there.fake.say(ANN, f"{ASK}write it")
         await there.answered()
         (turn,) = there.host.store.turns
-        assert turn.closing is not None
+        assert turn.state == "done"
         if not nonce_known:
             there.fake.rest.forget_nonces()
-        another_bots = there.fake.world.message(turn.closing.pages[-1].partition("/")[0], OTHER_BOT, "")
+        another_bots = there.fake.world.message(turn.pages[-1].partition("/")[0], OTHER_BOT, "")
         another_bots["attachments"] = [text_file("code.py", "", len(CODE))]
-        surface = there.host.platforms.surface_for(turn.incoming)
+        surface = there.host.platforms.surface_for(there.host.store.ledger.asked[turn.id])
         again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
-        assert [page.id for page in again] == [turn.closing.pages[-1]]
+        assert [page.id for page in again] == [turn.pages[-1]]
         assert len(by_the_bot(there.fake)) == 2
 
 
@@ -254,8 +254,8 @@ async def test_files_of_the_same_name_that_another_answer_handed_over_are_not_ta
         await there.answered()
         (turn,) = there.host.store.turns
         there.fake.rest.forget_nonces()
-        surface = there.host.platforms.surface_for(turn.incoming)
+        surface = there.host.platforms.surface_for(there.host.store.ledger.asked[turn.id])
         another = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", b"boats = 1\n")], again=True)
-        assert turn.closing is not None
-        assert [page.id for page in another] != [turn.closing.pages[-1]]
+        assert turn.state == "done"
+        assert [page.id for page in another] != [turn.pages[-1]]
         assert len(by_the_bot(there.fake)) == 3

@@ -21,7 +21,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import LOST, Fault
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage, Object
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
@@ -41,7 +41,7 @@ class World:
     slack: FakeSlack
     model: ScriptedProvider
     host: BotHost
-    store: FakeStore
+    store: StoreInMemory
     ann: str = ""
     general: str = ""
     dm: str = ""
@@ -79,7 +79,7 @@ async def world(*answers: str, **host: Any) -> AsyncGenerator[World, None]:
         return answers[min(len(asked), len(answers)) - 1] if answers else "Seen."
 
     async with FakeSlack(FastClock()) as slack:
-        store, model = FakeStore(), ScriptedProvider(answer)
+        store, model = store_in_memory(), ScriptedProvider(answer)
         made = turns_host(store, model, slack.clock, **host)
         there = World(slack, model, made, store, asked=asked)
         async with serving(slack, made), made.turns.serving():
@@ -264,7 +264,7 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
     async with world(LONG) as there:
         _, shared = await there.ask(f"{ME} write it")
         (turn,) = there.store.turns
-        surface = there.host.platforms.surface_for(turn.incoming)
+        surface = there.host.platforms.surface_for(there.store.ledger.asked[turn.id])
         again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
         assert [page.id for page in again] == [file["id"] for file in shared.files]
         assert len(there.slack.state.files) == 1
@@ -280,8 +280,8 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
     async with world(LONG) as there:
         _, shared = await there.ask(f"{ME} write it")
         (turn,) = there.store.turns
-        assert turn.closing is not None
-        assert turn.closing.pages[1:] == tuple(file["id"] for file in shared.files)
+        assert turn.state == "done"
+        assert turn.pages[1:] == tuple(file["id"] for file in shared.files)
         assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
         assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
 

@@ -6,6 +6,7 @@ Real slack-bolt, sockets, turns and live replies; the model is scripted.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.flows.test_slack_replies import World, asked, workspace
 
 ME = f"<@{BOT_USER}>"
@@ -81,11 +82,10 @@ async def hang() -> None:
     await asyncio.Event().wait()
 
 
-class SearchingStore(FakeStore):
-    """A search in it takes for ever."""
+class HangingSearch:
+    """The port Memories: a search in it takes for ever."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.searching = asyncio.Event()
 
     async def search(self, query: RecallQuery) -> list[Hit]:  # noqa: ARG002 -- it finds nothing
@@ -96,11 +96,12 @@ class SearchingStore(FakeStore):
 
 @asynccontextmanager
 async def searching(
-    at_work: AtWork, script: Sequence[Answer | Answering]
-) -> AsyncGenerator[tuple[World, SearchingStore], None]:
+    at_work: AtWork, script: Sequence[Answer | Answering] | Answering
+) -> AsyncGenerator[tuple[World, HangingSearch], None]:
     async with at_work(script) as world:
-        world.store = store = SearchingStore()
-        yield world, store
+        hanging = HangingSearch()
+        world.store = replace(store_in_memory(), memories=hanging)
+        yield world, hanging
 
 
 # Direct messages
@@ -157,9 +158,9 @@ async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_ke
 
 
 async def test_people_see_what_the_agent_does_call_by_call_also_in_channels(at_work: AtWork) -> None:
-    async with searching(at_work, [[ScriptPause(5), RECALL], "Nothing."]) as (world, store), world.running():
+    async with searching(at_work, [[ScriptPause(5), RECALL], "Nothing."]) as (world, hanging), world.running():
         root = await world.slack.say(world.ann, world.general, f"{ME} where is the boat?")
-        await store.searching.wait()
+        await hanging.searching.wait()
         await world.slack.until(lambda: len(world.slack.state.statuses) == 2)
         working = session(world, root)
         assert working.lines == [
@@ -199,11 +200,10 @@ async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only(at_work:
     def script(messages: Sequence[Message]) -> Answer:
         return RECALL if "boat" in asked(messages) else [ScriptPause(2), "Still here."]
 
-    async with at_work(script) as world:
-        world.store = store = SearchingStore()
+    async with searching(at_work, script) as (world, hanging):
         async with world.running():
             root = await world.slack.say(world.ann, world.dm, "where is the boat?")
-            await store.searching.wait()
+            await hanging.searching.wait()
             other = await world.slack.say(world.ann, world.dm, "hello?")
             await world.slack.until(lambda: (world.dm, other.ts) in world.slack.state.agents.sessions)
             stop = {"channel": world.dm, "user": world.ann, "thread_ts": root.ts}

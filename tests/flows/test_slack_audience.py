@@ -11,7 +11,7 @@ from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
@@ -21,7 +21,7 @@ ME = f"<@{BOT_USER}>"
 class Talk:
     clock: MovedClock
     slack: FakeSlack
-    store: FakeStore
+    store: StoreInMemory
     model: ScriptedProvider
     people: dict[str, str] = field(default_factory=dict[str, str])
     places: dict[str, str] = field(default_factory=dict[str, str])
@@ -65,7 +65,7 @@ async def talking() -> AsyncGenerator[Talk, None]:
     """Ann and bob, each in direct messages, both in a public channel and two private ones."""
     clock = MovedClock()
     async with FakeSlack(clock) as slack:
-        talk = Talk(clock, slack, FakeStore(), ScriptedProvider(answer))
+        talk = Talk(clock, slack, store_in_memory(), ScriptedProvider(answer))
         talk.people = {name: slack.state.user(name) for name in ("ann", "bob")}
         talk.places = {f"{name}'s": slack.state.channel(name, "im") for name in talk.people}
         talk.places |= {"general": slack.state.channel("general")}

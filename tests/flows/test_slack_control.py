@@ -12,7 +12,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import settings
 from tests.fakes.slack_things import BOT_USER
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 from tests.flows.test_slack_replies import ME, workspace
 
@@ -79,7 +79,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
 async def test_the_end_of_the_process_does_not_wait_for_a_slack_that_has_frozen() -> None:
     async with FakeSlack(FastClock()) as slack:
         ann, general = slack.state.user("ann"), slack.state.channel("general")
-        store = FakeStore()
+        store = store_in_memory()
         host = turns_host(store, ScriptedProvider(["It is blue."]), slack.clock)
         serve_slack = partial(serve, host, settings(slack), slack.clock)
         process = asyncio.create_task(serve_all({"Slack": serve_slack}, host, grace_s=0.2))

@@ -15,7 +15,7 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack, Object
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
@@ -37,7 +37,7 @@ async def slack(request: pytest.FixtureRequest) -> AsyncGenerator[FakeSlack, Non
 class Bot:
     """One store and one model, for as many processes as a test starts."""
 
-    store: FakeStore
+    store: StoreInMemory
     model: ScriptedProvider
 
     async def answered(self, slack: FakeSlack, turns: int = 1) -> None:
@@ -45,7 +45,7 @@ class Bot:
 
 
 def bot(slack: FakeSlack, *answers: str) -> Bot:
-    return Bot(FakeStore(), ScriptedProvider(answers, sleep=slack.clock.sleep))
+    return Bot(store_in_memory(), ScriptedProvider(answers, sleep=slack.clock.sleep))
 
 
 def asked(slack: FakeSlack, channel: str = GENERAL) -> list[Object]:

@@ -23,7 +23,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_home import HomeTab, fill_in
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
@@ -43,7 +43,7 @@ class Office:
     """A workspace with ann, an administrator named boss who operates the bot, a public channel and ann's DM."""
 
     slack: FakeSlack
-    store: FakeStore
+    store: StoreInMemory
     host: BotHost
     model: ScriptedProvider
     ann: HomeTab
@@ -77,7 +77,7 @@ async def office(request: pytest.FixtureRequest) -> AsyncGenerator[Office, None]
     async with FakeSlack(FastClock(), over_http=request.param == "http") as slack:
         ann, boss = slack.state.user("ann"), slack.state.user("boss", is_admin=True)
         dm, general = slack.state.channel("ann", "im"), slack.state.channel("general")
-        store, model = FakeStore(), ScriptedProvider(answer)
+        store, model = store_in_memory(), ScriptedProvider(answer)
         host = turns_host(store, model, slack.clock, operators=frozenset({f"{TEAM}:{boss}"}))
         async with serving(slack, host), host.turns.serving():
             yield Office(slack, store, host, model, HomeTab(slack, ann), HomeTab(slack, boss), general, dm)

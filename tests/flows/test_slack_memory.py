@@ -1,17 +1,18 @@
 """What is remembered in Slack, and where it may be used: in the same direct messages, and nowhere wider."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from bot.platforms.slack import inbound
 from bot.platforms.slack.inbound import SlackBot
+from tests.contracts.steps import answered
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.incoming import said
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, TEAM
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
@@ -29,7 +30,7 @@ async def test_what_somebody_told_the_bot_in_a_dm_is_known_in_that_dm_only() -> 
         ann, bob = slack.state.user("ann"), slack.state.user("bob")
         anns, bobs = slack.state.channel("ann", "im"), slack.state.channel("bob", "im")
         general, secret = slack.state.channel("general"), slack.state.channel("secret", "private")
-        store, model = FakeStore(), ScriptedProvider(answer)
+        store, model = store_in_memory(), ScriptedProvider(answer)
         host = turns_host(store, model, slack.clock)
         async with serving(slack, host), host.turns.serving():
             await ask(slack, store, ann, anns, "remember my canoe, it is vermilion")
@@ -59,7 +60,7 @@ async def test_what_was_said_in_a_public_channel_is_recalled_in_others_unless_a_
             slack.state.channels[other].members.discard(gil)
             if not guest_reads:
                 slack.state.channels[general].members.discard(gil)
-            store, model = FakeStore(), ScriptedProvider(answer)
+            store, model = store_in_memory(), ScriptedProvider(answer)
             host = turns_host(store, model, slack.clock)
             async with serving(slack, host), host.turns.serving():
                 await ask(slack, store, ann, general, f"{ME} my canoe is vermilion")
@@ -82,22 +83,17 @@ async def test_what_was_said_while_a_whole_dm_was_one_conversation_is_found_from
     async with FakeSlack(FastClock()) as slack:
         ann = slack.state.user("ann")
         anns = slack.state.channel("ann", "im")
-        store, model = FakeStore(), ScriptedProvider(answer)
+        store, model = store_in_memory(), ScriptedProvider(answer)
         host = turns_host(store, model, slack.clock)
         async with serving(slack, host), host.turns.serving():
-            await ask(slack, store, ann, anns, "my canoe is vermilion")
-            whole, first = (
-                inbound.whole_channel(SlackBot(TEAM, BOT_USER, ""), anns),
-                store.turns[0].incoming.conversation,
-            )
-            store.messages = [
-                (turn, replace(said, conversation=whole) if said.conversation == first else said)
-                for turn, said in store.messages
-            ]
+            bot = SlackBot(TEAM, BOT_USER, "")
+            whole = inbound.whole_channel(bot, anns)
+            asked = said("my canoe is vermilion", person=inbound.person_id(bot, ann), conversation=whole)
+            await answered(store, asked, "Noted.")
             assert await ask_about_the_canoe(slack, store, model, ann, anns)
 
 
-async def ask(slack: FakeSlack, store: FakeStore, user: str, channel: str, text: str) -> None:
+async def ask(slack: FakeSlack, store: StoreInMemory, user: str, channel: str, text: str) -> None:
     """Ask, and wait for the answer."""
     turns = len(store.turns) + 1
     await slack.say(user, channel, text)
@@ -105,7 +101,7 @@ async def ask(slack: FakeSlack, store: FakeStore, user: str, channel: str, text:
 
 
 async def ask_about_the_canoe(
-    slack: FakeSlack, store: FakeStore, model: ScriptedProvider, user: str, channel: str
+    slack: FakeSlack, store: StoreInMemory, model: ScriptedProvider, user: str, channel: str
 ) -> bool:
     """Whether the model is given anything vermilion when this person asks here."""
     before = len(model.requests)

@@ -20,7 +20,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 from tests.fakes.typist import typed
 
@@ -42,7 +42,7 @@ class World:
 
     def __init__(self, slack: FakeSlack, script: Sequence[Answer | Answering] | Answering) -> None:
         self.slack = slack
-        self.store = FakeStore()
+        self.store = store_in_memory()
         self.model = ScriptedProvider(script, sleep=slack.clock.sleep)
         self.ann, self.bob = slack.state.user("ann"), slack.state.user("bob")
         self.general = slack.state.channel("general")
@@ -246,7 +246,7 @@ async def test_a_restart_in_mid_stream_finishes_the_same_message_once() -> None:
             await world.slack.say(world.ann, world.general, f"{ME} hello?")
             await world.slack.until(lambda: sum(page.edits for page in world.slack.state.answers(world.general)) >= 1)
             begun = world.slack.state.answers(world.general)[0].ts
-        await world.store.release_all()
+        await world.store.ledger.release_all()
         async with world.running():
             await world.answered()
         (page,) = world.slack.state.answers(world.general)
@@ -262,8 +262,8 @@ async def test_a_page_that_was_posted_but_not_stored_before_a_crash_is_found_aga
         async with world.running():
             await world.slack.say(world.ann, channel, f"{ME} hello?")
             await world.slack.until(lambda: world.slack.state.answers(channel))
-        world.store.turns[0].reply_ref = ""
-        await world.store.release_all()
+        world.store.lose_pages()
+        await world.store.ledger.release_all()
         async with world.running():
             await world.answered()
         (page,) = world.slack.state.answers(channel)
@@ -286,7 +286,7 @@ async def test_pages_that_the_finished_answer_does_not_need_are_deleted_after_a_
             await world.slack.say(world.ann, world.general, f"{ME} hello?")
             await world.slack.until(lambda: len(world.slack.state.answers(world.general)) == 2)
             begun = world.slack.state.answers(world.general)[0].ts
-        await world.store.release_all()
+        await world.store.ledger.release_all()
         async with world.running():
             await world.answered()
         (page,) = world.slack.state.answers(world.general)

@@ -24,7 +24,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 from tests.fakes.typist import typed
 
@@ -66,7 +66,7 @@ class World:
         self, slack: FakeSlack, script: Sequence[Answer | Answering] | Answering, tools: Sequence[Tool] = ()
     ) -> None:
         self.slack = slack
-        self.store = FakeStore()
+        self.store = store_in_memory()
         self.model = ScriptedProvider(script, sleep=slack.clock.sleep)
         self.tools = tools
         self.ann, self.bob = slack.state.user("ann"), slack.state.user("bob")
@@ -457,8 +457,8 @@ async def test_a_restart_in_mid_stream_finishes_the_same_message_once(*, stored:
             await world.slack.until(lambda: sum(page.edits for page in world.slack.state.answers(world.dm)) >= 2)
             begun = world.pages(world.dm, question.ts)[0].ts
         if not stored:
-            world.store.turns[0].reply_ref = ""
-        await world.store.release_all()
+            world.store.lose_pages()
+        await world.store.ledger.release_all()
         async with world.running():
             await world.answered()
         (page,) = world.pages(world.dm, question.ts)

@@ -10,7 +10,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
@@ -33,7 +33,7 @@ async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_
             slack.state.channel("general"),
             slack.state.channel("secret", "private"),
         )
-        store, said = FakeStore(), dict[str, FakeMessage]()
+        store, said = store_in_memory(), dict[str, FakeMessage]()
         host = turns_host(store, ScriptedProvider(answer), slack.clock)
 
         async def tell(user: str, channel: str, thing: str) -> None:

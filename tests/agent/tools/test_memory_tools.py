@@ -15,7 +15,7 @@ from agent.records import Author, Hit, Incoming, Person, StoredMessage
 from agent.tools.recall import MAX_HIT_CHARS, MAX_TOKENS, NOTHING, RecallTool, fitting, found_text, query_of
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ANNA = Person("s:anna", "Anna")
@@ -28,48 +28,49 @@ def context(place: Place = DM, conversation: str = "now", readable: frozenset[st
     return ToolContext(ANNA, place, conversation, 1, NOON, readable)
 
 
-async def said(store: FakeStore, text: str, place: Place = DM, conversation: str = "earlier") -> None:
+async def said(store: StoreInMemory, text: str, place: Place = DM, conversation: str = "earlier") -> None:
     number = str(len(store.turns))
-    await store.accept(Incoming("s", number, "c", number, conversation, ANNA, place, text, NOON))
+    await store.ledger.accept(Incoming("s", number, "c", number, conversation, ANNA, place, text, NOON))
 
 
 async def test_recall_finds_what_was_said_in_an_earlier_thread() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await said(store, "My boat is blue.")
-    found = await RecallTool(store).run({"query": "boat"}, context())
+    found = await RecallTool(store.memories).run({"query": "boat"}, context())
     assert "[1] 2026-01-05 12:00 UTC, in direct messages, Anna wrote:\n> My boat is blue." in found.text
     assert found.sources == (store.messages[0][1].id,)
 
 
 async def test_recall_says_plainly_that_nothing_was_found() -> None:
-    assert await RecallTool(FakeStore()).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
+    assert await RecallTool(store_in_memory().memories).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
 
 
 async def test_recall_never_searches_the_current_conversation() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await said(store, "My boat is blue.", conversation="now")
-    assert await RecallTool(store).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
+    assert await RecallTool(store.memories).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
 
 
 async def test_what_was_said_in_a_dm_is_not_found_for_a_channel() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await said(store, "My boat is blue.")
-    assert await RecallTool(store).run({"query": "boat"}, context(CHANNEL)) == ToolOutput(NOTHING)
+    assert await RecallTool(store.memories).run({"query": "boat"}, context(CHANNEL)) == ToolOutput(NOTHING)
 
 
 async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read_it() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await said(store, "My boat is blue.", PRIVATE)
-    tool = RecallTool(store)
+    tool = RecallTool(store.memories)
     assert await tool.run({"query": "boat"}, context()) == ToolOutput(NOTHING)
     assert "blue" in (await tool.run({"query": "boat"}, context(readable=frozenset({"g"})))).text
 
 
 async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None:
-    store = FakeStore()
-    said = replace(context(CHANNEL), own_words=("My boat is blue.",))
-    answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, said)
-    (kept,) = store.facts.kept
+    store = store_in_memory()
+    await said(store, "My boat is blue.", CHANNEL)
+    asked = replace(context(CHANNEL), own_words=("My boat is blue.",))
+    answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, asked)
+    (kept,) = store.facts_kept
     assert answer == ToolOutput("Remembered: The boat is blue.")
     assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
 
@@ -184,8 +185,8 @@ def test_me_you_and_a_name_say_whose_words_are_asked_for() -> None:
 
 
 def test_both_tools_have_schemas_that_a_registry_accepts() -> None:
-    store = FakeStore()
-    registry = Registry([RecallTool(store), RememberTool(store.facts)])
+    store = store_in_memory()
+    registry = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     assert registry.names == {"recall", "remember"}
     assert registry.read_only("recall")
     assert not registry.read_only("remember")

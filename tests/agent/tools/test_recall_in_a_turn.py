@@ -12,7 +12,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
 from tests.fakes.incoming import said
 from tests.fakes.one_turn import ANNA, CONTEXT, Ran, run_turn
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 RECALL = '<execute>[{"name": "recall", "args": {"query": "boat"}}]</execute>'
 HOSTILE = [
@@ -33,11 +33,11 @@ HOSTILE = [
 
 async def recalled(text: str, name: str = "Bo") -> tuple[Ran, ScriptedProvider]:
     """A turn in which the model asks for boats and is given this message, by somebody of this name."""
-    store = FakeStore()
+    store = store_in_memory()
     asked = said(text, person=ANNA.id, conversation="before")
-    await store.accept(replace(asked, person=replace(ANNA, name=name)))
+    await store.ledger.accept(replace(asked, person=replace(ANNA, name=name)))
     model = ScriptedProvider([RECALL, "It is blue."])
-    return await run_turn(model, RecallTool(store)), model
+    return await run_turn(model, RecallTool(store.memories)), model
 
 
 def results_of(message: Message) -> list[dict[str, str]]:

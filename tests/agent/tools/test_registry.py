@@ -10,8 +10,7 @@ from agent.ports import ToolContext
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry, ToolLimits
 from agent.tools.remember import RememberTool
-from tests.fakes.facts import FakeFacts
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 QUERY: JsonObject = {
     "type": "object",
@@ -125,7 +124,8 @@ def test_a_tool_is_described_as_a_signature_with_a_line_for_what_has_to_be_said(
 
 
 def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
-    known = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
+    store = store_in_memory()
+    known = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs)
     assert estimate_tokens(known.schemas) <= 122
     assert 2 * estimate_tokens(known.schemas) < estimate_tokens(whole)

@@ -1,18 +1,21 @@
 """/budget: everybody sees their own; operators see, raise, lift and reset all of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from agent.admission_terms import Whose
+from agent.events import Outcome
 from agent.messages import ModelCall, Usage
+from agent.records import Closing
 from agent.spending import NANO, Money
 from bot.access.acl import AccessRules
 from bot.access.budgets import UNLIMITED, Budget, BudgetAccount, BudgetAllowances, BudgetDesk, Budgets
 from bot.texts import reply_texts
+from tests.contracts.steps import claimed
 from tests.fakes.clock import FakeClock
-from tests.fakes.preferences import FakePreferences
-from tests.fakes.spending import FakeSpending, KeptCall
+from tests.fakes.incoming import said
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 ANN, OP = "slack:T1:U1", "slack:T1:U9"
 USUAL = Budgets(person=Budget(1_000, Money(5 * NANO)))
@@ -23,11 +26,11 @@ class Office:
     """A desk with an operator, and budgets of 1,000 tokens and $5 for each person."""
 
     budgets: Budgets = USUAL
-    spending: FakeSpending = field(default_factory=FakeSpending)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        self.allowances = BudgetAllowances(self.budgets, self.spending, FakePreferences(), self.clock)
+        self.allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
         self.desk = BudgetDesk(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
 
     async def ask(self, words: str, person: str = OP) -> str:
@@ -36,14 +39,16 @@ class Office:
     async def of_ann(self) -> Budget:
         return await self.allowances.agreed(BudgetAccount(Whose.PERSON, ANN))
 
-    def spend(self, tokens: int) -> None:
+    async def spend(self, tokens: int) -> None:
         call = ModelCall("openai:gpt-6.1-terra", Usage(output=tokens))
-        self.spending.kept.append(KeptCall(1, ANN, "C1", self.clock.now().date(), call))
+        await self.store.ledger.accept(replace(said("Hello?", person=ANN), channel="C1"))
+        ending = Closing(Outcome.ANSWERED, "Hello.", calls=(call,))
+        await self.store.ledger.finish(await claimed(self.store, now=self.clock.now()), ending, self.clock.now())
 
 
 async def test_everybody_sees_their_own_budget_and_what_is_spent_of_it() -> None:
     office = Office()
-    office.spend(200)
+    await office.spend(200)
     assert await office.ask("", ANN) == ("You, today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00).")
 
 
@@ -90,6 +95,6 @@ async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
 
 async def test_the_terminal_is_an_operators() -> None:
     office = Office()
-    office.spend(7)
+    await office.spend(7)
     assert "Everyone, today (UTC): 7 tokens (no limit)" in await office.ask("everyone", "terminal:you")
     assert "Channel `C1`, today (UTC): 7 tokens (no limit)" in await office.ask("channel", "terminal:you")

@@ -17,7 +17,7 @@ from bot.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateL
 from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAllowances, Budgets
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 TERRA = "openai:gpt-6.1-terra"
 TWO_A_MINUTE = RateLimits((Rate(Whose.PERSON, 2, MINUTE),))
@@ -29,7 +29,7 @@ class Door:
 
     rules: AdmissionRules = field(default_factory=AdmissionRules)
     budgets: Budgets = field(default_factory=Budgets)
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class Door:
     async def take(self, incoming: Incoming) -> Accepted:
         admission = await self.gate.admission(incoming)
         try:
-            accepted = await self.store.accept(incoming, admission.terms)
+            accepted = await self.store.ledger.accept(incoming, admission.terms)
         except TermsNotMet as unmet:
             raise self.gate.refused(incoming, admission, unmet.obstacle) from None
         if not accepted.duplicate:
@@ -53,11 +53,11 @@ class Door:
 
     async def spend(self, incoming: Incoming, tokens: int) -> None:
         """Let a turn of this message have taken so many tokens."""
-        await self.store.accept(incoming)
-        claim = await self.store.claim(Claiming("worker", self.clock.now(), LEASE))
+        await self.store.ledger.accept(incoming)
+        claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         call = ModelCall(TERRA, Usage(output=tokens))
-        await self.store.finish(claim, Closing(Outcome.ANSWERED, "!", calls=(call,)), self.clock.now())
+        await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, "!", calls=(call,)), self.clock.now())
 
     async def wait(self, period: timedelta) -> None:
         await self.clock.advance(period.total_seconds())
@@ -109,7 +109,7 @@ async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
     door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for question in ("1", "2"):
         await door.take(said(question))
-    await door.store.forget(Everything("ann"), door.clock.now())
+    await door.store.forgetting.forget(Everything("ann"), door.clock.now())
     assert "2 messages a minute" in str(await door.refused(said("3")))
     await door.wait(MINUTE)
     assert not (await door.take(said("4"))).duplicate

@@ -13,7 +13,7 @@ from bot.reply_surface import PageGone, PageUnsent, SurfaceError
 from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 
 @dataclass
@@ -27,29 +27,29 @@ class FakePages:
         self.deleted.append(page)
 
 
-async def replied(store: FakeStore, *pages: str) -> int:
-    await store.accept(said("where is my boat?"))
-    claim = await store.claim(Claiming("worker", START, LEASE))
+async def replied(store: StoreInMemory, *pages: str) -> int:
+    await store.ledger.accept(said("where is my boat?"))
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
-    await store.finish(claim, Closing(Outcome.ANSWERED, "in the harbour", pages=pages), START)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "in the harbour", pages=pages), START)
     return claim.turn
 
 
-def desk(store: FakeStore, pages: FakePages) -> ReplyFeedback:
+def desk(store: StoreInMemory, pages: FakePages) -> ReplyFeedback:
     return ReplyFeedback(
-        store.replies, store, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete}
+        store.replies, store.ledger, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete}
     )
 
 
 async def test_a_verdict_is_kept_with_its_reply() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     turn = await replied(store, "1")
     assert await desk(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
     assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
 async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> None:
-    store, pages = FakeStore(), FakePages()
+    store, pages = store_in_memory(), FakePages()
     turn = await replied(store, "1", "2")
     assert await desk(store, pages).delete(turn, "ann", operates=False)
     assert [page.page for page in pages.deleted] == ["1", "2"]
@@ -58,7 +58,7 @@ async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> 
 
 
 async def test_nobody_else_deletes_a_reply_but_an_operator() -> None:
-    store, pages = FakeStore(), FakePages()
+    store, pages = store_in_memory(), FakePages()
     turn = await replied(store, "1")
     with pytest.raises(Refused, match=reply_texts.NOT_YOURS):
         await desk(store, pages).delete(turn, "bob", operates=False)
@@ -67,36 +67,36 @@ async def test_nobody_else_deletes_a_reply_but_an_operator() -> None:
 
 
 async def test_a_page_that_is_gone_already_needs_nothing_more() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     turn = await replied(store, "1")
     assert await desk(store, FakePages(PageGone("gone"))).delete(turn, "ann", operates=False)
-    assert not store.jobs.waiting
+    assert not store.waiting_jobs
 
 
 async def test_a_page_that_cannot_be_deleted_now_is_deleted_later() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     turn = await replied(store, "1", "@/private")
     assert await desk(store, FakePages(PageUnsent("away"))).delete(turn, "ann", operates=False)
-    assert [ShownPage.decode(job.payload).page for job in store.jobs.waiting.values()] == ["1"]
+    assert [ShownPage.decode(job.payload).page for job in store.waiting_jobs.values()] == ["1"]
 
 
 async def test_who_presses_while_a_reply_ends_waits_for_a_moment() -> None:
-    store, clock = FakeStore(), FakeClock()
-    await store.accept(said("where is my boat?"))
-    claim = await store.claim(Claiming("worker", START, LEASE))
+    store, clock = store_in_memory(), FakeClock()
+    await store.ledger.accept(said("where is my boat?"))
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
     pressed = asyncio.create_task(replace(desk(store, FakePages()), clock=clock).of(claim.turn))
     await clock.sleep(ENDING_S / 2)
-    await store.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",)), START)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",)), START)
     reply = await pressed
     assert reply is not None
     assert reply.pages == ("1",)
 
 
 async def test_a_reply_that_grows_for_long_is_not_waited_for() -> None:
-    store = FakeStore()
-    await store.accept(said("where is my boat?"))
-    claim = await store.claim(Claiming("worker", START, LEASE))
+    store = store_in_memory()
+    await store.ledger.accept(said("where is my boat?"))
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
     assert await desk(store, FakePages()).of(claim.turn) is None
     assert await desk(store, FakePages()).of(99) is None

@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
@@ -23,28 +24,30 @@ from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 DM = Place(PersonAudience("ann"), within_team="T")
 TEAM = Place(TeamAudience("T"), within_team="T")
+LINK = "https://chat.example/{number}"
 
 
 @dataclass
 class Office:
     """One desk, its store, and what people are to it."""
 
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
+    links: "count[int]" = field(default_factory=lambda: count(1))
 
     @property
     def desk(self) -> MemoryDesk:
         return MemoryDesk(
             facts=self.store.facts,
             profiles=self.store.profiles,
-            conversations=self.store,
+            conversations=self.store.conversations,
             spending=self.store.spending,
             preferences=self.store.preferences,
-            forgetting=self.store,
+            forgetting=self.store.forgetting,
             clock=self.clock,
         )
 
@@ -56,9 +59,9 @@ class Office:
         self, text: str, place: Place = DM, person: str = "ann", kind: ProfileField = ProfileField.GOALS, key: str = ""
     ) -> None:
         """Somebody said something from which this was learned."""
-        source = next(self.store.ids)
+        asked = said(f"about {text}", person=person, conversation=f"{person} in {label(place.audience)}", place=place)
+        source = await self.store.hear(replace(asked, permalink=LINK.format(number=next(self.links))))
         partition = Partition(person, label(place.audience))
-        self.store.profiles.links[source] = f"https://chat.example/{source}"
         insight = Insight(kind, text, (source,), self.clock.now(), key)
         before = await self.store.profiles.of(partition)
         await self.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, self.clock.now()))
@@ -108,7 +111,7 @@ async def test_a_deleted_entry_is_gone_and_is_not_learned_again(office: Office) 
     answer = await office.ask("delete 1")
     assert answer.text.startswith("Deleted entry 1, “Goal: sail”.")
     assert [entry.plain for entry in answer.entries] == ["row"]
-    assert office.store.profiles.passed_over == {1}
+    assert office.store.passed_over == {1}
 
 
 async def test_a_number_stands_for_what_was_listed_whatever_became_of_the_list(office: Office) -> None:
@@ -131,16 +134,18 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     assert answer.text.startswith(CORRECTED)
     assert memory_texts.BETWEEN_US in answer.text
     assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
-    assert not [entry for kept in office.store.profiles.kept.values() for entry in kept.entries if entry.text == "Vim"]
+    anywhere = frozenset({"person:ann", "team:T"})
+    assert "Vim" not in [entry.text for entry in await office.store.profiles.known("ann", anywhere)]
 
 
 async def test_a_fact_is_corrected_and_its_old_words_are_gone(office: Office) -> None:
-    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now(), 7)
+    source = await office.store.hear(said("My boat is blue."))
+    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now(), source)
     await office.ask("")
     answer = await office.ask("correct 1 The boat is red.")
     assert [(one.number, one.plain) for one in answer.entries] == [(1, "The boat is red.")]
-    assert [fact.value for fact in office.store.facts.kept] == ["The boat is red."]
-    assert office.store.profiles.passed_over == {7}
+    assert [fact.value for fact in office.store.facts_kept] == ["The boat is red."]
+    assert office.store.passed_over == {source}
 
 
 async def test_a_deleted_fact_takes_all_along_whose_place_it_has_taken(office: Office) -> None:
@@ -150,7 +155,7 @@ async def test_a_deleted_fact_takes_all_along_whose_place_it_has_taken(office: O
     answer = await office.ask("")
     for entry in answer.entries:
         await office.ask(f"delete {entry.key}")
-    assert office.store.facts.kept == ()
+    assert office.store.facts_kept == []
 
 
 async def test_a_correction_to_the_same_words_keeps_the_entry(office: Office) -> None:
@@ -183,7 +188,8 @@ async def test_used_everywhere_is_an_entry_in_all_replies_to_its_person_and_in_n
 
 async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office: Office) -> None:
     await office.learn("sail", TEAM)
-    await remember(office.store.facts, "ann", "The boat is blue.", "team:T", office.clock.now())
+    source = await office.store.hear(said("The boat is blue.", place=TEAM))
+    await remember(office.store.facts, "ann", "The boat is blue.", "team:T", office.clock.now(), source)
     await office.ask("")
     for number in (1, 2):
         await office.ask(f"everywhere {number}")
@@ -192,7 +198,7 @@ async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office
 
 
 async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> None:
-    await office.store.accept(said("What is a boat?", person="ann"))
+    await office.store.ledger.accept(said("What is a boat?", person="ann"))
     await office.learn("sail")
     await remember(office.store.facts, "ann", "The deadline is on Friday.", "person:ann", office.clock.now())
     await remember(office.store.facts, "ann", "The deadline is on Monday.", "person:ann", office.clock.now())
@@ -203,7 +209,7 @@ async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> 
     assert [entry["text"] for entry in exported["profile"]] == ["sail"]
     facts = [(fact["text"], fact["superseded"]) for fact in exported["facts"]]
     assert facts == [("The deadline is on Friday.", True), ("The deadline is on Monday.", False)]
-    assert [thread["title"] for thread in exported["threads"]] == ["What is a boat?"]
+    assert [thread["title"] for thread in exported["threads"]] == ["about sail", "What is a boat?"]
     assert exported["preferences"] == {"model": "ollama:small"}
     assert exported["spending"]["month"]["calls"] == 0
 
@@ -227,7 +233,7 @@ async def test_the_export_holds_what_its_person_said_and_was_answered_and_nothin
 
 async def test_an_export_that_would_be_too_large_holds_the_newest_and_says_so(office: Office) -> None:
     for number in range(11):
-        await office.store.accept(said(f"{number} " + "€" * 400_000, person="ann"))
+        await office.store.ledger.accept(said(f"{number} " + "€" * 400_000, person="ann"))
     made = (await office.ask("export")).file or ""
     exported = json.loads(made)
     assert exported["messages_complete"] is False
@@ -251,10 +257,10 @@ async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(of
 
 async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
     assert (await office.ask("pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
-    assert office.store.choices.kept == {}
+    assert office.store.chosen == {}
     answer = await office.ask("pause here for everybody", manages=True)
     assert answer.text.startswith("I have stopped learning from what anybody says in this channel.")
-    assert office.store.choices.kept == {"channel:C1": {"learning": "paused"}}
+    assert office.store.chosen == {"channel:C1": {"learning": "paused"}}
 
 
 async def test_a_pause_is_shown_with_the_list(office: Office) -> None:
@@ -326,7 +332,7 @@ async def test_what_was_deleted_is_erased_by_a_job_after_a_minute(office: Office
     assert await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=59), lease) is None
     job = await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=60), lease)
     assert job is not None
-    await Retention(office.store, office.store.jobs, office.clock, {}).handlers[job.kind](job)
+    await Retention(office.store.forgetting, office.store.jobs, office.clock, {}).handlers[job.kind](job)
     assert (await office.ask(f"undo {deleted.undo}")).text == memory_texts.NOT_BACK
 
 

@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.told_turns import ToldTurns
 
 PEOPLE = ("ann", "ben")
@@ -37,13 +37,15 @@ def place(person: str, room: str) -> Place:
     return Place(GroupAudience("club"), within_team="T") if room == "club" else Place(TeamAudience("T"), "T")
 
 
-async def keep(store: FakeStore, clock: FakeClock, kept: Kept, thing: str) -> None:
+async def keep(store: StoreInMemory, clock: FakeClock, kept: Kept, thing: str) -> None:
     partition = Partition(kept.owner, label(place(kept.owner, kept.room).audience))
     if kept.is_fact:
         fact = await remember(store.facts, kept.owner, f"likes {thing}", partition.audience, clock.now())
         await store.facts.open(kept.owner, fact.id, everywhere=kept.everywhere)
         return
-    insight = Insight(ProfileField.INTERESTS, thing, (next(store.ids),), clock.now())
+    there = place(kept.owner, kept.room)
+    source = await store.hear(said("Hm.", person=kept.owner, conversation=f"{kept.owner} in {kept.room}", place=there))
+    insight = Insight(ProfileField.INTERESTS, thing, (source,), clock.now())
     profile = learned(await store.profiles.of(partition), partition.audience, [insight], 1, clock.now())
     assert await store.profiles.save(partition, profile)
     profile = await store.profiles.of(partition)
@@ -62,7 +64,7 @@ def test_a_context_holds_what_may_flow_there_or_what_its_asker_opened_and_nothin
     known: list[Kept],
 ) -> None:
     async def ask_everywhere() -> None:
-        store, clock = FakeStore(), FakeClock()
+        store, clock = store_in_memory(), FakeClock()
         told = ToldTurns(store, clock)
         for kept, thing in zip(known, THINGS, strict=False):
             await keep(store, clock, kept, thing)

@@ -16,11 +16,12 @@ from bot.memory.forget_desk import MOST_WAITING, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
 from bot.texts import memory_texts
-from store.engine import open_store
+from store.forgetting.selection import ErasedIds
+from store.forgetting.sql_forgetting import SqlForgetting
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import KEY, StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
 ANN = Forgetter("ann", frozenset({"thread"}))
@@ -28,7 +29,7 @@ ANN = Forgetter("ann", frozenset({"thread"}))
 
 @dataclass
 class World:
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
     taken_back: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
 
@@ -38,11 +39,11 @@ class World:
             self.taken_back.append((person, conversation))
 
         async def withdraw(channel: str, message: str) -> bool:
-            return await self.store.withdraw(channel, message, self.clock.now())
+            return await self.store.ledger.withdraw(channel, message, self.clock.now())
 
         return ForgetDesk(
-            forgetting=self.store,
-            ledger=self.store,
+            forgetting=self.store.forgetting,
+            ledger=self.store.ledger,
             jobs=self.store.jobs,
             clock=self.clock,
             take_back=take_back,
@@ -50,7 +51,7 @@ class World:
         )
 
     def worker(self, days: dict[AudienceKind, int]) -> JobWorker:
-        handlers = Retention(self.store, self.store.jobs, self.clock, days).handlers
+        handlers = Retention(self.store.forgetting, self.store.jobs, self.clock, days).handlers
         return JobWorker(self.store.jobs, handlers, self.clock, "worker")
 
     @property
@@ -71,47 +72,39 @@ async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None
 
 async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_wider_yes() -> None:
     for wider in (False, True):
-        store = await open_store("sqlite://")
-        try:
-            desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
-            ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
-            await store.ledger.accept(said("may I drink?", conversation="later"))
-            ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
-            await store.ledger.finish(await claimed(store), ending, START)
-            question = await desk.ask(ANN, "thread")
-            assert "1 message elsewhere may say the same in other words." in question.text
-            assert "- Not with that organ." in question.text
-            receipt = await desk.forget(ANN, question.wider if wider else question.token)
-            assert ("not forgotten" in receipt.text) is not wider
-            left = await store.conversations.history("later", before_turn=99, limit=9)
-            assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
-        finally:
-            await store.close()
+        store = store_in_memory()
+        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+        ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+        await store.ledger.accept(said("may I drink?", conversation="later"))
+        ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
+        await store.ledger.finish(await claimed(store), ending, START)
+        question = await desk.ask(ANN, "thread")
+        assert "1 message elsewhere may say the same in other words." in question.text
+        assert "- Not with that organ." in question.text
+        receipt = await desk.forget(ANN, question.wider if wider else question.token)
+        assert ("not forgotten" in receipt.text) is not wider
+        left = await store.conversations.history("later", before_turn=99, limit=9)
+        assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
 
 
 async def test_what_was_told_again_elsewhere_is_shown_before_it_falls() -> None:
-    store = await open_store("sqlite://")
-    try:
-        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
-        ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
-        await store.ledger.accept(said("what do I have?", conversation="later"))
-        recalled = Closing(
-            Outcome.ANSWERED, "A bad liver.", context_messages=(ill.message,), given_messages=(ill.message,)
-        )
-        await store.ledger.finish(await claimed(store), recalled, START)
-        question = await desk.ask(ANN, "thread")
-        assert "1 answer of mine elsewhere" in question.text
-        assert "- A bad liver." in question.text
-        assert question.wider == ""
-    finally:
-        await store.close()
+    store = store_in_memory()
+    desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+    ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+    await store.ledger.accept(said("what do I have?", conversation="later"))
+    recalled = Closing(Outcome.ANSWERED, "A bad liver.", context_messages=(ill.message,), given_messages=(ill.message,))
+    await store.ledger.finish(await claimed(store), recalled, START)
+    question = await desk.ask(ANN, "thread")
+    assert "1 answer of mine elsewhere" in question.text
+    assert "- A bad liver." in question.text
+    assert question.wider == ""
 
 
-class SlowStore(FakeStore):
+class SlowForgetting(SqlForgetting):
     """Looks for what falls until it is told to go on."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, store: StoreInMemory) -> None:
+        super().__init__(store.database, ErasedIds(KEY))
         self.looking: list[str] = []
         self.go_on, self.two_look = asyncio.Event(), asyncio.Event()
 
@@ -124,15 +117,16 @@ class SlowStore(FakeStore):
 
 
 async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
-    store = SlowStore()
-    desk = World(store).desk
+    store = store_in_memory()
+    slow = SlowForgetting(store)
+    desk = World(replace(store, forgetting=slow)).desk
     await answered(store, said("the Apollo boat"), "noted")
     async with asyncio.timeout(PATIENCE_S):
         flood = [asyncio.ensure_future(desk.ask(ANN, "everything")) for _ in range(50)]
         others = asyncio.ensure_future(desk.ask(Forgetter("bo", frozenset()), "everything"))
-        await store.two_look.wait()
-        assert store.looking == ["ann", "bo"]
-        store.go_on.set()
+        await slow.two_look.wait()
+        assert slow.looking == ["ann", "bo"]
+        slow.go_on.set()
         answers = [one.text for one in await asyncio.gather(*flood)]
         await others
     assert answers.count(memory_texts.FORGETTING) == 50 - 1 - MOST_WAITING
@@ -141,22 +135,19 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
 
 async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
     """Of three threads in which something falls, only one ends up empty."""
-    store = await open_store("sqlite://")
-    try:
-        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
-        ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
-        for later in ("bar", "gym"):
-            await store.ledger.accept(said("may I?", conversation=later))
-            given = (ill.message,)
-            ending = Closing(Outcome.ANSWERED, "Not with that.", context_messages=given, given_messages=given)
-            await store.ledger.finish(await claimed(store), ending, START)
-        question = await desk.ask(ANN, "thread")
-        assert "That is 4 messages, in 3 threads." in question.text
-        receipt = await desk.forget(ANN, question.token)
-        assert receipt.text.startswith("Forgotten: 4 messages, ")
-        assert ", in 3 threads. A search" in receipt.text
-    finally:
-        await store.close()
+    store = store_in_memory()
+    desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+    ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+    for later in ("bar", "gym"):
+        await store.ledger.accept(said("may I?", conversation=later))
+        given = (ill.message,)
+        ending = Closing(Outcome.ANSWERED, "Not with that.", context_messages=given, given_messages=given)
+        await store.ledger.finish(await claimed(store), ending, START)
+    question = await desk.ask(ANN, "thread")
+    assert "That is 4 messages, in 3 threads." in question.text
+    receipt = await desk.forget(ANN, question.token)
+    assert receipt.text.startswith("Forgotten: 4 messages, ")
+    assert ", in 3 threads. A search" in receipt.text
 
 
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:
@@ -192,7 +183,7 @@ async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> 
     await answered(world.store, asked, "a boat")
     await world.desk.deleted(asked.channel, [asked.message_id, "unknown"])
     assert world.texts == []
-    assert (SWEEP, "") in world.store.jobs.waiting
+    assert (SWEEP, "") in world.store.waiting_jobs
 
 
 async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_bot_again_is_not() -> None:
@@ -201,7 +192,7 @@ async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_
     await world.desk.gone("server", Gone(conversations=frozenset({"thread"})), at_once=False)
     assert not await world.worker({}).work()
     await world.desk.back(["server"])
-    assert (GONE, "server") not in world.store.jobs.waiting
+    assert (GONE, "server") not in world.store.waiting_jobs
     await world.desk.gone("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
     assert await world.worker({}).work()
     assert world.texts == []
@@ -211,12 +202,12 @@ async def test_what_is_past_its_time_is_looked_for_each_day(caplog: pytest.LogCa
     caplog.set_level("INFO")
     world = World()
     await answered(world.store, said("my secret boat"), "a boat")
-    retiring = Retention(world.store, world.store.jobs, world.clock, {AudienceKind.PERSON: 1})
+    retiring = Retention(world.store.forgetting, world.store.jobs, world.clock, {AudienceKind.PERSON: 1})
     await retiring.begin()
     await world.clock.advance(timedelta(days=30).total_seconds())
     assert await world.worker({AudienceKind.PERSON: 1}).work()
     assert world.texts == []
-    assert world.store.jobs.waiting[EXPIRED, ""].run_at - world.clock.now() <= EVERY
+    assert world.store.waiting_jobs[EXPIRED, ""].run_at - world.clock.now() <= EVERY
     lines = [record.getMessage() for record in caplog.records]
     assert [line for line in lines if "2 messages" in line]
     assert not [line for line in lines if "boat" in line]

@@ -1,6 +1,5 @@
 """What a turn has kept is said below its answer by code, and taken back by whoever it is about, once."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,19 +10,18 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from bot.memory.notices import KeptNotice
 from bot.texts import memory_texts
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
+from tests.fakes.store import store_in_memory
 
 DM = "person:ann"
 
 
 @pytest.fixture
-async def store() -> AsyncGenerator[Store]:
-    opened = await open_store("sqlite://")
-    yield opened
-    await opened.close()
+def store() -> Store:
+    return store_in_memory()
 
 
 def kept(store: Store) -> KeptNotice:

@@ -25,7 +25,7 @@ from bot.turns.runner import ForegroundPriority
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
 DM = Partition("ann", "person:ann")
@@ -46,7 +46,7 @@ class World:
     """A learner with its worker; time stands still until the test moves it."""
 
     script: Sequence[Answer | Answering] | Answering
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     is_local: bool = False
     can_learn: bool = True
 
@@ -82,7 +82,7 @@ class World:
         return [one["text"] for one in json.loads(self.provider.requests[number - 1][-1].text)]
 
 
-async def answered(store: FakeStore | Store, asked: Incoming, learner: Learner, clock: FakeClock) -> None:
+async def answered(store: Store, asked: Incoming, learner: Learner, clock: FakeClock) -> None:
     await store.ledger.accept(asked)
     claim = await store.ledger.claim(Claiming("turns", clock.now(), LEASE))
     assert claim is not None
@@ -106,7 +106,7 @@ async def test_what_was_said_in_a_row_goes_in_one_call_after_a_quiet_minute() ->
     assert await world.wait(timedelta(seconds=20))
     assert world.shown(1) == ["I learn Rust", "I build boats"]
     assert await world.goals() == ("Rust", "boats")
-    assert world.store.profiles.waiting == {}
+    assert world.store.to_learn == []
     assert not await world.wait()
 
 
@@ -147,7 +147,7 @@ async def test_what_its_calls_took_is_charged_to_the_person_they_were_about() ->
     await world.wait()
     [total] = await world.store.spending.totals(SpendingPeriod.days_until(START, 1), By.PERSON)
     assert (total.key, total.spent.calls, total.spent.usage.output) == ("ann", 2, 20)
-    assert {kept.kind for kept in world.store.spending.kept} == {LEARNING}
+    assert world.store.kinds_of_calls == {LEARNING}
 
 
 async def test_an_answer_that_cannot_be_read_changes_nothing_and_is_asked_for_again() -> None:
@@ -155,7 +155,7 @@ async def test_an_answer_that_cannot_be_read_changes_nothing_and_is_asked_for_ag
     await world.hear("I learn Rust")
     await world.wait()
     assert await world.goals() == ()
-    assert len(world.store.profiles.waiting) == 1
+    assert len(world.store.to_learn) == 1
     assert await world.wait(RETRY)
     assert await world.goals() == ("Rust",)
 
@@ -173,7 +173,7 @@ async def test_messages_of_which_a_model_always_makes_nonsense_do_not_stand_in_t
     await world.hear("\\u0000 poison")
     for _ in range(8):
         await world.wait(timedelta(hours=1))
-    assert world.store.profiles.waiting == {}
+    assert world.store.to_learn == []
     await world.hear("I learn Rust")
     await world.wait()
     assert await world.goals() == ("Rust",)
@@ -240,7 +240,7 @@ async def test_a_model_elsewhere_does_not_wait_for_answers() -> None:
 async def test_without_a_model_that_can_learn_nothing_waits_and_nothing_is_asked() -> None:
     world = World([], can_learn=False)
     await world.hear("I learn Rust")
-    assert world.store.profiles.waiting == {}
+    assert world.store.to_learn == []
     assert not await world.wait()
 
 
@@ -249,7 +249,7 @@ async def test_a_rehearsal_that_is_chosen_meanwhile_leaves_what_waits() -> None:
     await world.hear("I learn Rust")
     world.can_learn = False
     await world.wait()
-    assert (world.provider.requests, len(world.store.profiles.waiting)) == ([], 1)
+    assert (world.provider.requests, len(world.store.to_learn)) == ([], 1)
     world.can_learn = True
     await world.hear("I build boats")
     await world.wait()
@@ -334,20 +334,19 @@ async def test_a_fact_carries_the_authority_of_whoever_wrote_it() -> None:
     asked = replace(said("Our deadline is Friday", person="ann"), authority=Authority.MANAGER)
     await answered(world.store, asked, world.learner, world.clock)
     assert await world.wait()
-    assert [fact.authority for fact in world.store.facts.kept] == [Authority.MANAGER]
+    assert [fact.authority for fact in world.store.facts_kept] == [Authority.MANAGER]
 
 
 async def test_nothing_is_kept_of_a_fact_whose_message_was_forgotten_while_the_model_thought() -> None:
     world = World([])
 
-    def forget_meanwhile(_: Sequence[Message]) -> str:
-        world.store.profiles.waiting.clear()
-        return states("deadline", "Friday")
+    async def forget() -> None:
+        await world.store.forgetting.forget(Everything("ann"), START)
 
-    world.provider = ScriptedProvider(forget_meanwhile, usage=Usage(100, output=10))
+    world.provider = ScriptedProvider([[Until(forget), states("deadline", "Friday")]], usage=Usage(100, output=10))
     await world.hear("Our deadline is Friday")
     assert await world.wait()
-    assert world.store.facts.kept == ()
+    assert world.store.facts_kept == []
 
 
 async def test_keys_of_other_audiences_are_not_shown_to_the_model() -> None:

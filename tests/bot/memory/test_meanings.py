@@ -1,7 +1,6 @@
 """Vectors made in the background, and searches that do without them."""
 
 import logging
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,11 +9,12 @@ from agent.memory.audience import may_flow_from
 from agent.records import RecallQuery
 from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
 from bot.turns.runner import ForegroundPriority
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import LEASE, dm, said
+from tests.fakes.store import store_in_memory
 
 LIMITS = MeaningLimits()
 QUERY = RecallQuery("ann", "which boat", may_flow_from(dm("ann")), "")
@@ -56,12 +56,11 @@ class World:
 
 
 @pytest.fixture
-async def world() -> AsyncGenerator[World]:
-    store = await open_store("sqlite://")
+async def world() -> World:
+    store = store_in_memory()
     await answered(store, said("my vessel leaks", conversation="a"), "Oh dear.")
     await answered(store, said("the railway", person="ben", conversation="b"), "Late.")
-    yield World(store)
-    await store.close()
+    return World(store)
 
 
 async def test_messages_get_vectors_by_which_they_are_then_found(world: World) -> None:

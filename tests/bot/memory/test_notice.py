@@ -9,25 +9,26 @@ from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said
-from tests.fakes.preferences import FakePreferences
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.told_turns import ToldTurns
 
 
 async def test_only_the_first_reply_to_a_person_says_it() -> None:
-    told = ToldTurns(FakeStore(), FakeClock())
+    told = ToldTurns(store_in_memory(), FakeClock())
     await told.ask(said("Hello?", conversation="a"))
     await told.ask(said("Again?", conversation="b"), said("Hello?", person="ben", conversation="c"))
     assert told.shown == {"a": f"Yes.\n\n{memory_texts.LEARNS}", "b": "Yes.", "c": f"Yes.\n\n{memory_texts.LEARNS}"}
 
 
 async def test_it_names_the_commands_as_they_are_called_where_the_person_reads_it() -> None:
-    notice = FirstNotice(FakePreferences(), lambda: True, lambda person, text: text.replace("`/", f"`/{person}-"))
+    notice = FirstNotice(
+        store_in_memory().preferences, lambda: True, lambda person, text: text.replace("`/", f"`/{person}-")
+    )
     assert "`/ann-memory`" in await notice.line("ann", 1)
 
 
 async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await ToldTurns(store, FakeClock()).ask(said("Hello?"))
     assert [message.text for _, message in store.messages] == ["Hello?", "Yes."]
 
@@ -46,7 +47,7 @@ async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> N
 
 
 async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_reply() -> None:
-    preferences = FakePreferences()
+    preferences = store_in_memory().preferences
     notice = FirstNotice(preferences, lambda: True)
     assert await notice.line("ann", 7) == memory_texts.LEARNS
     assert await notice.line("ann", 8) == ""
@@ -54,13 +55,13 @@ async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_
 
 
 async def test_whoever_is_forgotten_is_told_anew() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     told = ToldTurns(store, FakeClock())
     await told.ask(said("Hello?", conversation="a"))
-    await store.forget(Everything("ann"), told.clock.now() + timedelta(seconds=1))
+    await store.forgetting.forget(Everything("ann"), told.clock.now() + timedelta(seconds=1))
     await told.ask(said("Hello?", conversation="b"))
     assert told.shown["b"] == f"Yes.\n\n{memory_texts.LEARNS}"
 
 
 async def test_where_nothing_is_learned_it_claims_no_learning() -> None:
-    assert await FirstNotice(FakePreferences(), lambda: False).line("ann", 1) == memory_texts.KEEPS
+    assert await FirstNotice(store_in_memory().preferences, lambda: False).line("ann", 1) == memory_texts.KEEPS

@@ -1,6 +1,6 @@
 """/policy: everybody sees what holds where they ask; managers set and remove it; what is removed can be traced."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -25,8 +25,9 @@ from bot.memory.policies import (
 )
 from bot.texts import memory_texts
 from tests.fakes.clock import FakeClock
-from tests.fakes.facts import FakeFacts
+from tests.fakes.facts import remember
 from tests.fakes.incoming import START
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 TEAM = Place(TeamAudience("T1"), within_team="T1")
 BOARD = Place(GroupAudience("board"), within_team="T1")
@@ -36,13 +37,13 @@ TOO_LONG = UnclearPolicy(memory_texts.POLICY_TOO_LONG.format(limit=MAX_CHARS, na
 
 @dataclass
 class World:
-    facts: FakeFacts = field(default_factory=FakeFacts)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=lambda: FakeClock(START, auto=False))
 
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
         asker = PolicyAsker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
-        return await PolicyDesk(self.facts, self.clock).answer(asker, words)
+        return await PolicyDesk(self.store.facts, self.clock).answer(asker, words)
 
     async def listed(self, place: Place = TEAM) -> list[str]:
         text = await self.ask("", Authority.GUEST, place)
@@ -88,11 +89,11 @@ async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
         "Set.\n\nThis holds for everybody here:\n\n"
         f"- **1** budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
     )
-    (fact,) = world.facts.kept
+    (fact,) = world.store.facts_kept
     assert (fact.person, fact.audience, fact.memory_type) == ("", "team:T1", MemoryType.ORGANIZATIONAL)
     assert (fact.is_constraint, fact.constraint_type) == (True, ConstraintType.BUDGET)
     assert await world.listed() == ["- **1** budget: at most 5,000 EUR a month"]
-    layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
+    layers = Layers(IdentityRole("Ben"), Environment(START), tuple(world.store.facts_kept))
     context = memory_context(layers, ContextReader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
     assert "FACTS:\n! budget: at most 5,000 EUR a month" in context.text
 
@@ -133,7 +134,7 @@ async def test_a_removed_policy_is_superseded_and_no_longer_in_a_context() -> No
     world = World()
     await world.ask("set budget: at most 5,000 EUR")
     await world.ask("remove 1")
-    layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
+    layers = Layers(IdentityRole("Ben"), Environment(START), tuple(world.store.facts_kept))
     context = memory_context(layers, ContextReader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
     assert "FACTS" not in context.text
     assert [" ".join(value.words) for value in context.superseded] == ["at most 5,000 eur"]
@@ -153,8 +154,7 @@ async def test_a_private_channels_policy_holds_there_only_and_the_teams_there_to
 async def test_a_persons_facts_are_no_policies_and_cannot_be_removed_here() -> None:
     world = World()
     place = Place(PersonAudience("ann"))
-    await world.ask("set budget: 5 EUR", Authority.ADMIN, place)
-    world.facts.kept = tuple(replace(fact, person="ann") for fact in world.facts.kept)
+    await remember(world.store.facts, "ann", "budget: 5 EUR", "person:ann", START)
     assert await world.listed(place) == []
     assert "no policy 1 here" in await world.ask("remove 1", Authority.ADMIN, place)
 
@@ -162,7 +162,7 @@ async def test_a_persons_facts_are_no_policies_and_cannot_be_removed_here() -> N
 async def test_secrets_are_refused_and_text_is_shown_as_it_is() -> None:
     world = World()
     assert memory_texts.NO_SECRETS in await world.ask("set wifi: the password is hunter2")
-    assert world.facts.kept == ()
+    assert world.store.facts_kept == []
     assert "*free* beer" not in await world.ask("set motto: *free* beer")
 
 

@@ -4,29 +4,29 @@ from datetime import timedelta
 
 from bot.hosting import RollingConversations
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 IDLE = timedelta(hours=1)
 
 
-def rolling(store: FakeStore) -> RollingConversations:
+def rolling(store: StoreInMemory) -> RollingConversations:
     return RollingConversations(store.conversations, store.preferences)
 
 
 async def test_the_first_conversation_is_the_channels_own() -> None:
-    store, first = FakeStore(), said("where is my boat?", conversation="dm")
+    store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     assert await rolling(store).of("dm", "m1", first.time, IDLE) == "dm"
 
 
 async def test_it_goes_on_as_long_as_somebody_writes() -> None:
-    store, first = FakeStore(), said("where is my boat?", conversation="dm")
-    await store.accept(first)
+    store, first = store_in_memory(), said("where is my boat?", conversation="dm")
+    await store.ledger.accept(first)
     assert await rolling(store).of("dm", "m2", first.time + IDLE, IDLE) == "dm"
 
 
 async def test_after_a_long_silence_a_message_begins_another_one() -> None:
-    store, first = FakeStore(), said("where is my boat?", conversation="dm")
-    await store.accept(first)
+    store, first = store_in_memory(), said("where is my boat?", conversation="dm")
+    await store.ledger.accept(first)
     later = first.time + IDLE + timedelta(seconds=1)
     assert await rolling(store).of("dm", "m2", later, IDLE) == "dm:m2"
     assert await rolling(store).of("dm", "m3", later + IDLE, IDLE) == "dm:m2"
@@ -34,13 +34,13 @@ async def test_after_a_long_silence_a_message_begins_another_one() -> None:
 
 
 async def test_a_word_begins_another_one_at_once() -> None:
-    store, first = FakeStore(), said("where is my boat?", conversation="dm")
-    await store.accept(first)
+    store, first = store_in_memory(), said("where is my boat?", conversation="dm")
+    await store.ledger.accept(first)
     assert await rolling(store).begin("dm", "new") == "dm:new"
     assert await rolling(store).of("dm", "m2", first.time, IDLE) == "dm:new"
 
 
 async def test_direct_messages_know_nothing_of_each_other() -> None:
-    store = FakeStore()
+    store = store_in_memory()
     await rolling(store).begin("dm", "new")
     assert await rolling(store).current("another dm") == "another dm"

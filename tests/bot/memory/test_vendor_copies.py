@@ -7,7 +7,7 @@ from agent.events import HandleClosed, HandleOpened, IterationStarted
 from bot.job_worker import JobLimits, JobWorker
 from bot.memory.retention import GUARD, KIND, VendorCopies
 from tests.fakes.clock import FakeClock
-from tests.fakes.jobs import FakeJobs
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 OPENED = HandleOpened("gemini:gemini-3.8-flash", "v1_1")
 
@@ -27,26 +27,26 @@ class Vendor:
         return [handle for handle in handles if handle in self.kept]
 
 
-def bench(vendor: Vendor) -> tuple[VendorCopies, JobWorker, FakeJobs, FakeClock]:
-    jobs, clock = FakeJobs(), FakeClock(auto=False)
-    copies = VendorCopies(jobs, clock, vendor.forget)
-    return copies, JobWorker(jobs, {KIND: copies.drop}, clock, "worker"), jobs, clock
+def bench(vendor: Vendor) -> tuple[VendorCopies, JobWorker, StoreInMemory, FakeClock]:
+    store, clock = store_in_memory(), FakeClock(auto=False)
+    copies = VendorCopies(store.jobs, clock, vendor.forget)
+    return copies, JobWorker(store.jobs, {KIND: copies.drop}, clock, "worker"), store, clock
 
 
 async def test_a_turn_that_ends_well_leaves_no_job() -> None:
     vendor = Vendor(set())
-    copies, _, jobs, _ = bench(vendor)
+    copies, _, store, _ = bench(vendor)
     await copies.see(OPENED)
     await copies.see(IterationStarted(1))
-    assert (KIND, "v1_1") in jobs.waiting
+    assert (KIND, "v1_1") in store.waiting_jobs
     await copies.see(HandleClosed("v1_1"))
-    assert not jobs.waiting
+    assert not store.waiting_jobs
     assert vendor.asked == []
 
 
 async def test_after_a_crash_the_job_deletes_it_and_tries_until_it_is_gone() -> None:
     vendor = Vendor({"v1_1"}, down=True)
-    copies, worker, jobs, clock = bench(vendor)
+    copies, worker, store, clock = bench(vendor)
     await copies.see(OPENED)
     assert not await worker.work()
     await clock.advance(GUARD.total_seconds())
@@ -57,4 +57,4 @@ async def test_after_a_crash_the_job_deletes_it_and_tries_until_it_is_gone() -> 
     assert await worker.work()
     assert vendor.kept == set()
     assert vendor.asked == ["gemini:gemini-3.8-flash"] * 2
-    assert not jobs.waiting
+    assert not store.waiting_jobs

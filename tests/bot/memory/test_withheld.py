@@ -12,7 +12,7 @@ from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.membership import FakeMembership
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 
 ANN = "t:ann"
 DM, CLUB = Place(PersonAudience(ANN)), Place(GroupAudience("t:club"))
@@ -30,13 +30,13 @@ def asked(place: Place = PUBLIC) -> Incoming:
 
 async def withheld() -> tuple[WithheldNotice, FakeMembership]:
     """Ann spoke of her canoe in her direct messages, in a private channel and in public; bob in his direct messages."""
-    store, clock = FakeStore(), FakeClock()
+    store, clock = store_in_memory(), FakeClock()
     for place in (DM, CLUB, PUBLIC):
         await answered(store, said("the canoe is red", person=ANN, conversation=str(place), place=place), "noted")
     bobs = Place(PersonAudience("t:bob"))
     await answered(store, said("my canoe", person="t:bob", conversation="bob's", place=bobs), "noted")
     members = FakeMembership({"t:club": {ANN}})
-    return WithheldNotice(store, Readers(store.groups, clock, {"t": members}), clock), members
+    return WithheldNotice(store.memories, Readers(store.conversations.groups, clock, {"t": members}), clock), members
 
 
 async def test_what_the_person_would_find_in_their_direct_messages_is_counted_once() -> None:

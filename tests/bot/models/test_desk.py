@@ -11,13 +11,13 @@ from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch
 from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.preferences import FakePreferences
+from tests.fakes.store import store_in_memory
 
 
 async def desk(access: AccessRules | None = None) -> ModelDesk:
     settings = ModelSettings(model="ollama:usual", allowed_models=("ollama:small",))
     switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
-    return ModelDesk(switch, FakePreferences(), access or AccessRules())
+    return ModelDesk(switch, store_in_memory().preferences, access or AccessRules())
 
 
 async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:

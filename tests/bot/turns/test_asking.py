@@ -15,7 +15,7 @@ from bot.turns.worker import AnsweredElsewhere, TurnsLimits
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import LEASE, said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import WatchedLedger, store_in_memory
 from tests.patience import PATIENCE_S
 
 
@@ -24,9 +24,9 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
     world = World([[HALF, Until(hang)]])
     async with world.serving() as turns:
         running = await asking(world, turns, "Hello?")
-        claim = await world.store.claim(Claiming("other", world.clock.now() + timedelta(days=1), LEASE))
+        claim = await world.store.ledger.claim(Claiming("other", world.clock.now() + timedelta(days=1), LEASE))
         assert claim is not None
-        await world.store.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
+        await world.store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
         with pytest.raises(AnsweredElsewhere, match="the reply stands in its thread"):
             await running
 
@@ -35,9 +35,9 @@ async def test_what_ends_here_while_the_ledger_is_asked_about_it_was_not_answere
     """A question that waits for the one before it may be claimed with somebody else's, and end, within that look."""
     first_may_end, looked, ended, told = (asyncio.Event() for _ in range(4))
 
-    class Slow(FakeStore):
+    class Slow(WatchedLedger):
         async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
-            if any(turn.id in turns and turn.incoming.text == "And?" for turn in self.turns):
+            if any(turn.id in turns and turn.incoming.text == "And?" for turn in world.store.turns):
                 looked.set()
                 await ended.wait()
                 told.set()
@@ -50,7 +50,7 @@ async def test_what_ends_here_while_the_ledger_is_asked_about_it_was_not_answere
                 await told.wait()
             return kept
 
-    world = World([["Hi.", Until(first_may_end.wait)], "Well.", "Hello."], store=Slow())
+    world = World([["Hi.", Until(first_may_end.wait)], "Well.", "Hello."], store=store_in_memory(Slow))
     async with world.serving() as turns:
         first = asyncio.create_task(turns.ask(said("Hello?")))
         await until(lambda: world.store.turns)
@@ -67,17 +67,19 @@ async def test_a_question_whose_number_a_late_message_took_is_not_taken_for_answ
     first_may_end, looked = asyncio.Event(), asyncio.Event()
     late, question = said("Late.", person="ben"), said("And?", person="eve")
 
-    class Looking(FakeStore):
+    class Looking(WatchedLedger):
         looks = 0
 
         async def stopping(self, owner: str) -> frozenset[int]:
-            if [turn for turn in self.turns if turn.incoming == late and turn.state == "done"]:
+            if [turn for turn in world.store.turns if turn.incoming.text == late.text and turn.outcome]:
                 self.looks += 1
             if self.looks > 2:
                 looked.set()
             return await super().stopping(owner)
 
-    world = World([["Hi.", Until(first_may_end.wait)], "Well.", ["Yes.", Until(looked.wait)]], store=Looking())
+    world = World(
+        [["Hi.", Until(first_may_end.wait)], "Well.", ["Yes.", Until(looked.wait)]], store=store_in_memory(Looking)
+    )
     async with world.serving() as turns:
         first = asyncio.create_task(turns.ask(said("Hello?", number=0)))
         await until(lambda: world.store.turns)
@@ -105,14 +107,19 @@ async def test_whoever_stops_a_question_does_not_wait_for_a_ledger_that_hangs() 
     world = World([[HALF, Until(hang)]], limits=TurnsLimits(sweep_s=0.01, end_s=0.05))
     back = asyncio.Event()
 
-    class Hanging(FakeStore):
+    class Hanging(WatchedLedger):
         async def accept(
-            self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+            self,
+            incoming: Incoming,
+            terms: Terms | None = None,
+            claiming: Claiming | None = None,
+            *,
+            state: str = "waiting",
         ) -> Accepted:
             await back.wait()
-            return await super().accept(incoming, terms, claiming)
+            return await super().accept(incoming, terms, claiming, state=state)
 
-    world.store = Hanging()
+    world.store = store_in_memory(Hanging)
     async with world.serving() as turns:
         running = asyncio.create_task(turns.ask(said("Hello?")))
         await asyncio.sleep(0)
@@ -122,14 +129,12 @@ async def test_whoever_stops_a_question_does_not_wait_for_a_ledger_that_hangs() 
         back.set()
         await until(lambda: world.store.turns)
         await turns.idle()
-    closing = world.store.turns[0].closing
-    assert closing is not None
-    assert closing.outcome is Outcome.STOPPED
+    assert world.store.turns[0].outcome is Outcome.STOPPED
 
 
 async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_its_person_is_told_so_long() -> None:
     world = World(["Hello.", "Hello."])
-    world.store.fail_next = StoreUnavailable("The disk is full.")
+    world.store.ledger.fail_next_save = StoreUnavailable("The disk is full.")
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
     assert world.clock.monotonic() < LEASE.total_seconds()
@@ -144,7 +149,7 @@ async def test_that_the_store_is_away_is_not_said_again_by_those_who_meet_it(
     caplog: pytest.LogCaptureFixture, error: StoreError, lines: int
 ) -> None:
     world = World(["Hello."])
-    world.store.fail_next_claim = error
+    world.store.ledger.fail_next_claim = error
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
     assert len(caplog.messages) == lines
@@ -170,7 +175,7 @@ async def test_what_a_process_that_is_gone_had_begun_to_take_back_is_taken_back_
     async with world.serving() as turns:
         await turns.submit(asked)
         await until(lambda: "thread" in world.surfaces and world.shown())
-    assert await world.store.withdraw(asked.channel, asked.message_id, world.clock.now())
+    assert await world.store.ledger.withdraw(asked.channel, asked.message_id, world.clock.now())
     assert world.shown() == [HALF]
     async with world.serving() as turns:
         await turns.idle()
@@ -180,7 +185,7 @@ async def test_what_a_process_that_is_gone_had_begun_to_take_back_is_taken_back_
 
 async def test_the_next_process_of_a_kind_goes_on_with_what_one_that_is_gone_has_left() -> None:
     world = World(["Hello."])
-    await world.store.accept(said("Hello?"))
+    await world.store.ledger.accept(said("Hello?"))
     await world.clock.advance(3600)
     turns = world.turns()
     async with asyncio.timeout(PATIENCE_S), turns.serving():

@@ -18,7 +18,7 @@ from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import WatchedLedger, store_in_memory
 from tests.fakes.surface import FakeSurface
 
 CODE = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))
@@ -40,7 +40,7 @@ class Reading(World):
         return self.attached
 
 
-class FullStore(FakeStore):
+class FullLedger(WatchedLedger):
     """Cannot store the end of the first turn at first."""
 
     full = True
@@ -93,8 +93,7 @@ async def test_long_code_is_handed_over_and_the_message_that_holds_it_belongs_to
     await asked(world)
     assert world.shown() == [LONG]
     assert world.surfaces["thread"].attached == {"files-1--1": {"code.py": CODE.encode()}}
-    assert world.store.turns[0].closing is not None
-    assert world.store.turns[0].closing.pages == ("page-1-0", "files-1--1")
+    assert world.store.turns[0].pages == ("page-1-0", "files-1--1")
 
 
 async def test_a_platform_that_takes_no_files_harms_no_answer(caplog: pytest.LogCaptureFixture) -> None:
@@ -109,7 +108,7 @@ async def test_a_platform_that_takes_no_files_harms_no_answer(caplog: pytest.Log
 
 
 async def test_what_a_turn_has_handed_over_before_its_process_was_interrupted_is_not_handed_over_again() -> None:
-    world = World([LONG, LONG], store=FullStore(), clock=FakeClock(), limits=TurnsLimits(sweep_s=0.01))
+    world = World([LONG, LONG], store=store_in_memory(FullLedger), clock=FakeClock(), limits=TurnsLimits(sweep_s=0.01))
     async with world.serving() as turns:
         await turns.submit(said("What is it?"))
         await turns.idle()

@@ -17,7 +17,7 @@ from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -32,7 +32,7 @@ class Bot:
     """Answers each question in ten seconds of its clock."""
 
     limits: TurnsLimits
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
@@ -40,8 +40,10 @@ class Bot:
         mind = AgentConfig(
             always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
         )
-        thinking = TurnRunner(mind, self.store, self.store, self.clock)
-        self.turns = Turns(self.store, thinking, self._surface, LocalNotifier(), self.clock, "worker", self.limits)
+        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        self.turns = Turns(
+            self.store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "worker", self.limits
+        )
 
     def _surface(self, _: Incoming) -> Surface:
         return FakeSurface(self.clock)
@@ -53,7 +55,7 @@ class Bot:
         return self.clock.monotonic() - asked
 
     async def until_running(self, number: int) -> None:
-        while sum(turn.state == "running" for turn in self.store.turns) < number:  # noqa: ASYNC110 -- the store in memory notifies nobody
+        while (await self.store.ledger.load()).running < number:  # noqa: ASYNC110 -- the store notifies nobody
             await asyncio.sleep(0)
 
 
@@ -81,4 +83,4 @@ async def test_a_flood_takes_no_more_places_than_one_person_may() -> None:
     async with asyncio.timeout(PATIENCE_S), bot.turns.serving():
         await bot.until_running(4)
         await bot.clock.sleep(1)
-        assert sum(turn.state == "running" for turn in bot.store.turns) == 4
+        assert (await bot.store.ledger.load()).running == 4

@@ -28,7 +28,7 @@ def behind(world: World, *texts: str) -> Answering:
 
     async def write_on() -> None:
         for text in texts:
-            await world.store.accept(said(text))
+            await world.store.ledger.accept(said(text))
 
     def answer(_: Sequence[Message]) -> Answer:
         return ["Noting it.\n", Until(write_on), REMEMBER]
@@ -67,7 +67,7 @@ async def test_what_comes_after_the_last_round_waits_all_the_same() -> None:
     world = Joining([])
 
     async def write_on() -> None:
-        await world.store.accept(said("and the sails?"))
+        await world.store.ledger.accept(said("and the sails?"))
 
     world.model.script = [["Hello.", Until(write_on)], "White."]
     async with world.serving() as turns:
@@ -85,7 +85,7 @@ async def test_what_joined_an_answer_that_failed_is_answered_by_itself() -> None
     ]
     async with world.serving() as turns:
         await turns.submit(said("Remember my boat"))
-        await world.store.accept(said("and the sails?"))
+        await world.store.ledger.accept(said("and the sails?"))
         await turns.idle()
     assert told(world) == [0, 1, 0]
     assert world.stored() == ["Remember my boat", "No more.", "and the sails?", "White."]
@@ -106,15 +106,15 @@ async def test_a_stop_ends_what_runs_and_what_waits_behind_it() -> None:
         await turns.stop_conversation("thread")
         await turns.idle()
     assert len(world.model.requests) == 2
-    assert [turn.closing.outcome for turn in world.store.turns if turn.closing] == [Outcome.STOPPED] * 2
+    assert [turn.outcome for turn in world.store.turns if turn.outcome] == [Outcome.STOPPED] * 2
 
 
 @pytest.mark.parametrize("patience", range(0, 60, 3))
 async def test_an_answer_that_goes_on_in_another_process_is_joined_once(patience: int) -> None:
     """The first process ends after so many rounds of the event loop."""
     world = Joining(lambda messages: "Noted." if "<results>" in messages[-1].text else REMEMBER)
-    await world.store.accept(said("Remember my boat"))
-    await world.store.accept(said("and the sails?"))
+    await world.store.ledger.accept(said("Remember my boat"))
+    await world.store.ledger.accept(said("and the sails?"))
     async with world.serving():
         for _ in range(patience):
             await asyncio.sleep(0)

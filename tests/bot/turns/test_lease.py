@@ -11,54 +11,60 @@ from bot.reply_surface import PageUnsent
 from bot.turns.answering import Lease
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import WatchedLedger, store_in_memory
 
 LENGTH = timedelta(seconds=30)
 
 
-class AskedStore(FakeStore):
+class AskedLedger(WatchedLedger):
     """Counts how often a claim is renewed; `away` while it cannot be reached."""
 
-    asked = 0
+    renewals = 0
     away = False
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
-        self.asked += 1
+        self.renewals += 1
         if self.away:
             raise StoreError("The database cannot be reached.")
         await super().renew(claim, now, lease)
 
 
-async def claimed(store: FakeStore, clock: FakeClock) -> tuple[Lease, Claim]:
-    await store.accept(said("Hello?"))
-    lease = Lease(store, clock, LENGTH)
-    claim = await store.claim(Claiming("worker", clock.now(), LENGTH))
+def asked_ledger() -> AskedLedger:
+    ledger = store_in_memory(AskedLedger).ledger
+    assert isinstance(ledger, AskedLedger)
+    return ledger
+
+
+async def claimed(ledger: AskedLedger, clock: FakeClock) -> tuple[Lease, Claim]:
+    await ledger.accept(said("Hello?"))
+    lease = Lease(ledger, clock, LENGTH)
+    claim = await ledger.claim(Claiming("worker", clock.now(), LENGTH))
     assert claim is not None
     return lease, claim
 
 
 async def test_a_fresh_claim_is_sure_without_asking() -> None:
-    store, clock = AskedStore(), FakeClock(auto=False)
-    lease, claim = await claimed(store, clock)
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    lease, claim = await claimed(ledger, clock)
     await clock.advance(19)
     await lease.sure(claim)
-    assert store.asked == 0
+    assert ledger.renewals == 0
 
 
 async def test_a_claim_that_was_not_renewed_for_long_is_sure_only_after_asking() -> None:
-    store, clock = AskedStore(), FakeClock(auto=False)
-    lease, claim = await claimed(store, clock)
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    lease, claim = await claimed(ledger, clock)
     await clock.advance(25)
     await lease.sure(claim)
     await lease.sure(claim)
-    assert store.asked == 1
+    assert ledger.renewals == 1
 
 
 async def test_a_process_that_wakes_after_its_turn_was_taken_over_is_told_so() -> None:
-    store, clock = AskedStore(), FakeClock(auto=False)
-    lease, claim = await claimed(store, clock)
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    lease, claim = await claimed(ledger, clock)
     await clock.advance(31)
-    assert await store.claim(Claiming("another", clock.now(), LENGTH)) is not None
+    assert await ledger.claim(Claiming("another", clock.now(), LENGTH)) is not None
     with pytest.raises(LeaseLost):
         await lease.sure(claim)
 
@@ -73,26 +79,26 @@ class SleepingMachine(FakeClock):
 
 
 async def test_a_machine_that_slept_asks_too() -> None:
-    store, clock = AskedStore(), SleepingMachine(auto=False)
-    lease, claim = await claimed(store, clock)
+    ledger, clock = asked_ledger(), SleepingMachine(auto=False)
+    lease, claim = await claimed(ledger, clock)
     clock.slept = timedelta(minutes=5)
     await lease.sure(claim)
-    assert store.asked == 1
+    assert ledger.renewals == 1
 
 
 async def test_when_the_ledger_cannot_be_asked_nobody_knows() -> None:
-    store, clock = AskedStore(), FakeClock(auto=False)
-    lease, claim = await claimed(store, clock)
-    store.away = True
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    lease, claim = await claimed(ledger, clock)
+    ledger.away = True
     await clock.advance(25)
     with pytest.raises(PageUnsent, match="whether the turn is still ours is not known"):
         await lease.sure(claim)
-    store.away = False
+    ledger.away = False
     await lease.sure(claim)
 
 
 async def test_another_epoch_is_another_claim() -> None:
-    store, clock = AskedStore(), FakeClock(auto=False)
-    lease, claim = await claimed(store, clock)
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    lease, claim = await claimed(ledger, clock)
     with pytest.raises(LeaseLost):
         await lease.renew(replace(claim, epoch=claim.epoch + 1))

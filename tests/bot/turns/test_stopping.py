@@ -117,9 +117,9 @@ async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> N
     async with world.serving() as turns:
         running = await asking(world, turns, "Hello?")
         await until(lambda: "thread" in world.surfaces and world.shown())
-        world.store.fail_next = StoreError("The database is busy.")
+        world.store.ledger.fail_next_save = StoreError("The database is busy.")
         await turns.stop_conversation("thread")
-        await until(lambda: world.store.fail_next is None)
+        await until(lambda: world.store.ledger.fail_next_save is None)
         await world.clock.advance(60)
         assert await running is Outcome.STOPPED
     assert world.shown() == ["*Stopped.*"]

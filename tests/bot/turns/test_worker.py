@@ -16,7 +16,7 @@ from agent.messages import Depth, Message, ResultStatus, Role, ToolCall, ToolRes
 from agent.ports import ModelChanged
 from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from agent.records import Claiming, Incoming
+from agent.records import Claiming, Closing, Incoming
 from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
@@ -31,7 +31,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.minds import always
-from tests.fakes.store import FakeStore
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -44,7 +44,7 @@ class World:
     """Everything that a Turns needs, held in memory; `surfaces` by conversation."""
 
     script: Sequence[Answer | Answering] | Answering
-    store: FakeStore = field(default_factory=FakeStore)
+    store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
@@ -61,7 +61,7 @@ class World:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
-            tools=Registry([RecallTool(self.store), RememberTool(self.store.facts)]),
+            tools=Registry([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             budget_left=self.budget_left,
@@ -69,8 +69,8 @@ class World:
 
     def turns(self, owner: str = "worker") -> Turns:
         store = self.store
-        thinking = TurnRunner(self.mind(), store, store, self.clock)
-        return Turns(store, thinking, self.surface, LocalNotifier(), self.clock, owner, self.limits)
+        thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
+        return Turns(store.ledger, thinking, self.surface, LocalNotifier(), self.clock, owner, self.limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:
@@ -92,16 +92,15 @@ async def test_a_question_is_answered_shown_and_stored() -> None:
     assert world.shown() == ["Hello."]
     assert world.surfaces["thread"].left == [True]
     assert world.stored() == ["Hello?", "Hello."]
-    assert world.store.turns[0].closing is not None
-    assert world.store.turns[0].closing.pages == ("page-1-0",)
+    assert world.store.turns[0].pages == ("page-1-0",)
 
 
 async def test_a_tool_acts_for_the_person_and_the_place_of_the_message() -> None:
     world = World(["Noting it.\n" + REMEMBER, "Noted."])
     async with world.serving() as turns:
         await turns.ask(said("Remember my boat"))
-    (kept,) = world.store.facts.kept
-    assert (kept.person, kept.audience, kept.source_message) == ("ann", "person:ann", 2)
+    (kept,) = world.store.facts_kept
+    assert (kept.person, kept.audience, kept.source_message) == ("ann", "person:ann", 1)
     assert world.shown() == ["Noting it.\n\nNoted."]
 
 
@@ -149,8 +148,7 @@ async def test_stopping_keeps_and_shows_what_was_said() -> None:
             await asking
     assert world.stored() == ["Hello?", "Half an answer"]
     assert world.shown() == ["Half an answer\n\n*Stopped.*"]
-    assert world.store.turns[0].closing is not None
-    assert world.store.turns[0].closing.outcome is Outcome.STOPPED
+    assert world.store.turns[0].outcome is Outcome.STOPPED
 
 
 async def test_a_turn_stopped_while_it_waits_never_asks_the_model() -> None:
@@ -178,8 +176,8 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
     world = World(["Never."])
     await world.turns().submit(said("Hello?"))
     for _ in range(world.limits.max_attempts):
-        await world.store.claim(Claiming("crashed", world.clock.now(), LEASE))
-        await world.store.release_all()
+        await world.store.ledger.claim(Claiming("crashed", world.clock.now(), LEASE))
+        await world.store.ledger.release_all()
     async with world.serving() as turns:
         await turns.idle()
     (reply,) = world.shown()
@@ -190,13 +188,13 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
 async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspace() -> None:
     world = World(["In the harbour."])
     await world.turns().submit(said("Where is my boat?"))
-    claim = await world.store.claim(Claiming("crashed", world.clock.now(), LEASE))
+    claim = await world.store.ledger.claim(Claiming("crashed", world.clock.now(), LEASE))
     assert claim is not None
     found = ToolResult("recall", ResultStatus.SUCCESS, "It lies in the harbour.")
     calls = (ToolCall("recall", {"query": "boat"}),)
     steps = (RoundStep(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(found,)),)
-    await world.store.save(claim, progress=encode(Progress(steps)))
-    await world.store.release_all()
+    await world.store.ledger.save(claim, progress=encode(Progress(steps)))
+    await world.store.ledger.release_all()
     async with world.serving() as turns:
         await turns.idle()
     assert world.shown() == ["In the harbour."]
@@ -247,7 +245,7 @@ async def test_a_turn_that_is_interrupted_goes_on_in_the_same_page() -> None:
         await second.idle()
     assert world.shown() == ["Noting it.\n\nNoted."]
     assert world.stored() == ["Remember my boat", "Noting it.\n\nNoted."]
-    assert len(world.store.facts.kept) == 1
+    assert len(world.store.facts_kept) == 1
 
 
 async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
@@ -255,24 +253,28 @@ async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
 
     async def take_over() -> None:
         later = world.clock.now() + timedelta(days=1)
-        assert await world.store.claim(Claiming("other", later, LEASE)) is not None
+        assert await world.store.ledger.claim(Claiming("other", later, LEASE)) is not None
 
     world.model.script = [["One.\n", Until(take_over), REMEMBER]]
     async with world.serving() as turns:
         await turns.submit(said("Hello?"))
         await turns.idle()
     assert world.store.turns[0].state == "running"
-    assert world.store.facts.kept == ()
+    assert world.store.facts_kept == []
     assert world.stored() == ["Hello?"]
 
 
 async def test_the_summary_is_merged_and_stands_in_the_next_context() -> None:
     world = World(["Hello.\n" + SUMMARY, "Again."])
-    world.store.summaries["thread"] = SituationSummary(goal="old", progress="half")
+    await world.store.ledger.accept(said("Before?"))
+    claim = await world.store.ledger.claim(Claiming("other", world.clock.now(), LEASE))
+    assert claim is not None
+    before = Closing(Outcome.ANSWERED, "Yes.", summary=SituationSummary(goal="old", progress="half"))
+    await world.store.ledger.finish(claim, before, world.clock.now())
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
         await turns.ask(said("And now?"))
-    assert world.store.summaries["thread"] == SituationSummary(goal="paint the boat", progress="half")
+    assert world.store.summaries_kept["thread"] == SituationSummary(goal="paint the boat", progress="half")
     assert world.shown()[0].strip() in {"Hello.", "Again."}
     assert "goal: paint the boat\nprogress: half" in world.model.requests[1][-2].text
 
@@ -283,8 +285,7 @@ async def test_what_stood_in_the_context_is_recorded_with_the_turn() -> None:
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
         await turns.ask(said("And now?"))
-    closing = world.store.turns[1].closing
-    assert closing is not None
+    closing = world.store.ledger.closings[2]
     assert closing.context_facts == (kept.id,)
     assert len(closing.context_messages) == 2
     assert [action.iteration for action in closing.actions] == [1]
@@ -317,7 +318,7 @@ async def test_the_instructions_of_the_channel_reach_the_model() -> None:
 
 async def test_a_store_that_fails_puts_the_turn_off_instead_of_losing_it(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: Sequence[Message]) -> Answer:
-        world.store.fail_next = StoreError("The disk is full: free some space.")
+        world.store.ledger.fail_next_save = StoreError("The disk is full: free some space.")
         return "Hello."
 
     world = World(fail)
@@ -387,8 +388,8 @@ async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered
 async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replies() -> None:
     world = World(["Hello."])
     turns = Turns(
-        world.store,
-        TurnRunner(world.mind(), world.store, world.store, world.clock),
+        world.store.ledger,
+        TurnRunner(world.mind(), world.store.ledger, world.store.knowledge, world.clock),
         world.surface,
         LocalNotifier(),
         world.clock,

@@ -15,14 +15,14 @@ from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.store import FakeStore
+from tests.fakes.store import WatchedLedger, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
 
 async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again() -> None:
     world = World(["Hello."])
-    world.store.fail_next_claim = StoreError("Another program is writing to the database.")
+    world.store.ledger.fail_next_claim = StoreError("Another program is writing to the database.")
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
 
@@ -47,7 +47,9 @@ async def test_a_stop_while_the_last_frame_waits_for_its_pace_changes_nothing() 
 async def test_a_turn_stopped_as_soon_as_it_is_claimed_ends_as_stopped_and_frees_its_place() -> None:
     world = World(["Hello."], limits=TurnsLimits(sweep_s=0.01, max_running=1))
     turns = world.turns()
-    world.store.on_claim = lambda turn: asyncio.get_running_loop().call_soon(turns.stop, turn) if turn == 1 else None
+    world.store.ledger.on_claim = lambda turn: (
+        asyncio.get_running_loop().call_soon(turns.stop, turn) if turn == 1 else None
+    )
     async with asyncio.timeout(PATIENCE_S), turns.serving():
         assert await turns.ask(said("stop me")) is Outcome.STOPPED
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
@@ -57,7 +59,7 @@ async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None
     world = World(["Hello."])
     turns = world.turns()
     ending = asyncio.Event()
-    world.store.on_claim = lambda _: ending.set()
+    world.store.ledger.on_claim = lambda _: ending.set()
     asking = asyncio.create_task(turns.ask(said("Hello?")))
     async with asyncio.timeout(PATIENCE_S), turns.serving():
         await ending.wait()
@@ -75,7 +77,7 @@ async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once
     assert len(world.shown()) == 1
 
 
-class StoppedStore(FakeStore):
+class StoppedLedger(WatchedLedger):
     """Hears nothing from the process "stopped" until it has woken."""
 
     awake = False
@@ -109,7 +111,9 @@ class SlowSurface(FakeSurface):
 async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_in_the_end(still_running: bool) -> None:
     clock = FakeClock(auto=False)
     goes_on = asyncio.Event()
-    store = StoppedStore()
+    store = store_in_memory(StoppedLedger)
+    ledger = store.ledger
+    assert isinstance(ledger, StoppedLedger)
     hangs = Until(asyncio.Event().wait)
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
     surface = world.surfaces["thread"] = SlowSurface(clock)
@@ -120,7 +124,7 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
         await clock.advance(31)
         async with another.serving():
             await _until(lambda: surface.wall)
-            store.awake = True
+            ledger.awake = True
             if still_running:
                 surface.arrives.set()
                 await _until(lambda: len(surface.wall) == 2)
@@ -153,7 +157,9 @@ class StubbornSurface(FakeSurface):
 async def test_a_turn_that_is_claimed_for_the_third_time_waits_until_its_first_run_has_ended() -> None:
     """Its platform does not answer the first run, and the clock jumps twice past the lease."""
     clock = FakeClock(auto=False)
-    world = World(["Hello.", "Hello."], clock=clock, store=StoppedStore(), limits=TurnsLimits(sweep_s=0.01))
+    world = World(
+        ["Hello.", "Hello."], clock=clock, store=store_in_memory(StoppedLedger), limits=TurnsLimits(sweep_s=0.01)
+    )
     surface = world.surfaces["thread"] = StubbornSurface(clock)
     failures: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
@@ -253,7 +259,7 @@ async def test_a_stopped_turn_that_is_interrupted_while_it_is_shown_stays_stoppe
         await reached.wait()
         first.stop(accepted.turn)
         await _until(lambda: "stopped" in world.store.turns[0].progress)
-    await world.store.release_all()
+    await world.store.ledger.release_all()
     world.surfaces["thread"].limits = Limits(page_chars=2_000, edit_interval_s=0.0)
     second = world.turns()
     async with asyncio.timeout(PATIENCE_S), second.serving():
@@ -271,9 +277,7 @@ async def test_a_deleted_reply_still_costs_what_it_cost() -> None:
     world.model = ScriptedProvider([["One.\n\n", Until(_ticks), Until(delete), "Two.\n\n", Until(_ticks), "Three."]])
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.STOPPED
-    closing = world.store.turns[0].closing
-    assert closing is not None
-    assert closing.reply == ""
+    assert world.store.ledger.closings[1].reply == ""
 
 
 async def _ticks() -> None:

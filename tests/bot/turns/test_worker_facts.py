@@ -18,7 +18,7 @@ class Remembering(World):
     """A mind that is given past threads at once."""
 
     def mind(self) -> AgentConfig:
-        return replace(super().mind(), recollect=partial(recollect, self.store, self.store))
+        return replace(super().mind(), recollect=partial(recollect, self.store.memories, self.store.conversations))
 
 
 def told(world: World, request: int) -> str:
@@ -27,9 +27,7 @@ def told(world: World, request: int) -> str:
 
 
 def closing(world: World, turn: int) -> Closing:
-    found = world.store.turns[turn].closing
-    assert found is not None
-    return found
+    return world.store.ledger.closings[world.store.turns[turn].id]
 
 
 def call(text: str, key: str) -> str:
@@ -66,7 +64,7 @@ async def test_what_a_file_says_is_no_fact_of_the_manager_who_has_it_summarised_
     async with world.serving() as turns:
         await turns.ask(replace(said("Summarise this file."), quoted=(file,), authority=Authority.MANAGER))
         await turns.ask(said("Where do payments go?", conversation="another"))
-    assert world.store.facts.kept == ()
+    assert world.store.facts_kept == []
     assert "the person did not say this" in world.model.requests[1][-1].text
     assert "DE89" not in told(world, 2)
 
@@ -82,7 +80,7 @@ async def test_what_somebody_else_said_is_no_fact_of_whoever_asks_nor_what_a_too
         await turns.ask(said("So where do payments go?", conversation="b", place=club))
     assert len(world.model.requests) == 6
     assert "mallory" in world.model.requests[4][-1].text
-    assert world.store.facts.kept == ()
+    assert world.store.facts_kept == []
 
 
 async def test_seed_003_a_hypothetical_does_not_reach_a_decision_but_whoever_goes_on_with_it() -> None:

@@ -21,12 +21,12 @@ from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
 from tests.fakes.plans import one_thread
-from tests.fakes.store import FakeStore
+from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -38,7 +38,7 @@ PUBLIC = Place(TeamAudience("t"), within_team="t")
 class World:
     """Turns that learn, and the worker that learns from them."""
 
-    store: FakeStore | Store
+    store: Store
     model: Provider
     clock: FakeClock = field(default_factory=FakeClock)
 
@@ -97,14 +97,14 @@ def context_of(messages: Sequence[Message]) -> str:
     return messages[-2].text
 
 
-async def known(store: FakeStore | Store, partition: Partition, text: str, source: int) -> None:
+async def known(store: Store, partition: Partition, text: str, source: int) -> None:
     insight = Insight(ProfileField.GOALS, text, (source,), FakeClock().now())
     profile = learned(await store.profiles.of(partition), partition.audience, [insight], 1, FakeClock().now())
     assert await store.profiles.save(partition, profile)
 
 
 async def test_what_is_known_stands_in_the_context_and_its_sources_with_what_the_turn_used() -> None:
-    store, model = FakeStore(), ScriptedProvider(["One.", "Two."])
+    store, model = store_in_memory(), ScriptedProvider(["One.", "Two."])
     world = World(store, model)
     await world.ask(said("I learn Rust", conversation="a"))
     first = store.turns[0].message
@@ -112,22 +112,20 @@ async def test_what_is_known_stands_in_the_context_and_its_sources_with_what_the
     await world.ask(said("what do I learn?", conversation="b"))
     assert "PROFILE" not in context_of(model.requests[0])
     assert "CURRENT GOALS: learns Rust" in context_of(model.requests[1])
-    closing = store.turns[1].closing
-    assert closing is not None
-    assert first in closing.context_messages
+    assert first in store.ledger.closings[2].context_messages
 
 
 async def test_an_answered_question_is_left_to_be_learned_from_and_a_failed_one_is_not() -> None:
-    store, model = FakeStore(), ScriptedProvider(["Fine."])
+    store, model = store_in_memory(), ScriptedProvider(["Fine."])
     world = World(store, model)
     assert await world.ask(said("I learn Rust")) is Outcome.ANSWERED
-    assert [one.text for one in store.profiles.waiting.values()] == ["I learn Rust"]
+    assert store.to_learn == ["I learn Rust"]
     assert await world.ask(said("and then?")) is Outcome.REFUSED
-    assert len(store.profiles.waiting) == 1
+    assert len(store.to_learn) == 1
 
 
 async def test_the_floor_is_taken_while_the_model_answers() -> None:
-    world = World(FakeStore(), ScriptedProvider(["Fine."]))
+    world = World(store_in_memory(), ScriptedProvider(["Fine."]))
     await world.ask(said("hello"))
     assert world.answered == ["begun", "ended"]
 
@@ -142,44 +140,38 @@ def tells_all(messages: Sequence[Message]) -> str:
 
 
 async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
-    store = await open_store("sqlite://")
-    try:
-        model = ScriptedProvider(tells_all)
-        world = World(store, model)
-        places = {"ann's DM": dm("ann"), "the club": CLUB, "the square": PUBLIC}
-        told = [said(f"told in {name}", conversation=f"told {name}", place=place) for name, place in places.items()]
-        bens = said("Ben in the club", person="ben", conversation="ben", place=CLUB)
-        await world.ask(*told, bens)
-        await world.learn()
-        asked = [said(f"and in {name}?", conversation=f"later {name}", place=at) for name, at in places.items()]
-        before = len(model.requests)
-        await world.ask(*asked, said("and I?", person="ben", conversation="bens", place=dm("ben")))
-        contexts = [context_of(request) for request in model.requests[before:]]
-        seen = [[name for name in [*places, "Ben"] if f"goal: told in {name}" in text] for text in contexts]
-        assert seen == [["ann's DM"], ["the club"], ["the square"], []]
-        assert not any("Ben in the club" in text for text in contexts)
-    finally:
-        await store.close()
+    store = store_in_memory()
+    model = ScriptedProvider(tells_all)
+    world = World(store, model)
+    places = {"ann's DM": dm("ann"), "the club": CLUB, "the square": PUBLIC}
+    told = [said(f"told in {name}", conversation=f"told {name}", place=place) for name, place in places.items()]
+    bens = said("Ben in the club", person="ben", conversation="ben", place=CLUB)
+    await world.ask(*told, bens)
+    await world.learn()
+    asked = [said(f"and in {name}?", conversation=f"later {name}", place=at) for name, at in places.items()]
+    before = len(model.requests)
+    await world.ask(*asked, said("and I?", person="ben", conversation="bens", place=dm("ben")))
+    contexts = [context_of(request) for request in model.requests[before:]]
+    seen = [[name for name in [*places, "Ben"] if f"goal: told in {name}" in text] for text in contexts]
+    assert seen == [["ann's DM"], ["the club"], ["the square"], []]
+    assert not any("Ben in the club" in text for text in contexts)
 
 
 async def test_after_a_thread_is_forgotten_nothing_of_it_is_known_any_more() -> None:
-    store = await open_store("sqlite://")
-    try:
-        model = ScriptedProvider(tells_all)
-        world = World(store, model)
-        await world.ask(said("a boat", conversation="boats"), said("learn Rust", conversation="code"))
-        await world.learn()
-        receipt = await store.forgetting.forget(one_thread("ann", "boats"), world.clock.now())
-        assert (receipt.found_again, receipt.bytes_gone) == (0, True)
-        await world.ask(said("hm?", conversation="later"))
-        assert "boat" not in context_of(model.requests[-1])
-        assert "goal: learn Rust" in context_of(model.requests[-1])
-    finally:
-        await store.close()
+    store = store_in_memory()
+    model = ScriptedProvider(tells_all)
+    world = World(store, model)
+    await world.ask(said("a boat", conversation="boats"), said("learn Rust", conversation="code"))
+    await world.learn()
+    receipt = await store.forgetting.forget(one_thread("ann", "boats"), world.clock.now())
+    assert (receipt.found_again, receipt.bytes_gone) == (0, True)
+    await world.ask(said("hm?", conversation="later"))
+    assert "boat" not in context_of(model.requests[-1])
+    assert "goal: learn Rust" in context_of(model.requests[-1])
 
 
 async def test_a_greeting_costs_no_call_of_the_learner_and_what_follows_it_does() -> None:
-    store, model = FakeStore(), ScriptedProvider(["Hello.", "Noted.", "[]"])
+    store, model = store_in_memory(), ScriptedProvider(["Hello.", "Noted.", "[]"])
     world = World(store, model)
     await world.ask(said("hi"))
     await world.learn()
