@@ -222,7 +222,6 @@ def _is_alone(parts: ContextParts) -> bool:
 
 
 def _place(parts: ContextParts, me: str) -> str:
-    """Where it is asked, and who reads it."""
     place, private = parts.place, _is_alone(parts)
     match place.audience:
         case PersonAudience():

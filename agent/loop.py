@@ -65,18 +65,15 @@ class ModelAnswer:
         return self.chars > MAX_CHARS
 
     def hear(self, text: str) -> None:
-        """A piece of its text."""
         self.chars += len(text)
         self.received.append(text)
         self.pending += self.parser.feed(text)
 
     def reason(self, text: str) -> None:
-        """A piece of its reasoning."""
         self.chars += len(text)
         self.reasoned.append(text)
 
     def complete(self) -> None:
-        """It has ended."""
         self.pending += self.parser.close()
 
     def fail(self, error: ProviderError) -> None:
@@ -157,7 +154,6 @@ class ReplaySession:
         return self._provider.stream(messages, self._options)
 
     async def close(self) -> tuple[str, ...]:
-        """Nothing is kept."""
         return ()
 
 
@@ -222,7 +218,6 @@ class Loop:
 
     @property
     def usage(self) -> Usage:
-        """Of all calls of the turn so far."""
         return sum((call.usage for call in self._turn.progress.calls), Usage())
 
     async def _run(self, effects: deque[Effect]) -> events.TurnEnded:

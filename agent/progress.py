@@ -67,17 +67,14 @@ class Progress:
 
     @property
     def workspace(self) -> Workspace | None:
-        """The newest one that was valid."""
         return next((step.workspace for step in reversed(self.steps) if step.workspace), None)
 
     @property
     def joined(self) -> tuple[Waiting, ...]:
-        """Every message that joined this turn, in order."""
         return tuple(one for step in self.steps for one in step.joined)
 
 
 def encode(progress: Progress) -> str:
-    """As JSON text, for the ledger."""
     stored = asdict(progress)
     stored["model_calls"] = stored.pop("calls")
     return json.dumps(stored, ensure_ascii=False, default=datetime.isoformat)

@@ -303,7 +303,6 @@ class Closing:
 
     @property
     def usage(self) -> Usage:
-        """Of all calls together."""
         return sum((call.usage for call in self.calls), Usage())
 
 
@@ -434,7 +433,6 @@ class ShownPage:
 
     @classmethod
     def decode(cls, stored: str) -> "ShownPage":
-        """The inverse of `encode`, also of what an older version wrote."""
         source, channel, page, *what = json.loads(stored)
         return cls(source, channel, page, ShownReply(*what) if what else ShownReply.PAGE)
 

@@ -102,7 +102,6 @@ class Spent:
 
     @classmethod
     def on(cls, calls: Iterable[ModelCall]) -> "Spent":
-        """The sum of these calls, at the prices of today."""
         return sum((cls._on_one(call) for call in calls), cls())
 
     @classmethod
@@ -141,6 +140,5 @@ class SpendingAccount:
 
 
 def account(days: Iterable[Total], now: datetime) -> SpendingAccount:
-    """From the totals by day of this month. `now` in UTC."""
     by_day = {total.key: total.spent for total in days}
     return SpendingAccount(by_day.get(now.date().isoformat(), Spent()), sum(by_day.values(), Spent()))

@@ -223,12 +223,10 @@ class Turn:
 
     @property
     def workspace(self) -> Workspace | None:
-        """The newest one."""
         return self._step.workspace or self._progress.workspace
 
     @property
     def text(self) -> str:
-        """The whole visible reply so far."""
         if self._progress.reply is not None:
             return self._progress.reply
         return joined([*(step.text for step in self._progress.steps), self._said_now])

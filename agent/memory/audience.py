@@ -14,8 +14,6 @@ from typing import TypeAlias, assert_never
 
 
 class AudienceKind(StrEnum):
-    """Kinds of audiences, named as their labels begin."""
-
     PERSON = "person"
     GROUP = "group"
     TEAM = "team"

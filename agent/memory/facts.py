@@ -95,7 +95,6 @@ class Fact:
 
     @property
     def statement(self) -> Statement:
-        """What its value says about what its key names."""
         return self.reading or read_statement(self.value, about=self.key)
 
     @property

@@ -48,8 +48,6 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class During:
-    """What the person said anywhere in a period."""
-
     person: str
     period: TimeSpan
 
@@ -95,7 +93,6 @@ class Gone:
 
     @classmethod
     def decode(cls, stored: str) -> "Gone":
-        """The inverse of `encode`."""
         return cls(**{name: frozenset(held) for name, held in json.loads(stored).items()})
 
 

@@ -192,7 +192,6 @@ class _Words:
     pairs: frozenset[str]
 
     def has(self, word: str) -> bool:
-        """In this form or another one."""
         if word in self.stems:
             return True
         return any(_one_word(word, near) for near in self._neighbours(word))
@@ -249,7 +248,6 @@ class _Word:
 
 
 def _telling(text: str) -> Iterator[_Word]:
-    """The words that tell something."""
     spaced = _UNSPACED.sub(" ", text)
     beside_others = any(len(word) > 1 and _is_telling(word, stem(word)) for word in WORD.findall(spaced))
     end = 0
@@ -292,7 +290,6 @@ def _one_word(one: str, other: str) -> bool:
 
 
 def _any_begins(stems: Iterable[str], text: str) -> bool:
-    """Does a word of the text begin with one of these?"""
     return any(one in text and re.search(rf"{_NO_LETTER_BEFORE}{re.escape(one)}{_end(one)}", text) for one in stems)
 
 
@@ -330,7 +327,6 @@ class Clause:
 
 
 def clauses(text: str) -> Iterator[Clause]:
-    """The clauses of a text, in order."""
     for sentence in _SENTENCE.finditer(text):
         if sentence.group().strip():
             yield from _clauses_of(sentence.group(), marked="?" in sentence["end"] or "？" in sentence["end"])
@@ -380,7 +376,6 @@ def otherwise(text: str, own: Sequence[str], *, supposing: bool = False) -> bool
 
 
 def _by_message(own: Sequence[str]) -> "list[list[_Heard]]":
-    """By message, the newest first."""
     found, left = list[list[_Heard]](), READ_CHARS
     for message in reversed(own):
         if left <= 0:
@@ -433,7 +428,6 @@ class _Heard:
         return cls(clause, short, long, shortened, frozenset(_pairs(_polite_off(clause.text))), digits)
 
     def has(self, word: str) -> bool:
-        """In this form or another one."""
         if len(word) >= _SAME_BEGINNING:
             return word[:_SAME_BEGINNING] in self.long or word[: _SAME_BEGINNING - 1] in self.short
         return word in self.short or word in self.shortened

@@ -80,7 +80,6 @@ class Partition:
 
 
 def partition_of(person: str, key: str) -> Partition:
-    """The partition of this person with that key."""
     return Partition(person, key.removeprefix(f"{person} "))
 
 
@@ -184,7 +183,6 @@ def stated(profile: UserProfile, entry: ProfileEntry, now: datetime) -> UserProf
 
 
 def opened(profile: UserProfile, entry: int, *, everywhere: bool) -> UserProfile:
-    """The profile after its person has decided where this entry may be used."""
     entries = (replace(one, everywhere=everywhere) if one.id == entry else one for one in profile.entries)
     return replace(profile, entries=tuple(entries))
 

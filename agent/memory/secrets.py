@@ -181,10 +181,8 @@ _ASKED: Final = re.compile(
 
 
 def is_sensitive(text: str) -> bool:
-    """Does the text say something of these kinds?"""
     return _SENSITIVE.search(text) is not None
 
 
 def asks_to_remember(text: str) -> bool:
-    """Does the person ask for something to be remembered?"""
     return _ASKED.search(text) is not None

@@ -140,7 +140,6 @@ def telling_part(text: str, chars: int = TELLING_CHARS) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order, with their ends."""
     return [found for match in _SENTENCE.finditer(text) if (found := match.group().strip())]
 
 
@@ -170,7 +169,6 @@ def announces_change(text: str) -> bool:
 
 
 def held_before(text: str) -> bool:
-    """Does it say itself that it holds no more ("originally …")?"""
     return lexicon.ONCE.search(folded(text[:READ_CHARS])) is not None
 
 
@@ -180,7 +178,6 @@ def is_update(text: str) -> bool:
 
 
 def restores(text: str) -> bool:
-    """Does it go back to what held before?"""
     return lexicon.RESTORES.search(folded(text[:READ_CHARS])) is not None
 
 
@@ -371,7 +368,6 @@ class _Reading:
 
 
 def _displacing(text: str) -> list[re.Pattern[str]]:
-    """What of lexicon.DISPLACED may stand in a text."""
     return [pattern for sign, pattern in lexicon.DISPLACED if sign in text]
 
 
@@ -384,7 +380,6 @@ def _says_who(before: str, after: str) -> bool:
 
 
 def _content(text: str) -> frozenset[str]:
-    """The telling words of a part of a sentence."""
     if not text:
         return frozenset()
     small = folded(text)
@@ -462,7 +457,6 @@ def _canonical(kind: str, value: str) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Each run of capitalised words."""
     words = [match.group() for match in WORD.finditer(text)]
     for capital, run in groupby(words, key=lambda word: word[:1].isupper() and not _is_function(word)):
         if capital:

@@ -39,7 +39,6 @@ def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) ->
 
 
 def replaces(older: Statement, newer: Statement) -> bool:
-    """Surely: see the head of this module."""
     if (older.values, older.content, older.negated) == (newer.values, newer.content, newer.negated):
         return False
     if newer.adds or different_identifiers(older, newer):

@@ -252,7 +252,6 @@ class ImpressionSynthesizer:
         return stated_facts(list_in(answer, "facts") or (), _in_own_words(messages), known)[: self.insights]
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
-        """Asks for the refinement of the profile of one partition."""
         numbered = [
             {"number": number, "field": entry.field, "date": entry.time.date().isoformat(), "text": entry.said}
             for number, entry in enumerate(_unsettled(profile), 1)
@@ -278,7 +277,6 @@ def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:
 
 
 def synthesised(profile: UserProfile) -> UserProfile:
-    """The profile after a synthesis that knew all of it."""
     version = profile.synthesis_version + 1
     return replace(profile, synthesised_count=profile.interaction_count, synthesis_version=version)
 
@@ -360,7 +358,6 @@ def _carried_out(do: str, named: list[ProfileEntry], text: str) -> list[ProfileE
 
 
 def _merged(named: list[ProfileEntry], text: str) -> ProfileEntry:
-    """One entry with all sources, in the place of the newest."""
     newest = max(named, key=lambda entry: entry.time)
     sources = dict.fromkeys(source for entry in named for source in entry.sources)
     confidence = max(entry.confidence for entry in named)
@@ -424,7 +421,6 @@ _SPOKEN_WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether nothing at all can be learned from this."""
     if len(text) > MAX_CHARS:
         return False
     words = _SPOKEN_WORD.findall(text.casefold().replace("’", "'"))

@@ -87,13 +87,10 @@ class NewFact:
 
     @property
     def said(self) -> str:
-        """As it reads by itself."""
         return f"{self.key}: {self.value}" if self.key else self.value
 
 
 class Refusal(StrEnum):
-    """Why a fact was not written."""
-
     NOT_A_MANAGER = texts.NOT_A_MANAGER
     GREATER_AUTHORITY = texts.GREATER_AUTHORITY
     TAKEN_BACK = texts.TAKEN_BACK
@@ -192,7 +189,6 @@ def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, 
 
 
 def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> Written | WriteRefused:
-    """What a write came to, from what `write` returned."""
     refused = next((change for change in changes if isinstance(change, WriteRefused)), None)
     if refused is not None:
         return refused
@@ -205,7 +201,6 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
 
 
 def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
-    """The valid facts of its partition that a write takes the place of."""
     said = _own_words(mine, new)
     named = {fact.id for name in new.supersedes if (fact := current(mine, name)) is not None}
     return [
@@ -383,7 +378,6 @@ def removed(facts: Sequence[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
 
 
 def _closed(fact: Fact, known: Mapping[str, Fact], out: Collection[str]) -> Fact:
-    """A fact that stays, with its links led past what goes."""
     after = _beyond(known, out, fact.superseded_by, forwards=True)
     holds_again = not fact.is_valid and fact.superseded_by in out and after is None
     return replace(

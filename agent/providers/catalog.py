@@ -71,7 +71,6 @@ class Endpoint:
     fetch: str = ""
 
     def authorisation(self, key: str | None) -> dict[str, str]:
-        """The header that carries the key; none without one."""
         if not key:
             return {}
         return {self.key_header: f"Bearer {key}" if self.key_header == "authorization" else key}

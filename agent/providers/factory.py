@@ -19,9 +19,7 @@ from agent.providers.wire_responses import ResponsesDialect
 
 
 class OpenedProvider(Provider, Protocol):
-    async def aclose(self) -> None:
-        """Close every connection."""
-        ...
+    async def aclose(self) -> None: ...
 
 
 def open_provider(
@@ -47,7 +45,6 @@ def open_provider(
 def open_chat(
     endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
 ) -> ReplayProvider:
-    """A model of a service that speaks Chat Completions."""
     dialect = replace(_chat(endpoint, model), native=form.is_native(endpoint, model))
     return replaying(endpoint, model, dialect, key, line)
 
@@ -99,7 +96,6 @@ def open_live(
 
 
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: ProviderWorld) -> ReplayProvider:
-    """A model in replay mode, in whatever dialect."""
     return ReplayProvider(ServedModel(endpoint, model, key, line), dialect)
 
 

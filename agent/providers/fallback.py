@@ -64,8 +64,6 @@ class FallbackProvider:
 
 
 class FallbackSession:
-    """One turn's exchange with whichever model answers."""
-
     def __init__(self, row: FallbackProvider, options: ports.CallOptions) -> None:
         self._row = row
         self._options = options

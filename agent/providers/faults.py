@@ -53,11 +53,9 @@ class Fault:
 
     @property
     def bad_request(self) -> bool:
-        """Whether the request itself is wrong, in whatever."""
         return self.status in {400, 422}
 
     def names(self, field: str) -> bool:
-        """Whether the request was refused because of this field."""
         return self.bad_request and (self.param.startswith(field) or field in self.message)
 
     def says(self, *words: str) -> bool:
@@ -304,7 +302,6 @@ def _worth_it(fault: Fault) -> bool:
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """What `x-should-retry` says, or None."""
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
 
 

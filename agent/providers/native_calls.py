@@ -30,7 +30,6 @@ def untaught(system: str, *, reasons: bool) -> str | None:
 
 
 def functions(tools: Sequence[ToolSpec]) -> list[Json]:
-    """The tools as Chat Completions takes them."""
     return [
         {
             "type": "function",

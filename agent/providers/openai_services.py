@@ -40,8 +40,6 @@ _ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 
 class _OneRequest:
-    """A model of a service that is asked once."""
-
     def __init__(
         self, endpoint: Endpoint, model: str, key: str | None, http: Http | None = None, timeout_s: float | None = None
     ) -> None:
@@ -57,7 +55,6 @@ class _OneRequest:
         await self._http.aclose()
 
     async def _post(self, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
-        """The answer's body. Raises ProviderError."""
         headers = {"content-type": content_type, **self._endpoint.authorisation(self._key)}
         url, limit_s = f"{self._endpoint.base_url}{path}", self._timeout_s or timeout_s
         try:
@@ -77,8 +74,6 @@ class _OneRequest:
 
 
 class HttpEmbedder(_OneRequest):
-    """The port Embedder on a service."""
-
     async def embed(self, texts: Sequence[str]) -> Embedded:
         request = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
         body = await self._post("/embeddings", "application/json", request, EMBED_TIMEOUT_S)
@@ -92,8 +87,6 @@ class HttpEmbedder(_OneRequest):
 
 
 class HttpTranscriber(_OneRequest):
-    """The port Transcriber on a service."""
-
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
         boundary = blake2s(sound, digest_size=16).hexdigest()  # nobody can make a sound that holds it
         fields = {"model": self._model, "response_format": "json"}

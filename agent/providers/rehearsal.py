@@ -218,7 +218,6 @@ def _call(name: str, args: dict[str, str], understanding: str) -> str:
 
 
 def _json(value: object) -> str:
-    """JSON that no tag can hide in."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
@@ -282,7 +281,6 @@ def _is_echo(block: str) -> bool:
 
 
 def _words(hit: str) -> str:
-    """What is quoted in it."""
     return "\n".join(line.removeprefix("> ") for line in hit.splitlines()[1:])
 
 
@@ -300,7 +298,6 @@ def _quote(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """The person's words on one line, cut where they grow long."""
     words = " ".join(_harmless(text[: 2 * ECHO_CHARS]).split())
     return words if len(words) <= ECHO_CHARS else f"{words[:ECHO_CHARS].rstrip()}…"
 
@@ -350,7 +347,6 @@ class RehearsalProvider:
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's; frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
-        """Answer in pieces. Never fails."""
         text = rehearse(messages)
         for start in range(0, len(text), PIECE_CHARS):
             if start:

@@ -77,8 +77,6 @@ class IdleTimeout:
 
 @dataclass(frozen=True, slots=True)
 class ModelTimeouts:
-    """How long to wait for a model, in seconds."""
-
     first_token_s: float = 180.0
     """A local server may have to load the model from disk and read a long prompt before its first word."""
     between_tokens_s: float = 60.0
@@ -125,7 +123,6 @@ class ServedModel:
         return faults.provider_error(fault, self.endpoint, self.model, self.key, begun=begun)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> faults.Fault:
-        """What an answer with an error status says."""
         fault = faults.read_fault(status, body)
         wait_s = faults.retry_after_s(headers, self.world.clock.now())
         return replace(
@@ -185,20 +182,25 @@ class Question:
         return plain is not None
 
 
-class ReplayProvider:
-    """`http` are connections that others use too, and close."""
-
-    def __init__(self, served: ServedModel, dialect: Dialect, http: Http | None = None) -> None:
+class ServedProvider:
+    def __init__(self, served: ServedModel) -> None:
         self._served = served
-        self._dialect = dialect
-        self._http = http or Http(proxies=not served.endpoint.is_local)
 
     def __repr__(self) -> str:
-        return f"ReplayProvider({self._served!r})"
+        return f"{type(self).__name__}({self._served!r})"
 
     @property
     def name(self) -> str:
         return self._served.name
+
+
+class ReplayProvider(ServedProvider):
+    """`http` are connections that others use too, and close."""
+
+    def __init__(self, served: ServedModel, dialect: Dialect, http: Http | None = None) -> None:
+        super().__init__(served)
+        self._dialect = dialect
+        self._http = http or Http(proxies=not served.endpoint.is_local)
 
     @property
     def capabilities(self) -> ports.Capabilities:
@@ -304,7 +306,6 @@ class Counted:
             self._reasoning.append(event.text)
 
     def ended(self, ended: ports.ResponseEnded, question: Question) -> ports.ResponseEnded:
-        """The same end, with usage and the bytes that asking took. A report of zeros counts as none."""
         if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=question.bytes_up))
         text, reasoning = "".join(self._text), "".join(self._reasoning)

@@ -22,7 +22,15 @@ from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
 from agent.providers.dialect import ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.replay import AttemptFailed, Counted, Question, ReplayProvider, ServedModel, in_time
+from agent.providers.replay import (
+    AttemptFailed,
+    Counted,
+    Question,
+    ReplayProvider,
+    ServedModel,
+    ServedProvider,
+    in_time,
+)
 from agent.providers.socket_session import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
 from agent.providers.wire_responses import ResponsesDialect
@@ -34,7 +42,7 @@ LOST_LINE = 1006
 """A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket."""
 
 
-class ResponsesProvider:
+class ResponsesProvider(ServedProvider):
     """One model over WebSocket, and over HTTP (`http`, of the same model) where no socket is to be had.
 
     `dialect` loses the fields that the service refuses.
@@ -45,17 +53,11 @@ class ResponsesProvider:
     ) -> None:
         endpoint = served.endpoint
         url, headers = f"{socket_url(endpoint.base_url)}/responses", endpoint.authorisation(served.key)
+        super().__init__(served)
         self.served = served
         self.dialect = dialect
         self.sockets = WarmSockets(url, headers, served.world.clock, limits, proxies=not endpoint.is_local)
         self.http = http
-
-    def __repr__(self) -> str:
-        return f"ResponsesProvider({self.served!r})"
-
-    @property
-    def name(self) -> str:
-        return self.served.name
 
     @property
     def capabilities(self) -> Capabilities:
@@ -69,7 +71,6 @@ class ResponsesProvider:
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
-        """Answer `messages` in a session of one round."""
         return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
@@ -78,8 +79,6 @@ class ResponsesProvider:
 
 
 class ResponsesSession:
-    """One turn. See the module's docstring for what happens when something is lost."""
-
     def __init__(self, provider: ResponsesProvider, options: CallOptions) -> None:
         self._provider = provider
         self._options = options

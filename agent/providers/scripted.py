@@ -58,7 +58,6 @@ class ScriptedProvider:
         messages: Sequence[Message],
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """Perform the next answer of the script."""
         self.options.append(options)
         self.requests.append(tuple(messages))
         answer = self._answer(len(self.requests), messages)

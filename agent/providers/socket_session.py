@@ -19,7 +19,7 @@ from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
 from agent.providers import faults
 from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import TransportError, Unreachable
-from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, in_time
+from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, ServedProvider, in_time
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
 
 
@@ -92,14 +92,12 @@ class WarmSockets:
         self._parked[warm] = asyncio.create_task(self._listen(warm))
 
     def drop(self, warm: WarmSocket) -> None:
-        """Close it, without waiting for the other side."""
         self._taken -= 1
         closing = asyncio.create_task(warm.socket.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
     def refused(self) -> None:
-        """The service does not serve this by socket."""
         self._not_before = self._clock.monotonic() + self._limits.refused_s
 
     async def aclose(self) -> None:
@@ -142,20 +140,13 @@ CATCH_UP_STEPS = 3
 """Of the event loop, for what came in the moment in which that time was over."""
 
 
-class SocketProvider:
+class SocketProvider(ServedProvider):
     """`resumes` False: each round has a connection of its own, over which the whole context goes."""
 
     def __init__(self, served: ServedModel, dialect: SocketDialect, *, resumes: bool = True) -> None:
-        self._served = served
+        super().__init__(served)
         self._dialect = dialect
         self._resumes = resumes
-
-    def __repr__(self) -> str:
-        return f"SocketProvider({self._served!r})"
-
-    @property
-    def name(self) -> str:
-        return self._served.name
 
     @property
     def capabilities(self) -> Capabilities:
@@ -164,7 +155,6 @@ class SocketProvider:
 
     @property
     def warning(self) -> str:
-        """What whoever chooses this model should know, as a sentence to be shown once; "" if there is nothing."""
         return self._dialect.warning
 
     def connect(self, options: CallOptions) -> "SocketSession":
@@ -175,7 +165,6 @@ class SocketProvider:
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
-        """Answer `messages` over a connection of its own. Errors as the port says."""
         return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
@@ -183,8 +172,6 @@ class SocketProvider:
 
 
 class SocketSession:
-    """One turn's exchange; see the port ModelSession."""
-
     def __init__(self, served: ServedModel, dialect: SocketDialect, options: CallOptions) -> None:
         self._served = served
         self._dialect = dialect
@@ -194,14 +181,12 @@ class SocketSession:
         self._asked = False
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        """Closing it early closes the connection."""
         self._question = Question(tuple(messages))
         async with aclosing(self._served.retried(self._in_time, self._question.mend)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> tuple[str, ...]:
-        """Close the connection."""
         await self._hang_up()
         return ()
 
@@ -253,7 +238,6 @@ class SocketSession:
         await self._send(socket, question)
 
     async def _dial(self) -> Socket:
-        """A new connection. Raises AttemptFailed."""
         endpoint = self._served.endpoint
         url = socket_url(endpoint.base_url) + self._dialect.path
         try:

@@ -63,7 +63,6 @@ class UsageFields:
     reasoning_apart: bool = False
 
     def read(self, usage: Mapping[str, object]) -> Usage:
-        """Token counts as parts that do not overlap."""
         whole, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
         cached, written = _count(usage, self.cached), _count(usage, self.written)
         on_top = self.reasoning_apart or (self.total and _count(usage, self.total) == whole + output + reasoning)
@@ -119,7 +118,6 @@ GO_ON = "(Please go on.)"
 
 
 def system_text(messages: Sequence[Message]) -> str:
-    """Every system message, joined by blank lines."""
     return "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
 
 

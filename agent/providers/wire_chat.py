@@ -48,7 +48,6 @@ class ChatDialect:
 
     @property
     def name(self) -> str:
-        """Whose calls go back to it."""
         return f"chat:{self.model}"
 
     @property
@@ -206,7 +205,6 @@ class ChatReader(AnswerReader):
 
 
 def _content(content: object) -> tuple[str, str]:
-    """Text and reasoning of a `content` that is a text, or a list of parts that are either."""
     if isinstance(content, str):
         return content, ""
     texts, thoughts = list[str](), list[str]()

@@ -47,7 +47,6 @@ class GeminiDialect:
 
     @property
     def name(self) -> str:
-        """Of what can be given back to this model only."""
         return f"gemini-content:{self.model}"
 
     @property

@@ -27,7 +27,7 @@ from agent.providers.catalog import reasons
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent, ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
-from agent.providers.replay import ReplayProvider, ServedModel
+from agent.providers.replay import ReplayProvider, ServedModel, ServedProvider
 from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_inside
 
 DONE = "[DONE]"
@@ -114,8 +114,6 @@ class InteractionsDialect:
 
 
 class InteractionsReader(AnswerReader):
-    """`stored`: the vendor keeps the interaction."""
-
     usage_fields = wire.UsageFields(
         input="total_input_tokens",
         cached="total_cached_tokens",
@@ -233,18 +231,11 @@ AT_ONCE = 8
 """How many are deleted at the same time: a long turn's in one breath, without flooding the vendor."""
 
 
-class InteractionsProvider:
+class InteractionsProvider(ServedProvider):
     def __init__(self, served: ServedModel) -> None:
-        self._served = served
+        super().__init__(served)
         self._dialect = InteractionsDialect(served.model)
         self._http = Http(proxies=not served.endpoint.is_local)
-
-    def __repr__(self) -> str:
-        return f"InteractionsProvider({self._served!r})"
-
-    @property
-    def name(self) -> str:
-        return self._served.name
 
     @property
     def capabilities(self) -> ports.Capabilities:

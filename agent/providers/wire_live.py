@@ -98,7 +98,6 @@ def read_frame(data: str, *, spoken: bool) -> LiveFrame:
 
 
 def call_text(calls: Sequence[LiveCall]) -> str:
-    """The calls as the blocks that they stand for. Those of several calls of the function are one list."""
     workspace: object = None
     asked: list[object] = []
     for call in calls:
@@ -113,7 +112,6 @@ def call_text(calls: Sequence[LiveCall]) -> str:
 
 
 def closed_fault(code: int, reason: str) -> Fault:
-    """What it means that the service closed the connection."""
     if code in _LOST:
         return Fault(FaultKind.CUT)
     words = reason.lower()
@@ -233,7 +231,6 @@ class LiveDialect:
 
     @property
     def name(self) -> str:
-        """Whose calls these are."""
         return f"gemini-live:{self.model}"
 
     @property
@@ -363,8 +360,6 @@ class LiveDialogue(SocketExchange):
 
 
 class _LiveAnswer:
-    """One answer as it comes."""
-
     def __init__(self) -> None:
         self.reason = StopReason.END
         self.usage: dict[str, object] = {}
@@ -390,7 +385,6 @@ class _LiveAnswer:
 
 
 def _responses(calls: Sequence[dict[str, object]], messages: Sequence[Message]) -> list[Json]:
-    """The messages as the output of the first call; a reference to it as that of the others."""
     outputs = ["\n\n".join(wire.described(message) for message in messages), *[SEE_FIRST] * (len(calls) - 1)]
     return [
         {"id": wire.as_text(call.get("id")), "name": wire.as_text(call.get("name")), "response": {"output": output}}

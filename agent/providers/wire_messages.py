@@ -53,7 +53,6 @@ class MessagesDialect:
 
     @property
     def name(self) -> str:
-        """Of what can be given back to this model only."""
         return f"anthropic-messages:{self.model}"
 
     @property
@@ -228,7 +227,6 @@ class MessagesReader(AnswerReader):
             self._reason = _REASONS.get(wire.as_text(reason), StopReason.END)
 
     def _whole(self, message: Mapping[str, object]) -> list[ReaderEvent]:
-        """An answer in one piece, from a server that does not stream."""
         self._begin(message)
         events = [
             event for block in wire.as_list(message.get("content")) for event in self._start(wire.as_object(block))

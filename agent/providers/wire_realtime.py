@@ -47,13 +47,10 @@ _TRY_AGAIN = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?)(ms|s)\b")
 
 @dataclass(frozen=True, slots=True)
 class RealtimeDialect:
-    """Realtime for one model."""
-
     model: str
 
     @property
     def name(self) -> str:
-        """Whose items these are."""
         return f"openai-realtime:{self.model}"
 
     @property
@@ -165,7 +162,6 @@ class RealtimeDialogue(SocketExchange):
             self._answer.id = id_
 
     def _reads(self, response_id: str) -> bool:
-        """Whether this response is the one that answers the question."""
         return self._messages is not None and not self.finished and bool(response_id) and response_id == self._answer.id
 
     def _text(self, item: str, delta: str) -> list[ReaderEvent]:

@@ -178,7 +178,6 @@ def _execute(items: Sequence[Mapping[str, object]]) -> str | None:
 
 
 def _written(item: Mapping[str, object]) -> str | None:
-    """The input of a call, as the model wrote it; None for an item that is no call."""
     if item.get("type") == "custom_tool_call":
         return wire.as_text(item.get("input"))
     if item.get("type") != "function_call":
@@ -332,7 +331,6 @@ def _calls(native: NativeContent | None) -> list[Mapping[str, Json]]:
 
 
 def _outputs(calls: Sequence[Mapping[str, Json]], content: Json) -> list[Json]:
-    """The content as the first call's output; a reference to it as the others'."""
     return [
         {
             "type": _OUTPUTS[wire.as_text(call["type"])],

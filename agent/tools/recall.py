@@ -60,7 +60,6 @@ class RecallTool:
         return {"type": "object", "properties": {**_PROPERTIES}, "required": ["query"], "additionalProperties": False}
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        """Raises ToolError for a time that is not understood."""
         hits = await self.memories.search(query_of(args, context))
         shown = fitting(hits)
         return ToolOutput(
