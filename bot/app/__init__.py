@@ -6,8 +6,7 @@ Nothing else imports `store`.
 from bot.app.diagnosis import discord_application, examine
 from bot.app.operator import budget, charge, migrate, open_checking, spent
 from bot.app.parts import CLOCK
-from bot.app.platforms import platforms, serve_platforms
-from bot.app.terminal import open_terminal
+from bot.app.platforms import open_terminal, platforms, serve_platforms
 
 __all__ = [
     "CLOCK",

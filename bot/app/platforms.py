@@ -1,28 +1,22 @@
-"""The bot for whole workspaces and servers, put together: every platform that has a token."""
+"""The bot put together: for whole workspaces and servers, on every platform that has a token; and for one person at a
+terminal.
+"""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 
 from agent.errors import SettingsError
+from agent.records import Person
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
+from bot.app import parts
 from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
-from bot.app.parts import (
-    CLOCK,
-    background_of,
-    forget_desk,
-    memory_desk,
-    mind,
-    open_models,
-    open_reader,
-    open_store_of,
-    open_turns,
-)
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
 from bot.health import Health
@@ -34,6 +28,9 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import SlackSettings
+from bot.platforms.terminal.bot import SOURCE as TERMINAL
+from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.texts import reply_texts, setup_texts
 from bot.turns.worker import TurnsLimits
@@ -49,11 +46,11 @@ stays under the ten seconds that supervisors usually give."""
 async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
-    async with open_store_of(settings) as store, open_models(settings) as models:
-        connections = PlatformConnections(Readers(store.conversations.groups, CLOCK))
+    async with parts.open_store_of(settings) as store, parts.open_models(settings) as models:
+        connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
         async with (
-            background_of(settings, store, models, connections.deletions) as work,
-            open_reader(settings, store, connections.fetchers) as reader,
+            parts.background_of(settings, store, models, connections.deletions) as work,
+            parts.open_reader(settings, store, connections.fetchers) as reader,
         ):
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader)
@@ -69,24 +66,31 @@ def _host(
     reader: AttachmentReader,
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
-    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
-    gate = AdmissionControl(gate_rules(settings), allowances, CLOCK)
+    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
+    gate = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
-        mind(settings, store, model_desk, work, gate.budget_left, reader.read),
+        parts.mind(settings, store, model_desk, work, gate.budget_left, reader.read),
         groups_of=readers.groups_of,
-        aside=WithheldNotice(store.memories, readers, CLOCK).aside,
+        aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
     )
     limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
-    turns = open_turns(store, answering, connections.surface_for, limits, connections.sources)
+    turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     desks = Desks(
         models=model_desk,
-        memory=memory_desk(store, readers.audiences),
-        budgets=BudgetDesk(access, allowances, CLOCK),
-        policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
-        replies=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
+        memory=parts.memory_desk(store, readers.audiences),
+        budgets=BudgetDesk(access, allowances, parts.CLOCK),
+        policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
+        replies=ReplyFeedback(
+            store.replies, store.ledger, store.forgetting, store.jobs, parts.CLOCK, connections.deletions
+        ),
         health=Health(
-            store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models, connections)
+            store.ledger,
+            store.replies,
+            store.spending,
+            parts.CLOCK,
+            parts.CLOCK.now(),
+            partial(_about, store, models, connections),
         ),
     )
     return BotHost(
@@ -98,9 +102,9 @@ def _host(
         store.spending,
         store.replies,
         store.preferences,
-        forget_desk(settings, store, turns, work, connections.sources),
+        parts.forget_desk(settings, store, turns, work, connections.sources),
         desks,
-        CLOCK,
+        parts.CLOCK,
     )
 
 
@@ -128,10 +132,45 @@ def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]
 async def _serve_slack(slack: SlackSettings, host: Host) -> None:
     from bot.platforms.slack.run import serve  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
-    await serve(host, slack, CLOCK)
+    await serve(host, slack, parts.CLOCK)
 
 
 async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
     from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
 
-    await serve(host, discord, CLOCK)
+    await serve(host, discord, parts.CLOCK)
+
+
+@asynccontextmanager
+async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
+    """The bot for one person at a terminal. Raises SettingsError and StoreError."""
+    async with (
+        parts.open_store_of(settings) as store,
+        parts.open_models(settings) as models,
+        parts.background_of(settings, store, models) as work,
+    ):
+        surfaces = TerminalSurfaces()
+        # A screen has one end: replies follow one another, each to its own question.
+        settings = replace(settings, while_busy=WhileBusy.WAIT)
+        desk = ModelDesk(models, store.preferences, access_rules(settings))
+        answering = parts.mind(settings, store, desk, work)
+        limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
+        source = f"{TERMINAL}:{parts.new_id()}"
+        turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
+        async with TerminalBot(
+            person=person,
+            turns=turns,
+            surfaces=surfaces,
+            conversations=store.conversations,
+            view=parts.memory_desk(store),
+            forgets=parts.forget_desk(settings, store, turns, work),
+            spending=store.spending,
+            budgets=parts.budget_desk(settings, store),
+            policies=PolicyDesk(store.facts, parts.CLOCK),
+            choice=models,
+            clock=parts.CLOCK,
+            new_id=parts.new_id,
+            where=store.database.where,
+            source=source,
+        ) as bot:
+            yield bot

@@ -15,23 +15,12 @@ import discord
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming, repeats_of
+from bot import message_intake
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.host import Host
 from bot.logs import severity
-from bot.message_intake import (
-    Answer,
-    Ignore,
-    MessageFacts,
-    Obey,
-    Overhear,
-    Stop,
-    TellNothingRuns,
-    TellRefusal,
-    after_stop,
-    decide,
-    is_stop,
-)
+from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
@@ -173,20 +162,20 @@ class DiscordIntake:
             late=late,
         )
         decision = decide(facts)
-        if isinstance(decision, Stop):
+        if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, message, incoming)
         match decision:
-            case Answer():
+            case message_intake.Answer():
                 return await self._ask(message, said, known=participants is not None)
-            case Overhear():
+            case message_intake.Overhear():
                 await self._host.overhear(incoming)
-            case Obey():
+            case message_intake.Obey():
                 self._admit_order(incoming)
                 words = (
                     help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
                 )
                 await self._once(message, lambda: self._answer(message, words))
-            case Ignore():
+            case message_intake.Ignore():
                 pass
             case _:
                 assert_never(decision)
@@ -235,25 +224,27 @@ class DiscordIntake:
         """In the first of the processes to which it comes. Raises CogencyError."""
         return await self._host.once(SOURCE, f"{message.channel.id}:{message.id}", obey)
 
-    async def _stop(self, stop: Stop, message: discord.Message, incoming: Incoming) -> Ignore | Overhear:
+    async def _stop(
+        self, stop: message_intake.Stop, message: discord.Message, incoming: Incoming
+    ) -> message_intake.Ignore | message_intake.Overhear:
         """The word "stop"; what else is to be done about it. Raises Refused for who said it to the bot."""
 
-        async def obey() -> Ignore | Overhear:
+        async def obey() -> message_intake.Ignore | message_intake.Overhear:
             try:
                 self._admit_order(incoming)
-                follows = after_stop(stop, await self._host.stop(incoming.conversation))
+                follows = message_intake.after_stop(stop, await self._host.stop(incoming.conversation))
             except Refused as refusal:
-                follows = after_stop(stop, refusal)
+                follows = message_intake.after_stop(stop, refusal)
             match follows:
-                case TellNothingRuns():
+                case message_intake.TellNothingRuns():
                     await self._answer(message, reply_texts.NOTHING_RUNNING)
-                case TellRefusal(refusal):
+                case message_intake.TellRefusal(refusal):
                     raise refusal
                 case _:
                     return follows
-            return Ignore()
+            return message_intake.Ignore()
 
-        return await self._once(message, obey) or Ignore()
+        return await self._once(message, obey) or message_intake.Ignore()
 
     def _me(self, guild: discord.Guild | None) -> DiscordBot:
         user = self._client.user

@@ -8,16 +8,9 @@ from typing import TypeAlias
 import discord
 
 from agent.admission_terms import Authority
+from bot.platforms.discord import inbound
 from bot.platforms.discord.checks import may_start_threads
-from bot.platforms.discord.inbound import (
-    STRANGER,
-    ChannelFactsForConversation,
-    DiscordAuthor,
-    DiscordPost,
-    Replied,
-    ServerStanding,
-    plausible,
-)
+from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, DiscordPost
 from bot.platforms.discord.markup import DiscordNames
 from bot.platforms.discord.places import ChannelFacts, Place, known_as, place_of, private_place
 
@@ -39,7 +32,7 @@ def post_of(message: discord.Message, now: datetime) -> DiscordPost:
         where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
         author=replace(author_of(message.author), automatic=is_automatic(message)),
         content=message.content,
-        time=plausible(message.created_at, now),
+        time=inbound.plausible(message.created_at, now),
         link=message.jump_url,
         names=names_of(message),
         mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
@@ -49,11 +42,13 @@ def post_of(message: discord.Message, now: datetime) -> DiscordPost:
     )
 
 
-def where(channel: discord.abc.Snowflake, author: DiscordAuthor, *, direct: bool) -> ChannelFactsForConversation:
+def where(
+    channel: discord.abc.Snowflake, author: DiscordAuthor, *, direct: bool
+) -> inbound.ChannelFactsForConversation:
     """The channel as a conversation; `direct` if it is the author's DM with the bot."""
     if direct:
-        return ChannelFactsForConversation(channel.id, private_place(known_as(author.id)), direct=True)
-    return ChannelFactsForConversation(
+        return inbound.ChannelFactsForConversation(channel.id, private_place(known_as(author.id)), direct=True)
+    return inbound.ChannelFactsForConversation(
         channel=channel.id,
         place=channel_place(channel),
         parent=channel.parent_id if isinstance(channel, discord.Thread) else None,
@@ -61,19 +56,19 @@ def where(channel: discord.abc.Snowflake, author: DiscordAuthor, *, direct: bool
     )
 
 
-def _replied(message: discord.Message) -> Replied | None:
+def _replied(message: discord.Message) -> inbound.Replied | None:
     reference = message.reference
     if message.type is not discord.MessageType.reply or reference is None:
         return None
     said = reference.resolved
-    return Replied(said.id, said.author.id) if isinstance(said, discord.Message) else None
+    return inbound.Replied(said.id, said.author.id) if isinstance(said, discord.Message) else None
 
 
 def author_of(user: Speaker) -> DiscordAuthor:
     return DiscordAuthor(user.id, user.display_name, user.bot, standing_of(user))
 
 
-def standing_of(user: Speaker) -> ServerStanding:
+def standing_of(user: Speaker) -> inbound.ServerStanding:
     """What Discord said of them with what they wrote: nothing in a DM, or where the bot is not a member."""
     if not isinstance(user, discord.Member):
         return STRANGER
@@ -82,7 +77,9 @@ def standing_of(user: Speaker) -> ServerStanding:
         return replace(STRANGER, team=str(guild.id))
     roles = frozenset(str(role.id) for role in user.roles if role.id != guild.id)
     authority = _authority(user)
-    return ServerStanding(authority, roles, str(guild.id), guild.name if authority >= Authority.EMPLOYEE else "")
+    return inbound.ServerStanding(
+        authority, roles, str(guild.id), guild.name if authority >= Authority.EMPLOYEE else ""
+    )
 
 
 def _authority(member: discord.Member) -> Authority:

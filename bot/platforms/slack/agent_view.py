@@ -21,18 +21,7 @@ from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
-from bot.platforms.slack.inbound import (
-    AgentEvent,
-    AgentOpened,
-    AgentThingKind,
-    LookedAt,
-    ReplyTo,
-    SessionRenamed,
-    SessionStopped,
-    SlackBot,
-    SlackMessage,
-    Thing,
-)
+from bot.platforms.slack.inbound import AgentThingKind, ReplyTo, SlackBot, SlackMessage, Thing
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.places import Places, person_place
@@ -430,7 +419,7 @@ class Prompts:
     def __post_init__(self) -> None:
         self._offered = TTLCache(MOST_PEOPLE, EVERY_S, self.clock.monotonic)
 
-    def offer(self, opened: AgentOpened) -> None:
+    def offer(self, opened: inbound.AgentOpened) -> None:
         """They opened the agent's conversations: say soon what they may want to ask."""
         if not opened.channel or opened.user in self._offered:
             return
@@ -440,7 +429,7 @@ class Prompts:
     async def close(self) -> None:
         await self._offering.close()
 
-    async def _offer(self, opened: AgentOpened) -> None:
+    async def _offer(self, opened: inbound.AgentOpened) -> None:
         if self.ornaments.rests(Method.SUGGEST_PROMPTS, opened.channel):
             return
         prompts: list[Json] = [
@@ -452,7 +441,7 @@ class Prompts:
             Method.SUGGEST_PROMPTS, opened.channel, title=reply_texts.SUGGESTIONS_TITLE, prompts=prompts
         )
 
-    async def _suggestions(self, opened: AgentOpened) -> tuple[Suggestion, ...]:
+    async def _suggestions(self, opened: inbound.AgentOpened) -> tuple[Suggestion, ...]:
         member = await self.people.member(opened.user)
         viewer = Viewer(member.person, person_place(self.me, member), opened.channel)
         try:
@@ -474,24 +463,24 @@ class AgentDesk:
     prompts: Prompts
     looking: Looking
 
-    async def see(self, event: AgentEvent) -> None:
+    async def see(self, event: inbound.AgentEvent) -> None:
         """Raises CogencyError when a stop could not be stored; Slack then sends it again."""
         match event:
-            case AgentOpened(user, _, tab, things):
+            case inbound.AgentOpened(user, _, tab, things):
                 if things is not None:
                     self.looking.sees(user, things)
                 if tab == MESSAGES:
                     self.prompts.offer(event)
-            case LookedAt(user, things):
+            case inbound.LookedAt(user, things):
                 self.looking.sees(user, things)
-            case SessionStopped():
+            case inbound.SessionStopped():
                 await self._stop(event)
-            case SessionRenamed(channel, thread):
+            case inbound.SessionRenamed(channel, thread):
                 self.sessions.renamed(channel, thread)
             case _:
                 assert_never(event)
 
-    async def _stop(self, stopped: SessionStopped) -> None:
+    async def _stop(self, stopped: inbound.SessionStopped) -> None:
         """What runs in that thread, and nothing else. Slack leaves the status to the app."""
         channel, thread = stopped.channel, stopped.thread
         whole, one = inbound.whole_channel(self.me, channel), inbound.thread_conversation(self.me, channel, thread)

@@ -13,44 +13,19 @@ from agent.errors import Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
+from bot import message_intake
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest
 from bot.commands.help import COMMAND as HELP
 from bot.host import Host
 from bot.memory.forget_desk import is_request
-from bot.message_intake import (
-    Answer,
-    Ignore,
-    MessageFacts,
-    Obey,
-    Overhear,
-    Stop,
-    TellNothingRuns,
-    TellRefusal,
-    after_stop,
-    decide,
-    is_stop,
-)
+from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import home_opened
-from bot.platforms.slack.inbound import (
-    PRIVATELY,
-    Changed,
-    ReplyTo,
-    SlackBot,
-    SlackMessage,
-    ask_words,
-    budget_ids,
-    nearly_private,
-    of_message,
-    read_change,
-    read_closed,
-    read_gone,
-    read_reaction,
-)
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown, member_of
 from bot.platforms.slack.places import Places, group_place, person_place
@@ -104,7 +79,7 @@ def read_order(heard: SlackMessage, me: SlackBot) -> Order | None:
     word, _, rest = said.partition(" ")
     if word.startswith("/") and (name := word[1:].strip(" .!?")):
         return _commanded(name.casefold().removeprefix(me.prefix), rest.strip(), heard, me)
-    if (meant := command_meant(said, COMMANDS, heard.time, partial(budget_ids, me=me))) is not None:
+    if (meant := command_meant(said, COMMANDS, heard.time, partial(inbound.budget_ids, me=me))) is not None:
         return meant
     match word.casefold():
         case "ask":
@@ -131,16 +106,16 @@ def _commanded(name: str, rest: str, heard: SlackMessage, me: SlackBot) -> Order
     if name == "ask":
         private = None if heard.direct else _private(rest)
         return private or (None if rest or heard.files else CommandMeant(HELP))
-    return CommandMeant(command, budget_ids(rest, me) if command.mentions else rest)
+    return CommandMeant(command, inbound.budget_ids(rest, me) if command.mentions else rest)
 
 
 def _private(rest: str) -> AskPrivately | MistypedOrder | None:
     """What is asked behind "ask" if only the asker shall see the answer; None for what everybody may."""
-    words, private = ask_words(rest)
+    words, private = inbound.ask_words(rest)
     if private:
         return AskPrivately(words)
-    nearly = nearly_private(rest)
-    return MistypedOrder(f"ask {nearly}", f"ask {PRIVATELY}") if nearly else None
+    nearly = inbound.nearly_private(rest)
+    return MistypedOrder(f"ask {nearly}", f"ask {inbound.PRIVATELY}") if nearly else None
 
 
 def _said(heard: SlackMessage, me: SlackBot) -> str:
@@ -193,12 +168,12 @@ class SlackIntake:
         participants = await self.host.conversations.participants(conversation)
         order = read_order(heard, self.me)
         decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
-        if isinstance(decision, Ignore) or (author := await self._author(heard)).gone:
+        if isinstance(decision, message_intake.Ignore) or (author := await self._author(heard)).gone:
             return False
-        if isinstance(decision, Stop):
+        if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, heard, author)
         match decision:
-            case Answer():
+            case message_intake.Answer():
                 incoming = await self._question(heard, conversation, new=participants is None)
                 try:
                     return await self.host.take(incoming)
@@ -206,12 +181,12 @@ class SlackIntake:
                     _unless_unsure(author, refusal)
                     if not decision.late:
                         await self.control.refused(refusal, heard)
-            case Overhear():
+            case message_intake.Overhear():
                 await self.host.overhear(await self._incoming(heard, conversation))
-            case Obey():
+            case message_intake.Obey():
                 assert order is not None  # noqa: S101 -- that is what is obeyed
                 await self._obey(order, heard, author)
-            case Ignore():
+            case message_intake.Ignore():
                 pass
             case _:
                 assert_never(decision)
@@ -224,13 +199,13 @@ class SlackIntake:
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
                 await self.agent.see(event)
-        elif (gone := read_gone(body, self.me)) is not None:
+        elif (gone := inbound.read_gone(body, self.me)) is not None:
             await self.host.forgetting.gone(gone.name, gone.what, at_once=gone.at_once)
-        elif (closed := read_closed(body)) is not None:
+        elif (closed := inbound.read_closed(body)) is not None:
             await self.host.narrow(closed, await self.places.closed(closed))
-        elif (changed := read_change(body, self.me)) is not None:
+        elif (changed := inbound.read_change(body, self.me)) is not None:
             await self._change(changed)
-        elif (reacted := read_reaction(body, self.me)) is not None:
+        elif (reacted := inbound.read_reaction(body, self.me)) is not None:
             await self.desk.replies.reacted(reacted)
 
     def _facts(
@@ -266,25 +241,27 @@ class SlackIntake:
             return False
         return True
 
-    async def _stop(self, stop: Stop, heard: SlackMessage, author: Member) -> Ignore | Overhear:
+    async def _stop(
+        self, stop: message_intake.Stop, heard: SlackMessage, author: Member
+    ) -> message_intake.Ignore | message_intake.Overhear:
         """The word "stop"; what else is to be done about it."""
 
-        async def obey() -> Ignore | Overhear:
+        async def obey() -> message_intake.Ignore | message_intake.Overhear:
             try:
                 self._admit_order(heard, author)
-                follows = after_stop(stop, await self.control.stop_in_words(heard))
+                follows = message_intake.after_stop(stop, await self.control.stop_in_words(heard))
             except Refused as refusal:
-                follows = after_stop(stop, refusal)
+                follows = message_intake.after_stop(stop, refusal)
             match follows:
-                case TellNothingRuns():
+                case message_intake.TellNothingRuns():
                     await self.control.nothing_runs(heard)
-                case TellRefusal(refusal):
+                case message_intake.TellRefusal(refusal):
                     await self.control.refused(refusal, heard)
                 case _:
                     return follows
-            return Ignore()
+            return message_intake.Ignore()
 
-        return await self._once(heard, obey) or Ignore()
+        return await self._once(heard, obey) or message_intake.Ignore()
 
     async def _once(self, heard: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
         """One mention comes as two events, each to any process."""
@@ -294,7 +271,7 @@ class SlackIntake:
         await self._once(heard, partial(self._do, order, heard, author))
 
     async def _do(self, order: Order, heard: SlackMessage, author: Member) -> None:
-        to = of_message(heard)
+        to = inbound.of_message(heard)
         if not (isinstance(order, CommandMeant) and order.command.open_to_all):
             try:
                 self._admit_order(heard, author)
@@ -315,7 +292,7 @@ class SlackIntake:
         except (SettingsError, Refused) as error:
             await self.desk.tell(to, error)
 
-    async def _change(self, changed: Changed) -> None:
+    async def _change(self, changed: inbound.Changed) -> None:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""
         repeats = repeats_of(changed.ts)
         if changed.text is None:
