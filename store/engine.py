@@ -32,13 +32,11 @@ from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 
-# --------------------------------------------------------------------------------------------------
 # Brings a database to the newest version, has facts read anew, and gives it the key of its erased ids.
 #
 # Rules
 #   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
 #   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
-
 
 ERASED_KEY: Final = "erased_key"
 _ONE_BY_ONE: Final = text(

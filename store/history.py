@@ -43,9 +43,7 @@ from store.tables import (
     working_item,
 )
 
-# --------------------------------------------------------------------------------------------------
 # What has been heard of each platform, and until when: where to look for what was missed.
-
 
 LATEST_TURNS: Final = 5_000
 """How far back to look, whatever their age: a start must not read through years of messages."""
@@ -78,9 +76,7 @@ def set_watermark(connection: Connection, source: str, time: datetime) -> None:
     connection.execute(insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
 
 
-# --------------------------------------------------------------------------------------------------
 # In which group places a person wrote: what may be theirs to read again where only they read.
-
 
 _GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
@@ -256,8 +252,6 @@ def questions(connection: Connection, person: str, limit: int) -> list[str]:
 
 
 class SqlConversations(SqlStore):
-    """The port Conversations on a database."""
-
     history = reads(history)
     threads = reads(threads)
     groups = reads(groups)
@@ -271,14 +265,12 @@ class SqlConversations(SqlStore):
     set_watermark = writes(set_watermark)
 
 
-# --------------------------------------------------------------------------------------------------
 # The summary of a conversation, made in the background of what its model will soon no longer see.
 #
 # One JSON object: its fields, and under rows.COVERED the id of the last message that it covers. It is made of messages
 # of the conversation's own audience alone, and kept for that; only if it goes on from the summary that still stands,
 # and every message that it was made of stands with the same words: what was forgotten meanwhile never comes back
 # through it. Whatever takes it away (forgetting, an edit, a more public place) leaves "{}".
-
 
 UNCOVERED_LIMIT: Final = 200
 """The newest messages that one summary begins with: what lies before them in a thread that nobody had summarised is
@@ -335,8 +327,6 @@ def keep_summary(
 
 
 class SqlSummaries(SqlStore):
-    """The port Summaries on a database."""
-
     async def uncovered(self, conversation: str, until: int) -> Uncovered | None:
         return await self.database.read(uncovered, conversation, until)
 
@@ -346,11 +336,9 @@ class SqlSummaries(SqlStore):
         return await self.database.write(keep_summary, conversation, before, made_of, summary)
 
 
-# --------------------------------------------------------------------------------------------------
 # The working sets of conversations (seed 003, layer 3).
 #
 # Rule: what has expired goes with the next write, whosesoever it is; until then nobody reads it.
-
 
 MOST_ITEMS: Final = 20
 """Of one conversation: scratch values of a task, not its history. The oldest make room."""
@@ -381,8 +369,6 @@ def keep_item(connection: Connection, conversation: str, audience: str, item: Wo
 
 
 class SqlWorkingSet(SqlStore):
-    """The port WorkingSet on a database."""
-
     keep = writes(keep_item)
 
 

@@ -59,8 +59,6 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
 
 
 class SqlJobs(SqlStore):
-    """The port Jobs on a database."""
-
     cancel = writes(cancel)
     claim = writes(claim)
 

@@ -99,8 +99,6 @@ def totals(connection: Connection, period: SpendingPeriod, by: By, person: str |
 
 
 class SqlSpending(SqlStore):
-    """The port Spending on a database."""
-
     totals = reads(totals)
     charge = writes(charge)
 

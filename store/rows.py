@@ -20,13 +20,11 @@ from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
-# --------------------------------------------------------------------------------------------------
 # Columns that hold JSON: read, searched and rewritten without the objects that were written there. Pure.
 #
 # JSON is written with its non-ASCII characters as they are, so that the search for proof in
 # `store.forgetting.sql_forgetting` sees one form of each word. What another version wrote may have another form: it is
 # read as far as it can be.
-
 
 WITHDRAWN: Final = "withdrawn"
 """The mark in a payload whose question was deleted."""
@@ -315,7 +313,6 @@ def restarted(epoch: object) -> dict[str, object]:
     return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
 
 
-# --------------------------------------------------------------------------------------------------
 # Many values to and from the database as one JSON text. Pure.
 #
 # Rule: each element of an expanding IN is a parameter, and each row a Python object that costs more than to find it;

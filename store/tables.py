@@ -135,7 +135,6 @@ message = metadata.tables["message"]
 embedding = metadata.tables["embedding"]
 
 
-# --------------------------------------------------------------------------------------------------
 # What is kept of people: facts and profiles.
 
 
@@ -254,9 +253,7 @@ profile_entry = metadata.tables["profile_entry"]
 profile_source = metadata.tables["profile_source"]
 
 
-# --------------------------------------------------------------------------------------------------
 # The turns and the jobs, and what the turns leave behind.
-
 
 WAITING: Final = "waiting"
 RUNNING: Final = "running"
@@ -389,7 +386,6 @@ action_record = metadata.tables["action_record"]
 workspace = metadata.tables["task_workspaces"]
 
 
-# --------------------------------------------------------------------------------------------------
 # What was chosen, spent and erased, and what the database knows of itself.
 
 

@@ -30,13 +30,11 @@ from bot.reply_surface import FILES, PageGone, PageKey, PageRef, PageRefused, Pa
 from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner
 
-# --------------------------------------------------------------------------------------------------
 # Whether a claimed turn is surely still ours, told by this process's own clocks, and by the ledger where they cannot.
 #
 # The ledger refuses what a process writes there after its lease ran out. A platform refuses nothing: a process that
 # was stopped for a while, and woke after another one had taken its turn over, would post a second message, or put an
 # old text over the finished one. So each write to a platform is begun only while the lease surely holds.
-
 
 RENEWALS: Final = 3
 """In each length of a lease, so that one may fail."""

@@ -43,7 +43,6 @@ from bot.spending_text import cost_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 
-# --------------------------------------------------------------------------------------------------
 # What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.
 
 
@@ -93,11 +92,9 @@ class AgentConfig:
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
 
-# --------------------------------------------------------------------------------------------------
 # What a turn begins with: everything that is known and may be used, as the context of its model.
 #
 # Rule: only what may flow to the place of the question is read.
-
 
 NOTHING = Attached()
 FEW_FACTS = 10
@@ -192,12 +189,10 @@ def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
     return [message.text for message in history if message.author is Author.PERSON and message.person == asker]
 
 
-# --------------------------------------------------------------------------------------------------
 # The small line under a reply: which model answered, and what it took. Pure.
 #
 # Rules: it is shown and never stored as part of the reply. When another model answered than the one that was asked, the
 # line is there and says why, whatever the setting.
-
 
 WHY_CHARS = 200
 """A reason stays on two lines of a phone; the log has the whole of it."""
@@ -477,11 +472,9 @@ async def _show_again(progress: Progress, live: LiveReply) -> None:
             await live.see(TextArrived(step.text))
 
 
-# --------------------------------------------------------------------------------------------------
 # Who has the model of this machine: answers go first, and whoever works in the background gives way at once.
 #
 # It knows of this process only: processes that share a machine share its model without knowing of each other.
-
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ from bot.texts import reply_texts
 from bot.turns.answering import Answering, Lease, RunningTurn
 from bot.turns.runner import TurnRunner
 
-# --------------------------------------------------------------------------------------------------
 # Somebody who waits for the end of a turn.
 
 
@@ -54,7 +53,6 @@ class PendingTurn:
             self.outcome.set_exception(AnsweredElsewhere(self.turn))
 
 
-# --------------------------------------------------------------------------------------------------
 # How many turns run at once in one process, and what may be claimed for a free slot.
 
 

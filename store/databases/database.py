@@ -123,14 +123,12 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-# --------------------------------------------------------------------------------------------------
 # A database that fails says so in the log, and again when it works: once for all who work on it.
 #
 # Rules
 #   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Callers need not log it.
 #   Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
 #   So does work that finds nothing to write: only what was written shows that the database works again.
-
 
 log = logging.getLogger(__name__)
 

@@ -28,9 +28,7 @@ from agent import texts
 from agent.errors import StoreError, StoreUnavailable
 from store.databases import database
 
-# --------------------------------------------------------------------------------------------------
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
-
 
 ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 """What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them)."""
@@ -211,12 +209,10 @@ def _named(url: str) -> str:
         return "The PostgreSQL database"
 
 
-# --------------------------------------------------------------------------------------------------
 # Notifications between all processes on one PostgreSQL. See the port Notifier.
 #
 # Rule: a notification may get lost while the server is away; the workers look into the ledger now and then, and then
 # the log says that it is away.
-
 
 log = logging.getLogger(__name__)
 

@@ -137,7 +137,6 @@ def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
     return any(quotes(some, erased) for some in held for erased in texts)
 
 
-# --------------------------------------------------------------------------------------------------
 # Deleting single things that are known of a person, so that they can be brought back for a while.
 #
 # What is deleted leaves its rows at once, as `store.forgetting.entries` takes it out: nothing shows, uses, exports or
@@ -147,7 +146,6 @@ def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
 # Only what still stands on the same ground is put back: whose messages are there with the same words for the same
 # readers. What was forgotten, edited or made private meanwhile does not come back with what came of it: erasing takes
 # it out of what waits, too (`store.forgetting.erase`).
-
 
 Row = dict[str, Any]
 TIME: Final = "time"

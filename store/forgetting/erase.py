@@ -47,7 +47,6 @@ from store.tables import (
     workspace,
 )
 
-# --------------------------------------------------------------------------------------------------
 # What platforms show of what falls: pages that should be deleted there, too, and threads that were named after it.
 #
 # Rule: a job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
@@ -101,7 +100,6 @@ def _queue(connection: Connection, pages: Iterable[ShownPage], now: datetime) ->
         job_queue.schedule(connection, DELETE_REPLY, shown.key, values)
 
 
-# --------------------------------------------------------------------------------------------------
 # What turns that stay have made of what falls: taken out, and open turns set back to their start.
 #
 # Rules

@@ -21,7 +21,6 @@ from store.memory import fact_store, profiles
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
 
-# --------------------------------------------------------------------------------------------------
 # What forgetting does to profiles.
 #
 # Rules

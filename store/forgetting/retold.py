@@ -40,7 +40,6 @@ from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
 from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
 
-# --------------------------------------------------------------------------------------------------
 # Whether what two texts share tells that one was made of the other, or is only how people and the bot talk.
 #
 # Rules
@@ -51,7 +50,6 @@ from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile
 #   Only messages are asked that the person who was answered may find: what others were told shows in nobody's preview.
 #   Words of people, facts and profiles tell unless they are common. Those of the bot alone (a greeting, a footer) tell
 #   only where so many of its other answers are without them (ENOUGH) that they would have shown to be common.
-
 
 RARE: Final = 3
 """In so many more of a person's messages a word may stand and still tell where it came from."""

@@ -23,9 +23,7 @@ from store.search import index
 from store.search.text import index_words, keywords, stem
 from store.tables import fact, message, preference, profile_entry, profile_source, turn
 
-# --------------------------------------------------------------------------------------------------
 # Ids in handfuls, as many as one statement takes. Pure.
-
 
 T = TypeVar("T", int, str)
 V = TypeVar("V")
@@ -266,7 +264,6 @@ def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> fr
     return frozenset(connection.execute(select(table.c.id).where(where)).scalars())
 
 
-# --------------------------------------------------------------------------------------------------
 # Platform ids that were forgotten, as keyed hashes: enough to know one again, too little to read it. Pure.
 
 

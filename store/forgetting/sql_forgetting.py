@@ -61,7 +61,6 @@ from store.tables import (
     workspace,
 )
 
-# --------------------------------------------------------------------------------------------------
 # The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
 #
 # Found again is a row that should have fallen, or lost its words, and still holds an erased text; and an index entry
@@ -74,7 +73,6 @@ from store.tables import (
 # holds is a trace. So is a telling one (TELLING_BYTES) that only derived columns hold, which repeat what was said
 # somewhere. Pieces of erased summaries are excused by any row: two summaries may well say the same. The files only
 # count as wiped after a complete checkpoint, so having nothing but common phrases to look for is no false proof.
-
 
 PIECES: Final = 64
 """Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
@@ -197,11 +195,9 @@ def _pieces_of(erased: str) -> Iterator[bytes]:
         yield from (piece.encode() for piece in stretches(stretch) if len(piece.encode()) >= PIECE_BYTES)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a plan would erase, before anything is.
 #
 # Rule: the lines are what the person wrote or was answered, and what is known about them; nobody else's words.
-
 
 LINES: Final = 5
 """As many as are read before a button is pressed."""
@@ -249,14 +245,12 @@ def _name(doomed: ErasureSet) -> str:
     return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
 
 
-# --------------------------------------------------------------------------------------------------
 # A message that was edited in the platform after it was answered.
 #
 # Rules
 #   The message stands, with its new words; what was learned from the old ones, and what other turns made of them, falls
 #   as if the message had been forgotten. It is learned from again if it was answered.
 #   What the bot replied stays: it was said. That something is remembered it no longer says, where that has fallen.
-
 
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How the turns end from which something is learned."""

@@ -256,8 +256,6 @@ def readable(connection: Connection, person: str, audiences: frozenset[str]) -> 
 
 
 class SqlFacts(SqlStore):
-    """The port Facts on a database."""
-
     write = writes(write)
     retract = writes(retract)
     readable = reads(readable)

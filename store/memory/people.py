@@ -122,7 +122,6 @@ def number_of(connection: Connection, person_id: str) -> int | None:
     return connection.execute(select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()
 
 
-# --------------------------------------------------------------------------------------------------
 # What people chose, by name.
 
 
@@ -148,8 +147,6 @@ def swap(connection: Connection, owner: str, name: str, before: str | None, afte
 
 
 class SqlPreferences(SqlStore):
-    """The port Preferences on a database."""
-
     of = reads(chosen)
     set = writes(choose)
     swap = writes(swap)

@@ -107,8 +107,6 @@ def skip_learning(connection: Connection, person: str | None = None, channel: st
 
 
 class SqlProfiles(SqlStore):
-    """The port Profiles on a database."""
-
     of = reads(of)
     readable = reads(readable)
     known = reads(known_entries)
@@ -208,12 +206,10 @@ def _name_sources(connection: Connection, entry_id: int, entry: ProfileEntry) ->
         connection.execute(insert(profile_source), named)
 
 
-# --------------------------------------------------------------------------------------------------
 # What is to be learned from: marked, and given a job, in the transaction that ends a turn, so that nothing is lost.
 #
 # Rule: a partition (person and audience) has one job. A newer message puts it off again, so that waiting ones are
 # learned from together; but a partition in which enough has gathered waits no longer.
-
 
 ENOUGH: Final = 20
 """So many messages make one model call worth it, even while the person goes on writing."""

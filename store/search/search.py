@@ -32,7 +32,6 @@ from store.search.text import EVER, SearchQuery, index_words, keywords, normalis
 from store.search.vectors import nearness_of
 from store.tables import message, participant, person
 
-# --------------------------------------------------------------------------------------------------
 # Which found messages come first. Pure.
 #
 # Rules (measured in conversations between people, and between people and a bot)
@@ -48,7 +47,6 @@ from store.tables import message, participant, person
 #   farthest that was compared nothing, and the others their share: words that are there still say more than what
 #   resembles them. Times in the question lift what was said then, and somewhat what was said soon after. Between equals
 #   the newest comes first; age itself takes nothing away.
-
 
 CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
@@ -214,13 +212,11 @@ def _dated(time: datetime, period: TimeSpan) -> float:
     return SOON_DATED if period.until <= time < period.until + SOON else 1.0
 
 
-# --------------------------------------------------------------------------------------------------
 # Where found messages stand: in which thread, by whom, when, and what stands beside them.
 #
 # Rules
 #   What stands beside a message is asked for within the same audiences as the message: nothing else is seen.
 #   A message without words, such as a picture alone, is nobody's neighbour.
-
 
 _hit, _near_it = message.alias("hit"), message.alias("near")
 
@@ -275,11 +271,9 @@ def _time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)  # SQLite keeps no offset (see UtcDateTime)
 
 
-# --------------------------------------------------------------------------------------------------
 # Whom a question speaks of without a name: "what did I say", "what did you suggest". Pure.
 #
 # Rule: what only asks politely ("can you tell me …") speaks of nobody.
-
 
 _POLITE: Final = re.compile(
     r"\b(?:(?:can|could|would|will) you|do you (?:know|remember|recall)|(?:tell|remind|show|give|send|help|let) me)\b"
@@ -300,9 +294,7 @@ def _plain(question: str) -> str:
     return _POLITE.sub(" ", normalised(question))
 
 
-# --------------------------------------------------------------------------------------------------
 # English words whose forms no ending tells: a question says "buy", the message "bought". Pure.
-
 
 _FORMS: Final = """
 arise arose arisen, awake awoke awoken, beat beaten, become became, begin began begun, bend bent, bind bound,

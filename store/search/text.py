@@ -164,13 +164,11 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
             yield word[end:], False
 
 
-# --------------------------------------------------------------------------------------------------
 # English endings cut off: Porter's algorithm of 1980, as the full-text index of SQLite has it. Pure.
 #
 # A word is [C](VC){m}[V], with C a run of consonants and V a run of vowels; `m` is its measure. Each step replaces the
 # longest of its endings that fits, if what stands before it is long enough, and never nothing. (y is a vowel after a
 # consonant.)
-
 
 SHORTEST: Final = 3
 LONGEST: Final = 64
@@ -276,9 +274,7 @@ def _is_short(word: str) -> bool:
     return kinds[-3:] == [False, True, False] and word[-1] not in "wxy"
 
 
-# --------------------------------------------------------------------------------------------------
 # What a search looks for, in the form in which both engines are asked.
-
 
 EVER: Final = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
 """A day away from what a datetime can hold, so that no time zone leads beyond it."""

@@ -21,7 +21,6 @@ from store.rows import ids_in_parameter
 from store.search.text import SearchQuery, index_words
 from store.tables import embedding, message, participant, person
 
-# --------------------------------------------------------------------------------------------------
 # Vectors: how they are kept, and which are near one another. Pure.
 #
 # Theory of operation. The direction of a vector is its meaning. Its signs alone, one bit for each number, tell
@@ -85,8 +84,6 @@ def keep(
 
 
 class SqlEmbeddings(SqlStore):
-    """The port Embeddings on a database."""
-
     missing = reads(missing)
     keep = writes(keep)
 
@@ -103,9 +100,7 @@ def without_names(connection: Connection, person_id: str, text: str) -> str:
     return " ".join(kept) or text
 
 
-# --------------------------------------------------------------------------------------------------
 # The messages whose meaning is nearest to a question's, among those that the search may see.
-
 
 COMPARED: Final = 20_000
 """The newest messages whose signs are compared: ten years of one person, in some hundredths of a second."""

@@ -113,14 +113,12 @@ def _joined(connection: Connection, conversation: str, asked: int) -> bool:
     return any(asked in rows.progress_joined(progress) for progress in connection.execute(running).scalars())
 
 
-# --------------------------------------------------------------------------------------------------
 # Messages that wait behind a running turn of their person, and that its reply answers, too.
 #
 # Rules
 #   Their turns stay as they are until the running one ends, and then end with it: a turn that starts anew, or fails,
 #   leaves them to be answered by themselves. So is one that was edited while it was just being read.
 #   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it.
-
 
 MOST: Final = 50
 """More than join one turn."""

@@ -34,7 +34,6 @@ from store import rows
 from store.databases.database import UtcDateTime
 from store.tables import RUNNING, WAITING, message, person, turn
 
-# --------------------------------------------------------------------------------------------------
 # Whose turn is next: fair between people, in order within a conversation.
 #
 # Rules
@@ -151,7 +150,6 @@ def _asked() -> Select[*tuple[Any, ...]]:
     return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
 
 
-# --------------------------------------------------------------------------------------------------
 # Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
 #
 # Rule: gone is whoever let a lease run out, or gave a turn back, or for a whole lease did not claim what it took in.

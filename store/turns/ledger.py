@@ -51,7 +51,6 @@ from store.turns import amendments, claims
 from store.turns.claims import claim_turn
 from store.turns.place_restriction import restrict_place
 
-# --------------------------------------------------------------------------------------------------
 # Whether a message may be taken in now: counted inside the transaction that would store it.
 #
 # Rules
@@ -102,7 +101,6 @@ def _waiting(limit: int) -> ScalarSelect[int]:
     return select(func.count()).select_from(some).scalar_subquery()
 
 
-# --------------------------------------------------------------------------------------------------
 # Questions that are taken in late, after others that were asked later: they stand before those that still wait.
 #
 # What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
@@ -112,7 +110,6 @@ def _waiting(limit: int) -> ScalarSelect[int]:
 #   The turns of a conversation run in the order of their ids, and history is read in that order. So the ids stay, and
 #   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
 #   Whoever was claimed once, or has joined a running turn, keeps their place.
-
 
 _QUESTION: Final = ("source", "event_id", "channel", "message_id", "person", "taken", "stopping", "payload")
 """What a turn that nobody has claimed yet holds of its question."""
@@ -163,7 +160,6 @@ def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
     connection.execute(update(turn).where(turn.c.id == number).values(**values))
 
 
-# --------------------------------------------------------------------------------------------------
 # The workspace of a task that runs, in a row of its own (seed 001).
 #
 # Rule: the row is what the model wrote last, checked against the schema when it was read, so that an operator sees
@@ -361,8 +357,6 @@ class ChannelLabels:
 
 
 class SqlLedger(SqlStore):
-    """The port Ledger on a database."""
-
     restrict_place = writes(restrict_place)
     claim = writes(claim_turn)
     renew = writes(renew)

@@ -75,8 +75,6 @@ def verdicts(connection: Connection, since: datetime) -> dict[ReplyVerdict, int]
 
 
 class SqlReplies(SqlStore):
-    """The port Replies on a database."""
-
     by_page = reads(by_page)
     running_by_page = reads(running_by_page)
     verdicts = reads(verdicts)
