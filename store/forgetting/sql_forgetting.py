@@ -18,16 +18,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_, select, text
 
 from agent.events import Outcome
-from agent.memory.forgetting_plans import (
-    Deleted,
-    EntriesPlan,
-    Everything,
-    ForgettingPlan,
-    OneThread,
-    Preview,
-    Sample,
-    Wish,
-)
+from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
 from agent.records import Author, Receipt
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, writes_alone
@@ -102,7 +93,7 @@ _IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
-def found_again(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> int:
+def found_again(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> int:
     """How many rows and index entries still hold one of the erased texts. 0 is the"""
     texts = [*gone.texts, *gone.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
@@ -130,7 +121,7 @@ def traces(connection: Connection, seen: frozenset[bytes], said: frozenset[bytes
     )
 
 
-def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterator[str]:
+def _left(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> Iterator[str]:
     """The texts of whatever should have fallen and stands."""
     doomed = gone.doomed
     fallen = (
@@ -142,10 +133,10 @@ def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterat
     # Of a conversation that stays only the summary should have fallen: its name and its readers are nobody's words.
     yield from erase.summary_texts(connection, gone.touched)
     match plan:
-        case OneThread(person=who, conversations=there):
+        case plans.OneThread(person=who, conversations=there):
             tables = (message, turn, job)
             places = [(table, and_(table.c.person == who, table.c.conversation.in_(there))) for table in tables]
-        case Everything(person=who):
+        case plans.Everything(person=who):
             places = [(table, table.c.person == who) for table in (message, turn, job, fact, profile_entry)]
         case _:
             places = []
@@ -158,12 +149,12 @@ def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterat
     yield from erasure_set.orphaned_entries(connection, doomed.people)
 
 
-def _reach(plan: ForgettingPlan) -> list[tuple[str, str | None]]:
+def _reach(plan: plans.ForgettingPlan) -> list[tuple[str, str | None]]:
     """Whose entries in the index should be gone, and in which conversations (None: in all)."""
     match plan:
-        case OneThread(person, conversations):
+        case plans.OneThread(person, conversations):
             return [(person, there) for there in conversations]
-        case Everything(person):
+        case plans.Everything(person):
             return [(person, None)]
         case _:
             return []
@@ -205,7 +196,7 @@ LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
 
 
-def preview(connection: Connection, plan: Wish) -> Preview:
+def preview(connection: Connection, plan: plans.Wish) -> plans.Preview:
     doomed = find_erasure_set(connection, plan)
     own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
     waiting = unasked(connection, plan)
@@ -218,12 +209,14 @@ def preview(connection: Connection, plan: Wish) -> Preview:
     }
     retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
     related = _sample(doomed.may.values(), plan.person)
-    return Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
+    return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
 
 
-def _sample(said: Collection[ForgottenMessage], person: str) -> Sample:
+def _sample(said: Collection[ForgottenMessage], person: str) -> plans.Sample:
     """Of what was said to the person or by them the lines, too; of what was said to others the number alone."""
-    return Sample(len(said), tuple(line[:LINE_CHARS] for line in _newest(one for one in said if one.person == person)))
+    return plans.Sample(
+        len(said), tuple(line[:LINE_CHARS] for line in _newest(one for one in said if one.person == person))
+    )
 
 
 def _newest(said: Iterable[ForgottenMessage]) -> list[str]:
@@ -260,7 +253,7 @@ def update_text(
     connection: Connection, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None
 ) -> bool:
     """Put the new words in place of the old ones. False if they are known, or the message is not."""
-    found = select_rows(connection, Deleted(channel, frozenset({message_id}))).said
+    found = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
     if not found or all(one.text == text for one in found.values()):
         return False
     doomed = _doomed(connection, found)
@@ -315,7 +308,7 @@ class SqlForgetting(SqlStore):
         self._erased_ids = erased_ids
 
     async def forget(
-        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+        self, plan: plans.ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
     ) -> Receipt:
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
         wipes them; or that a server keeps the files (`kept_by_server`).
@@ -326,12 +319,12 @@ class SqlForgetting(SqlStore):
         wiped = await self._wiped(receipt, gone.texts, gone.summaries)
         return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
-    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
+    async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         gone, counts = await self.database.write_alone(_erase_entries, plan)
         receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
         return await self._wiped(receipt, [], list(gone.texts))
 
-    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+    async def delete_entries(self, plan: plans.EntriesPlan, key: str, until: datetime) -> Receipt:
         counts, left = await self.database.write_alone(entries.delete_for_a_while, plan, key, until)
         return Receipt(counts, left, bytes_gone=False, kept_by_server=self.database.files is None)
 
@@ -339,7 +332,7 @@ class SqlForgetting(SqlStore):
         await self.database.write(entries.wipe_deletion, key)
         return await self.sweep()
 
-    async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
+    async def retire(self, plan: plans.ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
         if not await self.database.read(reaches_anything, plan):
             return {}
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
@@ -348,7 +341,7 @@ class SqlForgetting(SqlStore):
     async def update_text(
         self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
     ) -> bool:
-        if not await self.database.read(reaches_anything, Deleted(channel, frozenset({message_id}))):
+        if not await self.database.read(reaches_anything, plans.Deleted(channel, frozenset({message_id}))):
             return False
         return await self.database.write_alone(update_text, channel, message_id, text, now, learn_at)
 
@@ -378,6 +371,6 @@ class SqlForgetting(SqlStore):
         return await files.checkpoint()
 
 
-def _erase_entries(connection: Connection, plan: EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:
+def _erase_entries(connection: Connection, plan: plans.EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:
     falling = entries.entries_to_erase(connection, plan)
     return falling, entries.erase_entry_plan(connection, falling)
