@@ -123,9 +123,6 @@ def _migrate(connection: Connection, where: str, migrations: Migrations) -> None
         raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 # The search of people's past threads.
 
 

@@ -48,9 +48,6 @@ class Row(SQLModel):
         return "_".join(_WORDS.findall(cls.__name__.removesuffix("Row"))).lower()
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 # Who talks, where, and what was said.
 
 
