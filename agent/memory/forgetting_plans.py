@@ -2,9 +2,8 @@
 
 Rules
   A message takes along the reply to it, what was learned from it, what tools and summaries made of it, and the replies
-  elsewhere that were made of it, as far as that is sure: recall gave it to them, or memory did and they say it again.
-  That it stood in the history of another reply is no derivation. What may have been made of it is shown, and falls only
-  if its person says so.
+  elsewhere that were surely made of it: recall gave it to them, or memory did and they say it again. That it stood in
+  the history of another reply is no derivation. What may have been made of it is shown; it falls if its person says so.
   With several people in a thread, what a person asks for erases what they wrote, the replies to them, and what was
   learned from both. What others wrote stays theirs. What is deleted in the platform falls, whoever deleted it.
 """

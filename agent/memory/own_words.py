@@ -1,15 +1,12 @@
 """Did a person say this themselves? Pure.
 
-A fact that a model wants kept as a person's own needs that person's words. What stands only in a file, a tool's result
-or somebody else's message is data: whoever wrote it decides nothing about what the bot holds for true of the asker.
+A fact that a model wants kept as a person's own needs that person's words: whoever wrote a file, a tool's result or
+somebody else's message decides nothing about what the bot holds for true of the asker.
 
 Rules
-  Compared are the words that tell something, in any order and with any ending, so that "I'm a vegetarian" supports
-  "The user is vegetarian". At least half of them must be the person's; of scripts without blanks most pairs of letters.
-  Every number, and every name that is written with a capital, must be the person's. A day, a date and a year may be
-  the model's: it reckons out what "next Friday" is.
-  No word may come from others: one that they wrote and the person did not is theirs. What a person quotes ("> …", and
-  all that follows ">>> …") is not in their words.
+  At least half of the telling words must be the person's, in any order and with any ending; of scripts without blanks
+  most pairs of letters; and every number and every name. A date may be the model's, which reckons out "next Friday".
+  No word may come from others. What a person quotes ("> …", and all that follows ">>> …") is not in their words.
   What they surely deny, ask, suppose, or tell of somebody else they have not said; in doubt they have. That is read
   clause by clause, in the five languages of `agent.memory.lexicon`; the newest message that says or denies it decides:
 

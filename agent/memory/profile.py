@@ -1,14 +1,11 @@
 """What the bot knows of a person: `UserProfile` (seed 000, "Situated memory"). Pure.
 
-    insights ── learned ──► profile ── for_place ──► what may be read there ── compress_for_injection ──► context
-
 Rules
   An entry belongs to the audience in which its sources were said, and is read where that audience may flow. Its person
   may open it to all replies to them, never to anybody else's.
   Only the fields of `ProfileField` can be set: whose profile it is and its counters never come out of a model's answer.
-  Every collection is bounded; the entries whose sources are oldest go first.
-  A preference or a project has a key, and its newest value stands in place of the one before; there is one
-  communication style. Everything else is a list without repetitions.
+  Every collection is bounded; the entries whose sources are oldest go first. A preference or a project has a key, and
+  its newest value stands in place of the one before; there is one communication style.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,17 +1,12 @@
-"""What a sentence says, without a model: what it is about, what it says of it, its values by kind, and whether it
-denies or changes something. Pure.
+"""What a sentence says, without a model: what about, which values, whether it denies or changes something. Pure.
 
     The deadline of Apollo │ is │ Friday          subject {deadline, apollo}   values {(weekday, friday)}
     Invoice 1001           │ is │ paid            subject {invoice, 1001}      said {paid}
     We │ host on AWS                              about "we"                   said {host, aws}
 
-Rules
-  The subject of "X is Y" is X, with its names and numbers: "room 12" and "room 14" are two subjects. Where no verb of
-  state is known, it is what stands before the first value. "Ann is the lead" is about the lead.
-  Values are of a kind: money, a share, a date, a weekday, a time of day, a duration, a colour or a number. An
-  identifier is none: a number that names something (an invoice, a room, a version).
-  Five languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word; Japanese
-  endings say nothing.
+The subject of "X is Y" is X, with its names and numbers; where no verb of state is known, what stands before the first
+value. "Ann is the lead" is about the lead. A number that names something (an invoice, a room) is an identifier, and no
+value. Five languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word.
 """
 
 import re

@@ -1,8 +1,7 @@
 """Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
 
-A superseded truth is worse than two truths side by side, so in doubt both stand. What a sentence is about decides
-before its values do: two statements are compared only if they have the same subject, word for word. Then the newer one
-takes the older one's place if one of these is sure:
+A superseded truth is worse than two truths side by side, so in doubt both stand. Two statements are compared only if
+they have the same subject, word for word. Then the newer one takes the older one's place if one of these is sure:
 
     both give a value of one kind, and not the same      "the rent is $900", "the rent is $950"
     both name what there is one of                       "my manager is Ann", "my manager is Ben"
@@ -10,9 +9,8 @@ takes the older one's place if one of these is sure:
     it says what it takes the place of                   "I use Vim", "I switched from Vim to Emacs"
     their states exclude each other                      "the shop is open", "the shop is closed now"
 
-What merely happened ("we paid $80 on Monday"), what recurs, and what is said "also" contradicts nothing.
-
-Where a model has read both and names the older one, less is asked: that they may be about the same (`about_the_same`).
+What merely happened ("we paid $80 on Monday"), what recurs, and what is said "also" contradicts nothing. Where a model
+has read both and names the older one, it is enough that they may be about the same (`about_the_same`).
 """
 
 import re

@@ -1,17 +1,13 @@
 """Writing a fact: may it be written, what does it supersede, and what rested on that (seed 003)? Pure.
 
-    facts, new ── may this person write it? ── which facts does it supersede? ── what rested on those? ── facts, changes
-
 Rules
   Authority comes first: organisational facts and constraints are written by managers and above, and nobody supersedes
   what a greater authority wrote. A refused write changes nothing.
   A write supersedes what it names if that is about the same (rule 1), what stands under its key, and what surely
-  contradicts it (rule 2), and only what is older than itself (rule 4): a late arrival joins the chain as history. How
-  often something was said does not count. In doubt both stand.
-  What it gives as its reason ("because the budget is 100 EUR") is what it rests on.
-  A write marks facts of its own partition only (audience and person), and of its own scope: what was assumed in a
-  hypothetical, a draft, a task or a session never touches what holds everywhere. A global write may settle a draft
-  that it names.
+  contradicts it (rule 2), and only what is older than itself (rule 4): a late arrival joins the chain as history. In
+  doubt both stand. What it gives as its reason ("because the budget is 100 EUR") is what it rests on.
+  A write marks facts of its own partition (audience and person) and scope only: what was assumed never touches what
+  holds everywhere. A global write may settle a draft that it names.
 """
 
 import re

@@ -1,10 +1,9 @@
 """HTTP, and nothing else: requests out, streams of bytes in. The only module of `agent` that speaks httpx.
 
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
-caller says so: none can reach a loopback address. Leaving the block of a reply closes its connection, which is what
-stops a model that is generating; a reply that was read to its end leaves the connection to the next. No redirect is
-followed, and nothing asked twice. How long to wait for an answer is the caller's business (`asyncio.timeout`); only
-connecting and writing have limits of their own.
+caller says so. Leaving the block of a reply closes its connection, which stops a model that is generating; a reply that
+was read to its end leaves it to the next. No redirect is followed, and nothing asked twice. How long to wait for an
+answer is the caller's business (`asyncio.timeout`); only connecting and writing have limits of their own.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping

@@ -1,12 +1,9 @@
 """The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
 
-`rehearse` is pure: messages in, one answer out, written in the delimiter protocol as a real model would write it. So
-the real loop runs real tools: "remember that …" calls `remember`, "what did I say about …?" calls `recall`, and the
-answer comes from the results, and from what stands in the history. Every answer says that it is a rehearsal and how to
-choose a real model.
-
-What a person or a tool wrote never opens a block: inside JSON every `<` is escaped, in the answer the tags of the
-protocol are written with ‹ instead.
+`rehearse` is pure, and writes the delimiter protocol as a real model would, so the real loop runs real tools: "remember
+that …" calls `remember`, "what did I say about …?" calls `recall`. Every answer says that it is a rehearsal and how to
+choose a real model. What a person or a tool wrote never opens a block: in JSON every `<` is escaped, in answers tags
+are written with ‹.
 """
 
 import asyncio

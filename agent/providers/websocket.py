@@ -1,8 +1,6 @@
 """A WebSocket, and nothing else: texts out, texts in. The only module of `agent` that imports websockets.
 
-Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
-caller says so. No redirect is followed: it would take the key to another host. How long to wait for a message is the
-caller's business (`asyncio.timeout`).
+The rules are those of `agent.providers.http_client`.
 """
 
 from collections.abc import Generator, Mapping
