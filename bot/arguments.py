@@ -38,9 +38,7 @@ class Subcommand(StrEnum):
 
 def parser() -> argparse.ArgumentParser:
     """What it reads has a `command`; everything else are the arguments of that command."""
-    top = argparse.ArgumentParser(
-        prog="cogency", description="A self-hosted AI agent.", epilog=setup_texts.SETTINGS_FROM
-    )
+    top = argparse.ArgumentParser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)

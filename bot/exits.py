@@ -9,6 +9,7 @@ from typing import Final, TextIO
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
 from agent.messages import Json
+from bot.texts import setup_texts
 
 
 class Exit(IntEnum):
@@ -88,4 +89,4 @@ def write_out(stream: TextIO, text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if isinstance(error, BrokenPipeError):
             raise
-        raise OutputError(f"The output cannot be written ({error.strerror}): send it elsewhere.") from error
+        raise OutputError(setup_texts.OUTPUT_CLOSED.format(reason=error.strerror)) from error

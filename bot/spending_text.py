@@ -18,7 +18,11 @@ def account_text(account: SpendingAccount) -> str:
     """What one person's questions took, today and this month, as Markdown."""
     if not account.month.calls:
         return reply_texts.NOTHING_SPENT
-    parts = [reply_texts.SPENT, *_block("Today", account.today), *_block("This month", account.month)]
+    parts = [
+        reply_texts.SPENT,
+        *_block(reply_texts.TODAY, account.today),
+        *_block(reply_texts.THIS_MONTH, account.month),
+    ]
     if account.month.usage.estimated:
         parts.append(f"{reply_texts.ESTIMATED}.")
     return "\n\n".join([*parts, reply_texts.LIST_PRICES])

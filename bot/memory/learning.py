@@ -22,13 +22,13 @@ from agent.records import Incoming, Job, StoredMessage
 from agent.state import SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from bot.memory.view import PauseLearning
+from bot.texts import setup_texts
 from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
 
 OPTIONS = CallOptions(depth=Depth.FAST)
 SYNTHESIZER = ImpressionSynthesizer()
-UNREADABLE = "What the model said about what it learned cannot be read; trying again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Learner:
 def _complain(*, last_try: bool) -> None:
     """An answer cannot be read. Raises ProviderUnavailable unless it was the last try."""
     if not last_try:
-        raise ProviderUnavailable(UNREADABLE)
+        raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
     log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
 
 
@@ -247,7 +247,6 @@ def _allows(kept: str | None, said: datetime) -> bool:
 TRIES: Final = 3
 """After so many failures code extracts what it can: the beginning of a conversation waits for no service."""
 GIVE_WAY: Final = timedelta(seconds=30)
-UNREADABLE_SUMMARY: Final = "What the model wrote as a summary cannot be read; trying again later."
 
 
 async def may_spend(person: str) -> bool:  # noqa: ARG001 -- nobody's budget is kept
@@ -296,7 +295,7 @@ class Summariser:
             return None
         after = read_summary(answer, before.summary)
         if after is None:
-            raise ProviderUnavailable(UNREADABLE_SUMMARY)
+            raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
         return after
 
     async def _again(self, job: Job, after: timedelta) -> None:

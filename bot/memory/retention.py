@@ -19,6 +19,7 @@ from agent.ports import Clock, Forgetting, Jobs
 from agent.records import Job, ShownPage
 from bot.job_worker import Handler
 from bot.reply_surface import PageGone, PageLimited, PageLocked, PageUnsent
+from bot.texts import setup_texts
 
 log = logging.getLogger(__name__)
 
@@ -185,4 +186,4 @@ class VendorCopies:
         """The job: delete it at the vendor. Raises ProviderUnavailable while it may still be there."""
         copy = cast("dict[str, str]", json.loads(job.payload))
         if await self.forget(copy["model"], [copy["handle"]]):
-            raise ProviderUnavailable(f"{copy['model']} may still keep a part of an old turn; trying again later.")
+            raise ProviderUnavailable(setup_texts.COPY_STILL_KEPT.format(model=copy["model"]))

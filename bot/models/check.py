@@ -65,7 +65,9 @@ async def _ask(
 
 def verdict_line(verdict: ProbeVerdict) -> str:
     """One verdict as one line."""
-    return f"{'yes' if verdict.passed else 'NO ':3} {verdict.seconds:6.1f} s  The model can {verdict.probe.ability}."
+    return setup_texts.CHECKED_ONE.format(
+        passed="yes" if verdict.passed else "NO ", seconds=verdict.seconds, ability=verdict.probe.ability
+    )
 
 
 def is_usable(verdicts: list[ProbeVerdict]) -> bool:

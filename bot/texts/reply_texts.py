@@ -208,6 +208,8 @@ EVERYONE = "Everyone"
 LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
 ESTIMATED = "~ in part estimated: the model did not report it"
 NOTHING_SPENT = "You have asked nothing this month."
+TODAY = "Today"
+THIS_MONTH = "This month"
 SPENT = "This is what your questions took."
 
 # Files and voice messages
@@ -233,6 +235,7 @@ DISCORD_REMEDIES = {
     40001: "DISCORD_TOKEN is no longer accepted: copy it again from the developer portal, and restart me.",
     0: "",
 }
+DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
 DISCORD_LIMITED = "Discord asks to wait {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 THREAD_LOCKED = "I cannot answer in the thread “{name}”: it is locked."

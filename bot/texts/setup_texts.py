@@ -4,6 +4,9 @@ from agent.providers.catalog import Endpoint
 
 # The command line
 
+PROGRAM = "A self-hosted AI agent."
+OUTPUT_CLOSED = "The output cannot be written ({reason}): send it elsewhere."
+CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
     "This asks it {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them; Ctrl-C stops."
 )
@@ -31,6 +34,11 @@ ASK_READS = (
 WORKS_BESIDE = "It works while the bot runs."
 CHAT_HELP = "Write /help in it for its commands."
 RUN_ENDS = "Ends with Ctrl-C or SIGTERM."
+
+# Work in the background
+
+JOB_UNREADABLE = "What the model wrote about a conversation cannot be read; trying again later."
+COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again later."
 
 # Models
 
@@ -155,12 +163,19 @@ GATEWAY_ENDED = "Discord's gateway at {address} ended the connection (code {code
 DISCORD_LOGIN_REFUSED = (
     "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
 )
+SERVERS_NOT_SERVED = (
+    "Discord: not among the servers that I serve, so {done}: {named}. To serve one, add its id to "
+    "COGENCY_DISCORD_SERVERS; to keep others from adding me, switch “Public Bot” off in the developer portal."
+)
+LEAVES_THEM = "I leave them"
+ANSWERS_NOBODY = "I answer nobody there"
 GATEWAY_LOST = "Discord's gateway ended the connection; the bot connects again by itself."
 FOR_SERVER = "For a server: {link}"
 FOR_YOURSELF = "For yourself: {link}"
 
 # Slack
 
+HTTPS_ADDRESS = "Slack needs an address that begins with https://, without ? or #"
 SOCKET_UNREACHABLE = "Slack's socket cannot be reached."
 SOCKETS_CLOSED = "Its sockets have closed, and the next one is not open yet."
 SCOPES_LACKING = "SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."

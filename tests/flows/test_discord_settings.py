@@ -9,7 +9,7 @@ from agent.memory.forgetting_plans import PAUSED
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
-from bot.texts import reply_texts
+from bot.texts import command_texts, reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
@@ -67,12 +67,12 @@ async def test_somebody_chooses_the_model_that_answers_them() -> None:
 async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        pressed = await fake.press(BO, panel, "Pause")
+        pressed = await fake.press(BO, panel, command_texts.STOP_LEARNING)
         await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
         host.chosen_for[f"discord:{BO}"] = {PAUSE: PAUSED}
         panel = await opened(fake)
         assert "I learn nothing" in seen(panel)
-        await fake.press(BO, panel, "Go on")
+        await fake.press(BO, panel, command_texts.LEARN_AGAIN)
         await fake.until(lambda: len(host.asked_for_memory) == 2)
         assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
 

@@ -18,7 +18,7 @@ from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.discord.places import UNREADABLE
 from bot.setting_parsers import OtherServers
-from bot.texts import reply_texts
+from bot.texts import reply_texts, setup_texts
 
 # What an operator's choice of roles makes of somebody's standing in a server. Pure.
 #
@@ -128,11 +128,8 @@ def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
     """What the log says of servers that are not named."""
     named = ", ".join(f"{guild.name!r} ({guild.id})" for guild in others[:MAX_TOLD])
     more = f" and {len(others) - MAX_TOLD} more" if len(others) > MAX_TOLD else ""
-    done = "I leave them" if left else "I answer nobody there"
-    return (
-        f"Discord: not among the servers that I serve, so {done}: {named}{more}. To serve one, add its id to "
-        "COGENCY_DISCORD_SERVERS; to keep others from adding me, switch “Public Bot” off in the developer portal."
-    )
+    done = setup_texts.LEAVES_THEM if left else setup_texts.ANSWERS_NOBODY
+    return setup_texts.SERVERS_NOT_SERVED.format(done=done, named=named + more)
 
 
 log = logging.getLogger(__name__)

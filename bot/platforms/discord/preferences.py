@@ -180,10 +180,11 @@ def settings_panel(chosen: ChosenSettings, person: int) -> Panel:
         options.append(discord.SelectOption(label=command_texts.USUAL_MODEL, value=reply_texts.USUAL))
         parts.append(interactions.choice_menu(SettingsPress(person, _MODEL).id, command_texts.CHOOSE_MODEL, options))
     learning = command_texts.LEARNS_NOTHING if chosen.paused else command_texts.LEARNS_FROM_YOU
+    change = command_texts.LEARN_AGAIN if chosen.paused else command_texts.STOP_LEARNING
     parts.append(
         interactions.text_beside(
             command_texts.LEARNING_NOW.format(learning=learning),
-            button("Go on" if chosen.paused else "Pause", SettingsPress(person, _LEARNING).id),
+            button(change, SettingsPress(person, _LEARNING).id),
         )
     )
     where = "there" if chosen.direct else "here"

@@ -249,11 +249,12 @@ def explained(error: Exception) -> str:
         case discord.RateLimited():
             return reply_texts.DISCORD_LIMITED.format(seconds=error.retry_after)
         case discord.HTTPException(status=401):
-            return f"Discord answered 401. {reply_texts.DISCORD_REMEDIES[40001]}"
-        case discord.HTTPException(code=code):
-            return (
-                f"Discord answered {error.status} (error {code}). {reply_texts.DISCORD_REMEDIES.get(code, '')}".rstrip()
+            return reply_texts.DISCORD_ANSWERED.format(
+                status=401, code=40001, remedy=reply_texts.DISCORD_REMEDIES[40001]
             )
+        case discord.HTTPException(code=code):
+            remedy = reply_texts.DISCORD_REMEDIES.get(code, "")
+            return reply_texts.DISCORD_ANSWERED.format(status=error.status, code=code, remedy=remedy).rstrip()
         case _:
             return reply_texts.DISCORD_UNREACHED.format(kind=type(error).__name__)
 

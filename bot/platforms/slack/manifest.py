@@ -17,7 +17,7 @@ from bot.platforms.slack import modals
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
-from bot.texts import command_texts
+from bot.texts import command_texts, setup_texts
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35
@@ -126,6 +126,6 @@ def _handle(name: str) -> str:
 def _request_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("Slack needs an address that begins with https://, without ? or #")
+        raise ValueError(setup_texts.HTTPS_ADDRESS)
     base = url.rstrip("/")
     return base if base.endswith(EVENTS_PATH) else f"{base}{EVENTS_PATH}"

@@ -1,0 +1,142 @@
+"""What people read stands in the catalogue, `bot/texts/` and `agent/texts.py`, and its values are filled in whole.
+
+Two rules find what does not. In `bot` no literal is a sentence: a capitalised word with more words behind it, or a
+value with words behind it and a full stop. And nowhere are words given to an error that people read.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from typing import Final
+
+import agent.texts
+from benchmarks.house_code import ROOT
+from bot.texts import command_texts, memory_texts, reply_texts, setup_texts
+
+MODULES: Final = (agent.texts, command_texts, memory_texts, reply_texts, setup_texts)
+CATALOGUE: Final = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
+NOT_SENTENCES: Final = {
+    "bot/commands/": "a command is declared whole in its file: its name, arguments and help",
+    "bot/settings.py": "the persona and the language are prompts",
+    "bot/app/diagnosis.py": "what the model is asked is a prompt",
+    "bot/app/commands_page.py": "a page of the documentation",
+    "bot/platforms/discord/invite.py": "permissions have the names that Discord gives them",
+    "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
+}
+"""Modules whose literals may look like sentences. What is given to errors is looked at everywhere."""
+NOT_READ: Final = {
+    "LeaseLost": "another process goes on with the turn",
+    "SurfaceError": "a page is tried again, or its remedy is read",
+    "ToolError": "the model reads it",
+    "SlackRefused": "it is made of a method and a code; its sentence is in the catalogue",
+}
+"""Errors that no person reads."""
+SCRIPTED: Final = "agent/providers/scripted.py"
+"""The model of tests and demos: only who writes a script reads that it has ended."""
+NO_READERS: Final = re.compile(r"(^|[._])log(ger|ged)?\.|complain$|compile$|(^|\.)text$|cast$")
+"""Calls whose words no person reads but an operator in the log: logs, patterns, SQL, types."""
+
+
+def bases() -> dict[str, set[str]]:
+    """Of each class its bases."""
+    found: dict[str, set[str]] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).update(ast.unparse(base).rpartition(".")[2] for base in node.bases)
+    return found
+
+
+def below(*names: str) -> set[str]:
+    """These classes, and all that derive from them."""
+    of, known = bases(), set[str]()
+    more = set(names)
+    while more:
+        known |= more
+        more = {name for name, parents in of.items() if parents & known} - known
+    return known
+
+
+def modules() -> list[Path]:
+    paths = sorted(path for package in ("agent", "store", "bot") for path in (ROOT / package).rglob("*.py"))
+    return [path for path in paths if not path.is_relative_to(ROOT / "bot" / "texts") and path.name != "texts.py"]
+
+
+def literals(code: ast.AST, call: str = "") -> Iterator[tuple[int, str, str]]:
+    """Each text but docstrings: its line, the innermost call that it is given to, and itself with … for its values."""
+    for node in ast.iter_child_nodes(code):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, call, node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = ("…" if isinstance(part, ast.FormattedValue) else ast.literal_eval(part) for part in node.values)
+            yield node.lineno, call, "".join(parts)
+        else:
+            yield from literals(node, ast.unparse(node.func) if isinstance(node, ast.Call) else call)
+
+
+def astray(path: str, code: ast.AST, read: set[str], unread: set[str]) -> Iterator[str]:
+    """The sentences in a module that belong into the catalogue."""
+    free = not path.startswith("bot/") or path.startswith(tuple(NOT_SENTENCES))
+    for line, call, words in literals(code):
+        called = call.rpartition(".")[2]
+        told = called in read and re.search(r"[a-z]{2,}.* ", words)
+        says = not free and called not in unread and not NO_READERS.search(call) and SENTENCE.match(words)
+        if told or says:
+            yield f"{path}:{line} {words!r}"
+
+
+def test_no_sentence_for_people_stands_outside_of_the_catalogue() -> None:
+    unread = below(*NOT_READ)
+    read = below("CogencyError") - unread
+    named = {str(path.relative_to(ROOT)): path for path in modules()}
+    codes = ((name, ast.parse(path.read_text())) for name, path in named.items() if name != SCRIPTED)
+    assert [found for name, code in codes for found in astray(name, code, read, unread)] == []
+
+
+def test_a_sentence_is_found_whether_an_error_carries_it_or_not() -> None:
+    code = ast.parse(
+        'X = f"Written to {name}."\nraise Refused("no, thanks")\nlog.info("Not this one.")\n"""Nor this."""'
+    )
+    assert [*astray("bot/some.py", code, {"Refused"}, set())] == [
+        "bot/some.py:1 'Written to ….'",
+        "bot/some.py:2 'no, thanks'",
+    ]
+    assert [*astray("agent/some.py", code, {"Refused"}, set())] == ["agent/some.py:2 'no, thanks'"]
+    assert [*astray("bot/some.py", ast.parse('Refused("Not this one.")'), set(), {"Refused"})] == []
+
+
+def uses(code: ast.AST) -> Iterator[tuple[str, set[str]]]:
+    """Each text of the catalogue that is filled in, as "reply_texts.GIVEN_UP", and the names of its values."""
+    for node in ast.walk(code):
+        match node:
+            case ast.Call(ast.Attribute(ast.Attribute(ast.Name(module), name), "format"), keywords=keywords) if (
+                module in CATALOGUE
+            ):
+                yield f"{module}.{name}", {str(keyword.arg) for keyword in keywords}
+            case _:
+                pass
+
+
+def fields(text: str) -> set[str]:
+    return {str(field) for _, field, _, _ in Formatter().parse(text) if field is not None}
+
+
+def test_each_text_gets_the_values_that_it_has_a_place_for() -> None:
+    found = [use for path in modules() for use in uses(ast.parse(path.read_text()))]
+    texts = {name: getattr(CATALOGUE[name.split(".")[0]], name.split(".")[1]) for name, _ in found}
+    assert len(found) > 100
+    assert {name: given for name, given in found if fields(texts[name]) != given} == {}
+
+
+def test_every_text_is_shown_somewhere() -> None:
+    code = "\n".join(path.read_text() for path in (ROOT / "bot").rglob("*.py"))
+    code += "\n".join(path.read_text() for package in ("agent", "store") for path in (ROOT / package).rglob("*.py"))
+    words = Counter(re.findall(r"\b[A-Z][A-Z_]+\b", code))
+    texts = {name for module in MODULES for name in vars(module) if name.isupper() and not name.startswith("_")}
+    assert sorted(name for name in texts if words[name] < 2) == []
