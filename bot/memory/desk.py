@@ -14,7 +14,7 @@ from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileFie
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
 from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
-from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Receipt, Remembered, ReplyVerdict, ShownPage, Thread
+from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Remembered, ReplyVerdict, ShownPage, Thread
 from agent.spending import By, SpendingPeriod, account
 from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.memory import view
@@ -219,9 +219,6 @@ class MemoryDesk:
         """Erase what was deleted under this key at once: nobody is left to bring it back. Raises StoreError."""
         await self.forgetting.wipe(key)
 
-    async def _erase(self, one: Remembered, viewer: Viewer) -> Receipt:
-        return await self.forgetting.forget_entries(await self._plan(one, viewer), self.clock.now())
-
     async def _plan(self, one: Remembered, viewer: Viewer) -> EntriesPlan:
         person = viewer.person.id
         if isinstance(one, ProfileEntry):
@@ -246,7 +243,8 @@ class MemoryDesk:
         await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
         narrower = added.audience != one.audience and not one.everywhere
-        return view.corrected_text(one, await self._erase(one, viewer), narrower=narrower)
+        receipt = await self.forgetting.forget_entries(await self._plan(one, viewer), self.clock.now())
+        return view.corrected_text(one, receipt, narrower=narrower)
 
     async def _write(self, one: Fact, viewer: Viewer, own: str) -> Fact | None:
         """Keep the person's own words as a fact; None if something greater than their word stands in the way."""

@@ -68,7 +68,8 @@ class KeptNotice:
 
     async def line(self, turn: int) -> str:
         """What stands below the answer of this turn, as Markdown; "" if it kept nothing. Raises StoreError."""
-        return _line([one for one in await self.facts.kept_in(turn) if one.fact.is_valid])
+        kept = [_with_former(one) for one in await self.facts.kept_in(turn) if one.fact.is_valid]
+        return memory_texts.KEPT.format(facts=_named(kept)) if kept else ""
 
     async def take_back(self, turn: int, person: str) -> str:
         """What is said to a person who wants that undone. Raises Refused for anybody else, and StoreError."""
@@ -90,10 +91,6 @@ class KeptNotice:
         now = {one.id for one in await self.facts.readable(person, places) if one.is_valid}
         before = [_short(old.said) for one in kept for old in one.superseded if old.id in now]
         return memory_texts.HOLDS_AGAIN.format(done=done, before=_named(before)) if before else done
-
-
-def _line(kept: Sequence[Written]) -> str:
-    return memory_texts.KEPT.format(facts=_named([_with_former(one) for one in kept])) if kept else ""
 
 
 def _with_former(one: Written) -> str:

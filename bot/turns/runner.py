@@ -300,7 +300,8 @@ class TurnRunner:
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
-                notice = await self._first_notice(claim, closing.reply)
+                if self._mind.first_notice is not None and closing.reply:
+                    notice = await self._mind.first_notice(claim.incoming.person.id, claim.turn)
                 closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
         except asyncio.CancelledError:
             if not stopped():
@@ -312,7 +313,9 @@ class TurnRunner:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
-        return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
+        calls = turn.progress.calls
+        below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
+        return _closed(closing, turn, joined([below, notice]))
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
@@ -339,11 +342,6 @@ class TurnRunner:
         teaches = may_teach([question.text, *(one.text for one in joined)])
         due = None if self._mind.learn_at is None or not teaches else self._mind.learn_at(self._clock.now())
         return replace(closing, learn_at=due)
-
-    async def _first_notice(self, claim: Claim, reply: str) -> str:
-        if self._mind.first_notice is None or not reply:
-            return ""
-        return await self._mind.first_notice(claim.incoming.person.id, claim.turn)
 
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
         """Why a question that waited is not answered. One that begins at once was checked when it came in."""
@@ -452,11 +450,6 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
 def _explained(question: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
-
-
-def _footer(turn: Turn, heard: _ObservedEvents, style: FooterStyle) -> str:
-    calls = turn.progress.calls
-    return footer(calls, heard.asked, heard.why(calls), style)
 
 
 def cache_key(conversation: str) -> str:

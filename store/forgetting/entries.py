@@ -215,7 +215,7 @@ def restore(connection: Connection, person: str, key: str | None = None) -> str 
     if found is None:
         return None
     connection.execute(delete(job).where(job.c.id == found.id))
-    kept = _decode(found.payload)
+    kept = Deletion(**json.loads(found.payload, object_hook=_read_object))
     sound = _sound(connection, kept)
     back = [_restore_facts(connection, kept, sound), _restore_entries(connection, person, kept, sound)]
     if not any(back):
@@ -233,7 +233,9 @@ def wipe_deletion(connection: Connection, key: str) -> None:
 
 def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int]) -> int:
     rows = {row["id"]: row for row in kept.facts if row["source_message"] is None or row["source_message"] in sound}
-    standing = set(connection.execute(select(fact.c.id).where(fact.c.id.in_(_grounds(kept)))).scalars())
+    standing = set(
+        connection.execute(select(fact.c.id).where(fact.c.id.in_({row["ground"] for row in kept.grounds}))).scalars()
+    )
     # What rests on something that does not come back stays away, too, and so on.
     while torn := {row["fact"] for row in kept.grounds if row["ground"] not in {*rows, *standing}} & rows.keys():
         rows = {id_: row for id_, row in rows.items() if id_ not in torn}
@@ -261,10 +263,6 @@ def _beside(connection: Connection, row: Row) -> Row:
     successors = select(fact.c.id).where(fact.c.supersedes == row["id"]).order_by(fact.c.id.desc()).limit(1)
     after = connection.execute(successors).scalar_one_or_none() if row["is_valid"] else None
     return row if after is None else row | {"is_valid": False, "superseded_by": after}
-
-
-def _grounds(kept: Deletion) -> set[int]:
-    return {row["ground"] for row in kept.grounds}
 
 
 def _restore_entries(connection: Connection, person: str, kept: Deletion, sound: Collection[int]) -> int:
@@ -330,10 +328,6 @@ def _encode(kept: Deletion) -> str:
     return json.dumps(
         asdict(kept), ensure_ascii=False, separators=(",", ":"), default=lambda at: {TIME: at.isoformat()}
     )
-
-
-def _decode(payload: str) -> Deletion:
-    return Deletion(**json.loads(payload, object_hook=_read_object))
 
 
 def _read_object(held: Row) -> Row | datetime:

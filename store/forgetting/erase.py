@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Row, Table, and_, delete, exists, false, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, update
 
 from agent.memory import forgetting_plans as plans
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
@@ -121,7 +121,7 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
         if one.turn in doomed.turns:
             continue
         conversations.add(one.conversation)
-        gone += _delete(connection, action_record, one.turn)
+        gone += drop(connection, action_record.c.turn, [one.turn])
         left = {
             "context_messages": rows.write_ids(one.context - doomed.said.keys()),
             "given_messages": rows.write_ids(one.given - doomed.said.keys()),
@@ -197,10 +197,6 @@ def summary_texts(connection: Connection, conversations: Collection[str]) -> Ite
 
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
     return any(holds(some, erased) for some in held for erased in texts)
-
-
-def _delete(connection: Connection, table: Table, turn_id: int) -> int:
-    return connection.execute(delete(table).where(table.c.turn == turn_id)).rowcount
 
 
 SWEEP_OWED: Final = "sweep_owed"

@@ -319,7 +319,7 @@ class Retellings:
                 if spoke.author != Author.BOT or id_ in said:
                     continue
                 led = loosely and any(one.came is not _Came.HISTORY for one in drawn)
-                if led or self._falls_at_once(spoke, drawn, there):
+                if led or self._sure(spoke, drawn, there) is _Sure.FALLS:
                     fallen.said[id_] = spoke
                     fallen.texts.setdefault(id_, [spoke])
             kept = self._facts_kept(dict.fromkeys(there, one), there, fallen) - fallen.facts.keys()
@@ -411,11 +411,6 @@ class Retellings:
                 if self._of_reply(text, question.person, drawn, [question.text], _Sure.FALLS) is _Sure.FALLS:
                     kept.add(id_)
         return frozenset(kept)
-
-    def _falls_at_once(
-        self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]
-    ) -> bool:
-        return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt) is _Sure.FALLS
 
     def _sure(self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]) -> _Sure:
         if spoke.author == Author.BOT:

@@ -7,10 +7,10 @@ Rules
   words that were edited meanwhile, or of a place that has become another one, is not kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     Boolean,
@@ -146,12 +146,15 @@ def _entries(
     sources: dict[int, list[int]] = {}
     for entry, source in connection.execute(_SOURCES, which):
         sources.setdefault(entry, []).append(source)
-    return tuple(_entry(row, sources.get(row["id"], [])) for row in found)
-
-
-def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
-    same = {name: row[name] for name in ("id", "audience", *_SAYS)}
-    return ProfileEntry(field=ProfileField(row["field"]), sources=tuple(sources), **same)
+    same = ("id", "audience", *_SAYS)
+    return tuple(
+        ProfileEntry(
+            field=ProfileField(row["field"]),
+            sources=tuple(sources.get(row["id"], ())),
+            **{name: row[name] for name in same},
+        )
+        for row in found
+    )
 
 
 def _all_wait(connection: Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
