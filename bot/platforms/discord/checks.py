@@ -5,6 +5,7 @@ Rule: what Discord did not tell is left out of the facts, and is a finding that 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import discord
@@ -18,6 +19,10 @@ from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted
 
 WHERE: Final = "Discord"
+problem = partial(Finding, Level.PROBLEM, WHERE)
+warning = partial(Finding, Level.WARNING, WHERE)
+note = partial(Finding, Level.NOTE, WHERE)
+good = partial(Finding, Level.GOOD, WHERE)
 PORTAL: Final = "in the developer portal"
 FEW_SESSIONS: Final = 50
 """A bot that begins sessions faster than Discord allows has lost its connection again and again."""
@@ -50,45 +55,32 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
     if app is None:
         yield _unknown("how the application is set up")
         return
-    yield Finding(Level.GOOD, WHERE, f"the token is that of “{app.get('name', '?')}”")
+    yield good(f"the token is that of “{app.get('name', '?')}”")
     yield _content(int(app.get("flags") or 0), facts.settings)
     if app.get("interactions_endpoint_url"):
-        yield Finding(
-            Level.PROBLEM,
-            WHERE,
+        yield problem(
             "commands and buttons go to a web address, not to this bot",
             setup_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
         )
     if app.get("bot_require_code_grant"):
-        yield Finding(
-            Level.PROBLEM,
-            WHERE,
-            "the bot cannot be added by a link",
-            setup_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL),
-        )
+        yield problem("the bot cannot be added by a link", setup_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL))
     if app.get("bot_public"):
-        yield Finding(
-            Level.WARNING,
-            WHERE,
-            "anybody can add the bot to a server of theirs",
-            setup_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL),
+        yield warning(
+            "anybody can add the bot to a server of theirs", setup_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
         )
     elif "bot_public" in app:
-        yield Finding(Level.GOOD, WHERE, "only its owner can add the bot to a server")
+        yield good("only its owner can add the bot to a server")
     yield from _installs(app.get("integration_types_config"))
 
 
 def _content(flags: int, settings: DiscordSettings) -> Finding:
     without = "in its threads the bot is told only of messages that mention it"
     if not settings.message_content:
-        return Finding(Level.NOTE, WHERE, f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {without}")
+        return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {without}")
     if flags & _CONTENT:
-        return Finding(Level.GOOD, WHERE, "the message content intent is granted")
-    return Finding(
-        Level.WARNING,
-        WHERE,
-        f"the message content intent is missing: {without}",
-        setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL),
+        return good("the message content intent is granted")
+    return warning(
+        f"the message content intent is missing: {without}", setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
     )
 
 
@@ -97,16 +89,9 @@ def _installs(contexts: object) -> Iterator[Finding]:
         return
     installation = f"{PORTAL}, page Installation"
     if "0" not in contexts:
-        yield Finding(
-            Level.WARNING,
-            WHERE,
-            "the bot cannot be added to servers",
-            setup_texts.ALLOW_GUILD_INSTALL.format(where=installation),
-        )
+        yield warning("the bot cannot be added to servers", setup_texts.ALLOW_GUILD_INSTALL.format(where=installation))
     if "1" not in contexts:
-        yield Finding(
-            Level.NOTE,
-            WHERE,
+        yield note(
             "nobody can use its commands outside of its servers",
             setup_texts.ALLOW_USER_INSTALL.format(where=installation),
         )
@@ -118,22 +103,19 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         return
     link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
     if not facts.guilds:
-        yield Finding(Level.WARNING, WHERE, "the bot is in no server", setup_texts.OPEN_LINK.format(link=link))
+        yield warning("the bot is in no server", setup_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
         name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0))
         if missing:
             remedy = setup_texts.GIVE_RIGHTS.format(link=link)
-            yield Finding(Level.WARNING, WHERE, f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
+            yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
-            yield Finding(Level.GOOD, WHERE, f"in “{name}” the bot may do what it needs to")
+            yield good(f"in “{name}” the bot may do what it needs to")
         yield from _named(guild, facts)
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
-        yield Finding(
-            Level.WARNING,
-            WHERE,
-            f"the settings name the server {home}, in which the bot is not",
-            setup_texts.OPEN_LINK.format(link=link),
+        yield warning(
+            f"the settings name the server {home}, in which the bot is not", setup_texts.OPEN_LINK.format(link=link)
         )
 
 
@@ -177,11 +159,11 @@ def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
     if chosen is None or chosen >= recommended:
         return ()
     what = setup_texts.SHARDS_RECOMMENDED.format(recommended=recommended, chosen=chosen)
-    return (Finding(Level.WARNING, WHERE, what, setup_texts.SHARDS_AUTO),)
+    return (warning(what, setup_texts.SHARDS_AUTO),)
 
 
 def _unknown(what: str) -> Finding:
-    return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", setup_texts.TRY_LATER)
+    return warning(f"it could not be found out {what}", setup_texts.TRY_LATER)
 
 
 # What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.

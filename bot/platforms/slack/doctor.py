@@ -7,6 +7,7 @@ manifest: that cannot be half right.
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import ClientSession, ClientTimeout
@@ -39,6 +40,10 @@ T = TypeVar("T")
 Told: TypeAlias = T | SlackError
 
 WHERE: Final = "Slack"
+problem = partial(Finding, Level.PROBLEM, WHERE)
+warning = partial(Finding, Level.WARNING, WHERE)
+note = partial(Finding, Level.NOTE, WHERE)
+good = partial(Finding, Level.GOOD, WHERE)
 SKEW: Final = timedelta(seconds=60)
 """Of this machine's clock and Slack's; requests that seem older than five minutes are refused."""
 SKEW_MOST: Final = timedelta(minutes=5)
@@ -71,7 +76,7 @@ def findings(facts: SlackFacts) -> list[Finding]:
 
 def signed_in(facts: SlackFacts) -> list[Finding]:
     who: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
-    return [_good(f"signed in as {text(who, 'user')} in {text(who, 'team')} ({text(who, 'url')})")]
+    return [good(f"signed in as {text(who, 'user')} in {text(who, 'team')} ({text(who, 'url')})")]
 
 
 def clock(facts: SlackFacts) -> list[Finding]:
@@ -88,14 +93,12 @@ def clock(facts: SlackFacts) -> list[Finding]:
 
 def granted_scopes(facts: SlackFacts) -> list[Finding]:
     if not facts.granted:
-        return [Finding(Level.WARNING, WHERE, "which scopes the bot token has is not told", "")]
+        return [warning("which scopes the bot token has is not told", "")]
     missing = scopes(wanted(facts.settings)) - facts.granted
     found: list[Finding] = []
     if own := sorted(scope for scope in missing if not needing(scope)):
         found.append(
-            Finding(
-                Level.PROBLEM,
-                WHERE,
+            problem(
                 f"the bot token lacks {_and(own)}, which the bot needs",
                 setup_texts.TAKE_OVER_MANIFEST,
             )
@@ -103,46 +106,44 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
             said = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
-            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+            found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
     if idle := sorted(facts.granted - scopes(EVERYTHING)):
         said = f"the bot token has {_and(idle)}, which nothing needs"
-        found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
-    return found or [_good("the bot token has exactly the scopes that are needed")]
+        found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
+    return found or [good("the bot token has exactly the scopes that are needed")]
 
 
 def delivery(facts: SlackFacts) -> list[Finding]:
     way = facts.settings.delivery
     if isinstance(way, HttpEvents):
-        return [_good(f"events come over HTTP, to {way.host}:{way.port}{EVENTS_PATH}")]
+        return [good(f"events come over HTTP, to {way.host}:{way.port}{EVENTS_PATH}")]
     match facts.socket:
         case SlackRefused(code=code):
             said = f"Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"
             remedy = setup_texts.SOCKET_MODE_ON
-            return [Finding(Level.PROBLEM, WHERE, said, remedy)]
+            return [problem(said, remedy)]
         case SlackError():
-            return [
-                Finding(Level.WARNING, WHERE, "whether Socket Mode works could not be found out", str(facts.socket))
-            ]
+            return [warning("whether Socket Mode works could not be found out", str(facts.socket))]
         case _:
-            return [_good(f"Socket Mode works, with {counted(way.connections, 'connection', 'connections')} at once")]
+            return [good(f"Socket Mode works, with {counted(way.connections, 'connection', 'connections')} at once")]
 
 
 def channels(facts: SlackFacts) -> list[Finding]:
     match facts.channels:
         case SlackError():
-            return [Finding(Level.WARNING, WHERE, "the bot's channels could not be listed", str(facts.channels))]
+            return [warning("the bot's channels could not be listed", str(facts.channels))]
         case ():
             remedy = setup_texts.INVITE_BOT
-            return [Finding(Level.NOTE, WHERE, "the bot is in no channel", remedy)]
+            return [note("the bot is in no channel", remedy)]
         case names:
             listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= NAMED else ""
-            return [_good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
+            return [good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
     remedy = setup_texts.CHECK_GROUPS
     return [
-        Finding(Level.WARNING, WHERE, f"who is in the user group {group} is not told ({_why(told)})", remedy)
+        warning(f"who is in the user group {group} is not told ({_why(told)})", remedy)
         for group, told in facts.groups.items()
         if isinstance(told, SlackError)
     ]
@@ -153,19 +154,17 @@ def app(facts: SlackFacts) -> list[Finding]:
     match facts.app:
         case None:
             return [
-                Finding(
-                    Level.NOTE,
-                    WHERE,
+                note(
                     "which events and commands the app has cannot be seen without a configuration token",
                     setup_texts.COMPARE_CONFIG,
                 )
             ]
         case SlackError():
             remedy = setup_texts.RENEW_CONFIG
-            return [Finding(Level.WARNING, WHERE, f"the app's manifest is not told ({_why(facts.app)})", remedy)]
+            return [warning(f"the app's manifest is not told ({_why(facts.app)})", remedy)]
         case has:
             found = [finding for compare in COMPARED for finding in compare(has, facts.settings)]
-            return found or [_good("the app is set up as its manifest says")]
+            return found or [good("the app is set up as its manifest says")]
 
 
 def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
@@ -173,11 +172,11 @@ def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # no
     found: list[Finding] = []
     if own := sorted(events(()) - subscribed):
         said = f"the app is not told of {_and(own)}, which the bot needs"
-        found.append(Finding(Level.PROBLEM, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+        found.append(problem(said, setup_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
             said = f"the app is not told of {_and(lacking)}: {feature} cannot work"
-            found.append(Finding(Level.WARNING, WHERE, said, setup_texts.TAKE_OVER_MANIFEST))
+            found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
     return found
 
 
@@ -187,7 +186,7 @@ def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
-    return [Finding(Level.WARNING, WHERE, f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
+    return [warning(f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
 
 
 def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
@@ -195,9 +194,9 @@ def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     by_socket = flag(fields(has, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
         remedy = setup_texts.HTTP_OR_SOCKETS
-        return [Finding(Level.PROBLEM, WHERE, "the app sends events through sockets, not over HTTP", remedy)]
+        return [problem("the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
-        return [Finding(Level.PROBLEM, WHERE, "Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
+        return [problem("Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
     return [] if by_socket else _request_urls(has)
 
 
@@ -205,27 +204,19 @@ def app_surfaces(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # 
     features, home = fields(has, "features"), fields(has, "features", "app_home")
     found: list[Finding] = []
     if not flag(home, "messages_tab_enabled") or flag(home, "messages_tab_read_only_enabled"):
-        found.append(
-            Finding(Level.PROBLEM, WHERE, "nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST)
-        )
+        found.append(problem("nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST))
     if not flag(fields(has, "settings", "interactivity"), "is_enabled"):
-        found.append(
-            Finding(Level.PROBLEM, WHERE, "buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST)
-        )
+        found.append(problem("buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST))
     if not flag(home, "home_tab_enabled"):
         found.append(
-            Finding(
-                Level.WARNING,
-                WHERE,
+            warning(
                 f"the app has no Home tab: {SlackFeature.HOME} cannot work",
                 setup_texts.TAKE_OVER_MANIFEST,
             )
         )
     if "agent_view" not in features:
         found.append(
-            Finding(
-                Level.WARNING,
-                WHERE,
+            warning(
                 f"the app is no agent: {SlackFeature.AGENT} cannot work",
                 setup_texts.TAKE_OVER_MANIFEST,
             )
@@ -253,9 +244,9 @@ COMPARED: Final[tuple[Callable[[JsonObject, SlackSettings], list[Finding]], ...]
 def _not_signed_in(error: SlackError, base_url: str) -> Finding:
     if isinstance(error, SlackRefused):
         remedy = setup_texts.COPY_SLACK_AGAIN
-        return Finding(Level.PROBLEM, WHERE, f"SLACK_BOT_TOKEN is not accepted ({error.code})", remedy)
+        return problem(f"SLACK_BOT_TOKEN is not accepted ({error.code})", remedy)
     said = f"Slack does not answer at {base_url}"
-    return Finding(Level.PROBLEM, WHERE, said, setup_texts.CHECK_NETWORK.format(error=error))
+    return problem(said, setup_texts.CHECK_NETWORK.format(error=error))
 
 
 def _request_urls(has: JsonObject) -> list[Finding]:
@@ -266,11 +257,7 @@ def _request_urls(has: JsonObject) -> list[Finding]:
     if all(url.endswith(EVENTS_PATH) for url in urls):
         return []
     said = f"not everything of the app is sent to an address that ends in {EVENTS_PATH}"
-    return [Finding(Level.PROBLEM, WHERE, said, setup_texts.HTTP_MANIFEST)]
-
-
-def _good(what: str) -> Finding:
-    return Finding(Level.GOOD, WHERE, what)
+    return [problem(said, setup_texts.HTTP_MANIFEST)]
 
 
 def _why(told: object) -> str:
