@@ -11,7 +11,7 @@ SlackError
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, TypeAlias, cast
@@ -112,6 +112,14 @@ def items(value: Value, *path: str) -> list[JsonObject]:
     """The objects of a list; everything else in it is left out."""
     found = at(value, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+_CURSOR: Final = ("response_metadata", "next_cursor")
+
+
+def has_more(page: JsonObject) -> bool:
+    """Whether another page follows this one."""
+    return bool(text(page, *_CURSOR))
 
 
 TIMEOUT_S = 10
@@ -218,6 +226,16 @@ class SlackApi:
             return _body(await self._send(method, params=given, http_verb="GET"))
         given = harmless_fields(given)
         return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
+
+    async def pages(self, method: Method, most: int, **args: Json) -> AsyncGenerator[JsonObject]:
+        """The method's answers page by page, so many at most; see `has_more`. Raises SlackError."""
+        cursor: str | None = None
+        for _ in range(most):
+            page = await self.call(method, cursor=cursor, **args)
+            yield page
+            cursor = text(page, *_CURSOR)
+            if not cursor:
+                return
 
     async def sign_in(self) -> JsonObject:
         """Who the bot token belongs to; its scopes are then in `granted`, Slack's time in `said_at`.

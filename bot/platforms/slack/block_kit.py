@@ -60,7 +60,7 @@ def window(callback: str, title: str, submit: str, carried: Mapping[str, Json], 
         "title": plain(title),
         "submit": plain(submit),
         "close": plain("Cancel"),
-        "private_metadata": json.dumps(carried),
+        "private_metadata": json.dumps(carried, ensure_ascii=False),
         "blocks": list(blocks),
     }
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.messages import Json, JsonObject
 from bot.platforms.slack.api import number, text
+from bot.platforms.slack.block_kit import plain, row
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
 from bot.texts import command_texts, memory_texts
@@ -53,12 +54,12 @@ def below(
     """
     value = _Value(turn, conversation, replace(to, response_url=""))  # its address is long, and good for half an hour
     if plain:
-        return _row([_button(offer, value) for offer in ReplyAction if offer in offers])
+        return row([_button(offer, value) for offer in ReplyAction if offer in offers])
     judging: list[Json] = [_feedback(value)] if offers >= {*_JUDGING} else []
     deleting: list[Json] = [_trash(value)] if ReplyAction.DELETE in offers else []
     small: list[Json] = [*judging, *deleting]
     context: list[Json] = [{"type": "context_actions", "elements": small}] if small else []
-    return context + _row([_button(offer, value) for offer in _BUTTONS if offer in offers])
+    return context + row([_button(offer, value) for offer in _BUTTONS if offer in offers])
 
 
 def reply_click(action: JsonObject) -> ReplyClick | None:
@@ -135,15 +136,11 @@ class _Value:
         return json.dumps({"do": offer, "turn": self.turn, "in": self.conversation, "to": self.to.encode()})
 
 
-def _row(buttons: list[Json]) -> list[Json]:
-    return [{"type": "actions", "elements": buttons}] if buttons else []
-
-
 def _button(offer: ReplyAction, value: _Value) -> Json:
     button: dict[str, Json] = {
         "type": "button",
         "action_id": f"{ACTION}:{offer}",
-        "text": _plain(_LABELS[offer]),
+        "text": plain(_LABELS[offer]),
         "value": value.of(offer),
     }
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
@@ -152,7 +149,7 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
 def _feedback(value: _Value) -> Json:
     def judging(offer: ReplyAction) -> Json:
         label = _LABELS[offer]
-        return {"text": _plain(label), "accessibility_label": label, "value": value.of(offer)}
+        return {"text": plain(label), "accessibility_label": label, "value": value.of(offer)}
 
     return {
         "type": "feedback_buttons",
@@ -167,7 +164,7 @@ def _trash(value: _Value) -> Json:
         "type": "icon_button",
         "action_id": f"{ACTION}:{ReplyAction.DELETE}",
         "icon": "trash",
-        "text": _plain(_LABELS[ReplyAction.DELETE]),
+        "text": plain(_LABELS[ReplyAction.DELETE]),
         "value": value.of(ReplyAction.DELETE),
         "visible_to_user_ids": [value.to.user],
         "confirm": _confirm(),
@@ -176,12 +173,8 @@ def _trash(value: _Value) -> Json:
 
 def _confirm() -> Json:
     return {
-        "title": _plain(command_texts.DELETE_TITLE),
-        "text": _plain(command_texts.DELETE_TEXT),
-        "confirm": _plain("Delete"),
-        "deny": _plain("Keep"),
+        "title": plain(command_texts.DELETE_TITLE),
+        "text": plain(command_texts.DELETE_TEXT),
+        "confirm": plain("Delete"),
+        "deny": plain("Keep"),
     }
-
-
-def _plain(words: str) -> Json:
-    return {"type": "plain_text", "text": words}

@@ -63,7 +63,7 @@ class SlackFacts:
     """The time here and there, at one moment."""
     socket: Told[bool] | None = None
     channels: Told[tuple[str, ...]] = ()
-    groups: Mapping[str, Told[bool]] = field(default_factory=dict[str, "Told[bool]"])
+    groups: Mapping[str, Told[JsonObject]] = field(default_factory=dict[str, "Told[JsonObject]"])
     app: Told[JsonObject] | None = None
 
 
@@ -284,16 +284,20 @@ async def _ask(api: SlackApi, settings: SlackSettings, clock: Clock, config_toke
     who = await _told(api.sign_in())
     if isinstance(who, SlackError):
         return SlackFacts(settings, who)
+    way = settings.delivery
     return SlackFacts(
         settings=settings,
         signed_in=who,
         granted=api.granted,
         ours=clock.now(),
         theirs=api.said_at,
-        socket=await _socket(api, settings),
+        socket=await _told(_socket(api, way.app_token)) if isinstance(way, SocketMode) else None,
         channels=await _told(_channels(api)),
-        groups={group: await _told(_group(api, group)) for group in sorted(settings.named_groups)},
-        app=await _app(api, text(who, "bot_id"), config_token),
+        groups={
+            group: await _told(api.call(Method.GROUP_MEMBERS, usergroup=group))
+            for group in sorted(settings.named_groups)
+        },
+        app=None if config_token is None else await _told(_app(api, text(who, "bot_id"), config_token)),
     )
 
 
@@ -304,14 +308,8 @@ async def _told(asking: Awaitable[T]) -> Told[T]:
         return error
 
 
-async def _socket(api: SlackApi, settings: SlackSettings) -> Told[bool] | None:
+async def _socket(api: SlackApi, app_token: Secret) -> bool:
     """An address for one is fetched, and none is opened: a running bot keeps its own."""
-    if not isinstance(settings.delivery, SocketMode):
-        return None
-    return await _told(_can_open(api, settings.delivery.app_token))
-
-
-async def _can_open(api: SlackApi, app_token: Secret) -> bool:
     return bool(await api.open_connection(app_token))
 
 
@@ -322,16 +320,6 @@ async def _channels(api: SlackApi) -> tuple[str, ...]:
     return tuple(first_text(channel, "name", "id") for channel in items(page, "channels"))
 
 
-async def _group(api: SlackApi, group: str) -> bool:
-    return bool(await api.call(Method.GROUP_MEMBERS, usergroup=group))
-
-
-async def _app(api: SlackApi, bot: str, config_token: Secret | None) -> Told[JsonObject] | None:
-    if config_token is None:
-        return None
-    return await _told(_manifest(api, bot, config_token))
-
-
-async def _manifest(api: SlackApi, bot: str, config_token: Secret) -> JsonObject:
+async def _app(api: SlackApi, bot: str, config_token: Secret) -> JsonObject:
     app = text(await api.call(Method.BOT, bot=bot), "bot", "app_id")
     return await api.export_manifest(app, config_token)

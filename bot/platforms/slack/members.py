@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -22,6 +22,7 @@ from bot.platforms.slack.api import (
     fields,
     first_text,
     flag,
+    has_more,
     items,
     text,
     texts,
@@ -285,36 +286,21 @@ class Guests:
             raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN) from error
 
     async def _any_in(self, channel: str) -> bool:
-        async with aclosing(self._members(channel)) as pages:
-            async for members in pages:
-                if members & self._guests:
+        page: JsonObject = {}
+        members = self._api.pages(Method.MEMBERS, MAX_MEMBERS_PAGES, channel=channel, limit=MEMBERS_PAGE)
+        async with aclosing(members) as pages:
+            async for page in pages:
+                if self._guests.intersection(texts(page, "members")):
                     return True
-        return False
-
-    async def _members(self, channel: str) -> AsyncGenerator[frozenset[str], None]:
-        """Page by page; of too many the last page holds every guest. Raises SlackError."""
-        cursor = ""
-        for _ in range(MAX_MEMBERS_PAGES):
-            page = await self._api.call(Method.MEMBERS, channel=channel, limit=MEMBERS_PAGE, cursor=cursor or None)
-            yield frozenset(texts(page, "members"))
-            cursor = _next(page)
-            if not cursor:
-                return
-        yield self._guests
+        return has_more(page)  # of too many nobody knows
 
     async def _list(self) -> frozenset[str]:
         """Raises SlackError, also when there is no end to the people."""
         found: set[str] = set()
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            page = await self._api.call(Method.USERS, limit=PAGE, cursor=cursor or None)
-            found |= {text(one, "id") for one in items(page, "members") if is_guest(self._me, one)}
-            cursor = _next(page)
-            if not cursor:
-                return frozenset(found)
-            await self._clock.sleep(PAGE_PAUSE_S)
+        async with aclosing(self._api.pages(Method.USERS, MAX_PAGES, limit=PAGE)) as pages:
+            async for page in pages:
+                found |= {text(one, "id") for one in items(page, "members") if is_guest(self._me, one)}
+                if not has_more(page):
+                    return frozenset(found)
+                await self._clock.sleep(PAGE_PAUSE_S)
         raise SlackDown(reply_texts.SLACK_TOO_MANY_PEOPLE)
-
-
-def _next(page: JsonObject) -> str:
-    return text(page, "response_metadata", "next_cursor")

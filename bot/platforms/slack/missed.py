@@ -374,16 +374,10 @@ class SlackMissed:
         """Where the bot is, direct messages first; [] where Slack does not tell."""
         for kinds in EVERYWHERE:
             found: list[Spot] = []
-            cursor = ""
+            listed = self.api.pages(Method.CONVERSATIONS, MOST_PAGES, types=kinds, exclude_archived=True, limit=PAGE)
             try:
-                for _ in range(MOST_PAGES):
-                    page = await self.api.call(
-                        Method.CONVERSATIONS, types=kinds, exclude_archived=True, limit=PAGE, cursor=cursor or None
-                    )
+                async for page in listed:
                     found += [Spot(text(channel, "id")) for channel in items(page, "channels")]
-                    cursor = text(page, "response_metadata", "next_cursor")
-                    if not cursor:
-                        break
             except SlackRefused as refused:
                 log.info("Slack: what newcomers missed may not be found: %s", refused)
                 continue

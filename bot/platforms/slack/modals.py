@@ -167,25 +167,11 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
     told = [_file(file) for file in files[:MAX_FILES]]
     author = author[:MAX_NAME_CHARS]
     carried = _carried(author, about, to, told)
-    while len(carried) > METADATA_CHARS and about:
+    while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
         carried = _carried(author, about, to, told)
-    return {
-        "type": "modal",
-        "callback_id": ASK_VIEW,
-        "title": _plain(command_texts.ASK_ABOUT_MESSAGE),
-        "submit": _plain("Ask"),
-        "close": _plain("Cancel"),
-        "private_metadata": carried,
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": _QUESTION,
-                "label": _plain(command_texts.QUESTION_ALONE),
-                "element": {"type": "plain_text_input", "action_id": _QUESTION, "multiline": True},
-            }
-        ],
-    }
+    label = "Your question (only you will see the answer)"
+    return window(ASK_VIEW, "Ask about this message", "Ask", carried, [field(_QUESTION, label, line(multiline=True))])
 
 
 def asked(view: JsonObject) -> Asked | None:
@@ -227,9 +213,8 @@ def asked_anywhere(view: JsonObject) -> AskedAnywhere:
     return AskedAnywhere(typed(view, _QUESTION), picked(view, _WHERE), bool(ticked), depth)
 
 
-def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> str:
-    carried = {"author": author, "about": about, "to": to.encode(), "files": files}
-    return json.dumps(carried, ensure_ascii=False)
+def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> dict[str, Json]:
+    return {"author": author, "about": about, "to": to.encode(), "files": files}
 
 
 def _file(file: JsonObject) -> Json:
@@ -240,7 +225,3 @@ def _file(file: JsonObject) -> Json:
         "mimetype": text(file, "mimetype")[:MAX_NAME_CHARS],
     }
     return {**named, "size": number(file, "size"), "file_access": "check_file_info"}
-
-
-def _plain(words: str) -> dict[str, Json]:
-    return {"type": "plain_text", "text": words}

@@ -1,20 +1,19 @@
 """Where a message is read, and so what may be used in the answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.caches import ExpiringCache
 from bot.host import Host
-from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, items, text
+from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, has_more, items, text
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Guests, Member
-from bot.texts import reply_texts
 
 NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
 """A channel of which any of these is true is not simply public."""
@@ -167,22 +166,16 @@ class SlackMembership:
         channels = {place.removeprefix(prefix): place for place in places if place.startswith(prefix)}
         found: dict[str, bool] = {}
         try:
-            async with aclosing(self._channels(person.removeprefix(prefix))) as pages:
-                async for listed in pages:
-                    found |= {channels[channel]: True for channel in listed & channels.keys()}
+            user, page = person.removeprefix(prefix), dict[str, Json]()
+            listed = self._api.pages(Method.CONVERSATIONS, MAX_PAGES, user=user, types=KINDS, limit=PAGE)
+            async with aclosing(listed) as pages:
+                async for page in pages:
+                    ids = {text(channel, "id") for channel in items(page, "channels")}
+                    found |= {channels[channel]: True for channel in ids & channels.keys()}
                     if len(found) == len(channels):
                         return found
+            if has_more(page):  # whoever is in more of them than are read may be in these, too
+                return found
         except SlackError:
             return found
         return {place: place in found for place in channels.values()}
-
-    async def _channels(self, user: str) -> AsyncGenerator[frozenset[str], None]:
-        """Page by page. Raises SlackError, also when there is no end to them."""
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            page = await self._api.call(Method.CONVERSATIONS, user=user, types=KINDS, limit=PAGE, cursor=cursor or None)
-            yield frozenset(text(channel, "id") for channel in items(page, "channels"))
-            cursor = text(page, "response_metadata", "next_cursor")
-            if not cursor:
-                return
-        raise SlackError(reply_texts.SLACK_TOO_MANY_CHANNELS.format(user=user))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports import Membership
 from agent.records import Attachment, Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
@@ -99,23 +99,12 @@ class Threads:
         """The thread up to this message, oldest first, and its last files; () if it cannot be read."""
         kept: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
         first: JsonObject = {}
-        cursor = ""
+        where: dict[str, Json] = {"channel": heard.channel, "ts": heard.thread_ts, "latest": heard.ts, "limit": PAGE}
         try:
-            for _ in range(MAX_REQUESTS):
-                page = await self._api.call(
-                    Method.REPLIES,
-                    channel=heard.channel,
-                    ts=heard.thread_ts,
-                    latest=heard.ts,
-                    limit=PAGE,
-                    cursor=cursor or None,
-                )
+            async for page in self._api.pages(Method.REPLIES, MAX_REQUESTS, **where):
                 messages = [m for m in items(page, "messages") if text(m, "ts") < heard.ts]
                 first = first or (messages[0] if messages else {})
                 kept.extend(messages)
-                cursor = text(page, "response_metadata", "next_cursor")
-                if not cursor:
-                    break
         except SlackError:
             return ()
         thread = [*kept] if not kept or kept[0] is first else [first, *kept]
