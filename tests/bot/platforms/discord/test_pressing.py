@@ -10,7 +10,7 @@ from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
 from bot.texts import reply_texts
-from tests.bot.platforms.discord.reading.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
+from tests.bot.platforms.discord.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 
 REPLY = Answered(7, "discord", "discord:7", "20", "70", "discord:41", "Which colour?", "team:discord:10", ("20/77",))

@@ -17,7 +17,7 @@ from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from tests.fakes.slack_manifest import ACCEPTED
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 TABLES = {"methods.py", "features.py", "manifest.py"}
 CODE = {
     path.name: ast.parse(path.read_text())

@@ -8,7 +8,7 @@ from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBo
 from bot.platforms.discord.slash_commands import command_in
 from bot.setting_parsers import ReplyMode
 from bot.texts import reply_texts
-from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
+from tests.bot.platforms.discord.test_inbound import CHANNEL, DM, ME, POST
 
 
 def meant(
