@@ -185,8 +185,8 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
     summary = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)
     earlier = (
-        summary or mark(_done(actions.records), memory.superseded),
-        mark(_beginnings(beginnings), memory.superseded),
+        summary or _marked(_done(actions.records), memory.superseded),
+        _marked(_beginnings(beginnings), memory.superseded),
     )
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
@@ -209,6 +209,10 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(one.text for one in (*parts.quoted, *parts.files)),
         ),
     )
+
+
+def _marked(text: str, superseded: Sequence[Superseded]) -> str:
+    return mark(text, superseded) if superseded else text
 
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
@@ -266,15 +270,15 @@ def _prefix(parts: ContextParts) -> str:
 
 def _history_message(message: StoredMessage, superseded: Sequence[Superseded], speaking: Mapping[str, str]) -> Message:
     if message.author is Author.BOT:
-        return Message(Role.ASSISTANT, render.without_tokens(mark(message.text, superseded)))
-    return Message(Role.USER, _words(message.person, mark(message.text, superseded), speaking))
+        return Message(Role.ASSISTANT, render.without_tokens(_marked(message.text, superseded)))
+    return Message(Role.USER, _words(message.person, _marked(message.text, superseded), speaking))
 
 
 def _sections(
     parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], earlier: Sequence[str]
 ) -> list[str]:
     return [
-        mark(_profile(profile), memory.superseded),
+        _marked(_profile(profile), memory.superseded),
         *map(_own_title, memory.sections[:FRAME]),
         _place(parts, me),
         *map(_own_title, memory.sections[FRAME:]),
@@ -327,7 +331,7 @@ def _action(record: ActionRecord) -> str:
 def _fields(title: str, values: SituationSummary | Workspace, stale: Sequence[Superseded] = ()) -> str:
     """Marked is each text by itself: behind its label it would be about something else."""
     lines = [
-        f"{name}: {mark(render.one_line(text), stale)}"
+        f"{name}: {_marked(render.one_line(text), stale)}"
         for name in values.__slots__
         if (text := getattr(values, name)).strip()
     ]

@@ -302,6 +302,10 @@ class Closing:
     """Nothing ever is, also when it is edited: learning is paused."""
 
     @property
+    def used_tools(self) -> bool:
+        return any(record.calls for record in self.actions)
+
+    @property
     def usage(self) -> Usage:
         return sum((call.usage for call in self.calls), Usage())
 

@@ -10,7 +10,7 @@ from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Prof
 from agent.records import DELETE_REPLY, Job
 from agent.summary import SUMMARY
 from bot.job_worker import Handler, JobWorker
-from bot.memory.learning import Learner, LearningModel, LearningPauses, Summariser, may_spend
+from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.memory.semantic_recall import MeaningfulMemories, MeaningWriter
@@ -65,7 +65,7 @@ async def background(
     """
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
-    learner = Learner(profiles, facts, jobs, spending, partial(_learning_model, models), clock, floor)
+    learner = Learner(profiles, facts, jobs, spending, models.learning_model, clock, floor)
     workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}]
     if retiring is not None:
         await retiring.begin()
@@ -73,8 +73,7 @@ async def background(
     if deletions is not None:
         workers.append({DELETE_REPLY: ReplyDeletion(clock, deletions).delete})
     if summaries is not None:
-        model = partial(_learning_model, models)
-        summariser = Summariser(summaries, jobs, spending, model, clock, floor, has_budget)
+        summariser = Summariser(summaries, jobs, spending, models.learning_model, clock, floor, has_budget)
         workers.append({SUMMARY: summariser.summarise})
     if learns:
         workers.append({LEARNING: partial(_learn, learner, profiles, pauses)})
@@ -87,11 +86,6 @@ async def background(
             await stack.enter_async_context(writer.writing(owner))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
         yield Background(copies, floor, learner if learns else None, memories)
-
-
-def _learning_model(models: ModelSwitch) -> LearningModel:
-    endpoint = models.learning_choice.endpoint
-    return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
 
 
 async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | None, job: Job) -> None:

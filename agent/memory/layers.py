@@ -157,7 +157,9 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     valid = readable(mine, reader)
     history = [fact for fact in mine if not fact.is_valid]
     once = cache(read_statement)
-    late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, once)
+    late = Outdated()
+    if layers.earlier:
+        late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, once)
     holding = [fact for fact in valid if fact.id not in late.facts]
     stale = _stale(holding, mine, signals, past_signals, late, once)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
@@ -169,8 +171,10 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     ]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
-    known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)] if layers.earlier else []
-    told = quoted(layers.earlier, known, stale, late.sentences, reader.question, once)
+    told: list[tuple[PastMessage, str]] = []
+    if layers.earlier:
+        known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
+        told = quoted(layers.earlier, known, stale, late.sentences, reader.question, once)
     reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
     quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left - reserved)
     earlier = _section("EARLIER", [line for _, line in quotes])
@@ -255,6 +259,8 @@ def _stale(
     binding = [fact.value.lower() for fact in holding if fact.is_constraint]
     said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
     values = [*parts, *(signal.value for signal in past), *said]
+    if not values:
+        return Wordings()
     current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
     return superseded(values, current, parts, reading)
 

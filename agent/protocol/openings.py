@@ -175,9 +175,8 @@ class Openings:
 
     def at_line_start(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | Maybe:
         """At the first character of a line that is not blank, or behind a closing tag."""
-        native = self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
         match text[start]:
-            case "<" | "[" if native is not None:
+            case "<" | "[" if (native := self._foreign(text, start)) is not None:
                 return native
             case "<":
                 return self._tag(text, start, talked_about)
@@ -231,6 +230,10 @@ class Openings:
         opening = self._misplaced(text, tag, begin)
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
+
+    def _foreign(self, text: str, start: int) -> Beginning | Maybe | None:
+        """Calls in a form that a model was trained on elsewhere."""
+        return self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
 
     def _mistral(self, text: str, start: int) -> Opening | Maybe | None:
         """Calls as in `<execute>`, behind a token instead of a tag."""

@@ -84,7 +84,7 @@ class Parser:
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
         """Where most pieces of most streams can go at once. It answers None if this one cannot."""
         self._fence = OpenFence("```", limits)
-        self._block = Block(Opening(BlockKind.THINK, 0), limits)
+        self._block: Block | None = None
         self._trial: Trial | None = None
         self._native: NativeBlock | None = None
         self._talked_about: set[BlockKind] = set()
@@ -133,7 +133,7 @@ class Parser:
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
             self._shortcut = self._output.pass_on
         else:
-            self._shortcut = self._block.pass_on if self._mode is _Mode.BLOCK else None
+            self._shortcut = self._block.pass_on if self._block is not None and self._mode is _Mode.BLOCK else None
 
     def _step(self, text: str, position: int) -> int | None:
         """Use some of the text from `position` on: the new position. None if that takes more text than there is."""
@@ -233,13 +233,16 @@ class Parser:
         return opening.begin
 
     def _in_block(self, text: str, position: int) -> int | None:
-        used = self._block.feed(text, position)
-        if self._trial and self._block.is_too_long:
+        block = self._block
+        if block is None:
+            return position
+        used = block.feed(text, position)
+        if self._trial and block.is_too_long:
             self._commit(self._trial)
             self._mode = _Mode.BLOCK
-        if not self._block.is_over:
+        if not block.is_over:
             return used if used > position else None
-        for event in self._block.events():
+        for event in block.events():
             self._emit(event)
         if self._trial:
             self._mode = _Mode.TRIAL
@@ -308,8 +311,8 @@ class Parser:
             self._mode = _Mode.TEXT if last_line.strip(BLANKS) else _Mode.LINE_START
 
     def _end_of_stream(self) -> None:
-        if self._mode is _Mode.BLOCK:
-            for event in self._end_of_block():
+        if self._mode is _Mode.BLOCK and self._block is not None:
+            for event in self._end_of_block(self._block):
                 self._emit(event)
         elif self._native is not None:
             for event in self._native.end_of_stream(self._held):
@@ -330,8 +333,8 @@ class Parser:
         else:
             self._say(held, 0, len(held))
 
-    def _end_of_block(self) -> list[ProtocolEvent]:
-        events = self._block.end_of_stream()
-        if self._block.kind is BlockKind.THINK:
-            events += read_forgotten_calls(self._block.body, self._limits, self._openings.is_tool)
+    def _end_of_block(self, block: Block) -> list[ProtocolEvent]:
+        events = block.end_of_stream()
+        if block.kind is BlockKind.THINK:
+            events += read_forgotten_calls(block.body, self._limits, self._openings.is_tool)
         return events

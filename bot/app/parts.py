@@ -36,6 +36,7 @@ from bot.platforms.slack.slash_commands import named
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
+from bot.texts import memory_texts
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -224,19 +225,20 @@ def mind(
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
     """
 
-    slack_names = partial(named, prefix=settings.slack_command_prefix)
-    slack_commands = slack_names(COMMANDS)
+    own_names = (COMMANDS, memory_texts.LEARNS, memory_texts.KEEPS)
+    in_slack = {text: named(text, settings.slack_command_prefix) for text in own_names}
+    language_rule = settings.language_rule
+
+    def called(source: str, text: str) -> str:
+        """With the commands as they are called there."""
+        return in_slack[text] if platform_of(source) == SLACK else text
 
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
-        commands = slack_commands if platform_of(incoming.source) == SLACK else COMMANDS
-        return Persona(settings.persona, settings.language_rule, instructions, commands)
+        return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
-
-    def called(person: str, markdown: str) -> str:
-        return slack_names(markdown) if platform_of(person) == SLACK else markdown
 
     return AgentConfig(
         provider=desk.provider,

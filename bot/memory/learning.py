@@ -16,12 +16,13 @@ from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
 from agent.messages import Depth, Message, ModelCall
-from agent.ports import CallOptions, Clock, Facts, Jobs, Preferences, Profiles, Provider, Spending, Summaries
+from agent.ports import CallOptions, Clock, Facts, Jobs, Preferences, Profiles, Spending, Summaries
 from agent.protocol.render import speakers
 from agent.records import Incoming, Job, StoredMessage
 from agent.state import SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from bot.memory.view import PauseLearning
+from bot.models.choice import LearningModel
 from bot.texts import setup_texts
 from bot.turns.runner import ForegroundPriority
 
@@ -43,15 +44,6 @@ class LearningLimits:
     """Facts that are known already, shown to the model: about as many things as a person follows at a time."""
     tries: int = 5
     """How often a model may answer nonsense before the messages are given up: a quarter of an hour by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class LearningModel:
-    """`is_local`: it runs on this machine, where answers need it, too. `can_learn`: a rehearsal cannot."""
-
-    provider: Provider
-    is_local: bool = False
-    can_learn: bool = True
 
 
 @dataclass(frozen=True, slots=True)

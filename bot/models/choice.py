@@ -324,6 +324,15 @@ COMMAND = "/model"
 """What a wrong name is blamed on: whoever wrote it has set nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class LearningModel:
+    """`is_local`: it runs on this machine, where answers need it, too. `can_learn`: a rehearsal cannot."""
+
+    provider: Provider
+    is_local: bool = False
+    can_learn: bool = True
+
+
 class ModelSwitch:
     """Made by `open`. Names of models are as in COGENCY_MODEL, "provider:model"."""
 
@@ -362,15 +371,11 @@ class ModelSwitch:
         """Whether no real model answers."""
         return self._choice.endpoint is None
 
-    @property
-    def learning(self) -> Provider:
+    def learning_model(self) -> LearningModel:
         """The model for work in the background."""
-        return self._row(self.learning_choice)
-
-    @property
-    def learning_choice(self) -> ModelChoice:
-        """Which one that is."""
-        return self._learning[0] if self._learning else self._choice
+        choice = self._learning[0] if self._learning else self._choice
+        is_local = choice.endpoint is not None and choice.endpoint.is_local
+        return LearningModel(self._row(choice), is_local, can_learn=choice.endpoint is not None)
 
     @property
     def sentence(self) -> str:

@@ -222,7 +222,7 @@ class Answering:
         """Hand over what is better had as files. They are no part of the answer, and never harm it."""
         claim = running.claim
         pages, page_chars = len(closing.pages), surface.limits.page_chars
-        shared = shared_files(closing.actions) if closing.actions else ()
+        shared = shared_files(closing.actions) if closing.used_tools else ()
         files = handed_over(closing.reply, pages=pages, page_chars=page_chars, shared=shared)
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing

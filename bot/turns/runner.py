@@ -326,8 +326,7 @@ class TurnRunner:
 
     async def kept(self, claim: Claim, closing: Closing) -> str:
         """What the asker reads below the reply of what was kept of them; "" for nothing."""
-        used = any(record.calls for record in closing.actions)
-        return await self._mind.kept(claim.turn) if self._mind.kept is not None and used else ""
+        return await self._mind.kept(claim.turn) if self._mind.kept is not None and closing.used_tools else ""
 
     async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""

@@ -29,7 +29,7 @@ async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
     switch = await opened()
     assert names(switch, ANNA, "C1") == (USUAL, "COGENCY_MODEL says so")
     assert switch.provider_for(ANNA, "C1").name == USUAL
-    assert switch.learning is switch.provider
+    assert switch.learning_model().provider is switch.provider
 
 
 async def test_a_choice_for_the_person_goes_before_one_for_the_channel() -> None:
@@ -89,7 +89,7 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
     provider: Provider = switch.provider
     assert provider.name == USUAL
     assert provider.capabilities.resume  # a row keeps a session, so that a turn stays with the model that answered
-    assert switch.learning.name == "ollama:cheap"
+    assert switch.learning_model().provider.name == "ollama:cheap"
     await switch.aclose()
 
 
