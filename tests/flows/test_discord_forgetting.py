@@ -152,7 +152,7 @@ async def test_what_came_to_it_since_the_question_is_asked_about_again(tmp_path:
         question = await talk.forget("about canoe")
         await talk.ask(ANN, "my other canoe is ochre")
         again = await talk.press(question, "Forget")
-        assert again.startswith("Meanwhile this has changed")
+        assert again.startswith(memory_texts.FORGET_CHANGED)
         assert "- my other canoe is ochre" in again
         assert await talk.finds("vermilion")
 

@@ -286,7 +286,7 @@ async def test_who_ends_one_pause_reads_which_others_last_there(office: Office) 
 
 async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
     await office.learn("sail")
-    assert (await office.ask("delete all")).text == "Write the entry's number, as in `/memory delete 3`."
+    assert (await office.ask("delete all")).text == memory_texts.MEMORY_FORMS["delete"]
     assert "`/memory export`" in (await office.ask("help")).text
     assert len((await office.ask("")).entries) == 1
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from agent import texts
 from agent.errors import StoreError
 from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
@@ -58,7 +59,7 @@ async def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["postgresql://cogency:secret@host:port/bot", "postgresql://[/bot"])
 async def test_a_url_that_cannot_be_read_is_one_sentence(url: str) -> None:
-    with pytest.raises(StoreError, match=r"The database URL cannot be read; use .*postgresql://user:password@host"):
+    with pytest.raises(StoreError, match=texts.DATABASE_URL_UNREADABLE):
         await open_store(url)
 
 
