@@ -43,7 +43,7 @@ KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/for
 KEPT = f"{REMEMBERED}{{facts}}*"
 INSTEAD = "{fact} (instead of: {before})"
 MORE_FACTS = "{facts}; and {many} more"
-TAKEN_BACK = "Taken back: {facts}. I do not learn it again from that message."
+TAKEN_BACK = "Taken back: {facts}. I will not learn it again from that message."
 HOLDS_AGAIN = "{done} This holds again: {before}."
 NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
 
@@ -223,7 +223,7 @@ MEMORY_FORMS: Mapping[str, str] = {
     "show": MEMORY_USAGE,
     "page": "Write `/memory page 2` for the second page of the list.",
     "delete": _ENTRY_FORM.format(word="delete"),
-    "undo": "Write `/memory undo` to bring back what you deleted last, or its number behind it.",
+    "undo": "Write `/memory undo` to bring back what you deleted last, or add its number.",
     "correct": "Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
     "here": _ENTRY_FORM.format(word="here"),
@@ -268,7 +268,7 @@ STILL_FOUND = "**A search afterwards still finds it.** Please tell my operator."
 CORRECTED = "Corrected: your own words stand there now, instead of {said}."
 BETWEEN_US = "You said them to me alone, so I use them where only you read, unless you choose “use everywhere”."
 USED_EVERYWHERE = (
-    "From now on I use it in all replies to you, and in nobody else's. Whoever reads such a reply may read it, too."
+    "From now on I use it in all replies to you, and in nobody else's. Everyone who reads such a reply may read it."
 )
 USED_HERE = "From now on I use it only where it was said."
 NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."
@@ -280,7 +280,7 @@ MEMORY_FULL = (
     "That is as much as I keep for one place ({most} facts): for what is new, the oldest goes that was replaced, or "
     "that no answer has drawn on for longest."
 )
-LEARNING = "I was learning something at that very moment, so nothing was changed; please try again."
+LEARNING = "I was learning something at that moment, so nothing was changed; please try again."
 EXPORTED = "This is everything that I know about you."
 NOT_THE_MANAGER = (
     "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
