@@ -103,7 +103,7 @@ Recipe: TypeAlias = Callable[[int], str]
 """Makes a text of so many characters."""
 Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
 
-_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
+_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.connections"})
 """Here a text is the name of something that is opened."""
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 _ENDS: Final = ("", "\x00", "x", "\n!")

@@ -1,33 +1,28 @@
-"""The bot as platforms see it, and all platforms as one service."""
+"""The bot as platforms see it."""
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 from typing import Final, TypeVar
 
 from agent.admission_terms import Authority, TermsNotMet
-from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
-from agent.records import Answered, Incoming, ReplyVerdict, platform_of
+from agent.ports import Clock, Conversations, Ledger, Preferences, Replies, Spending
+from agent.records import Answered, Incoming, ReplyVerdict
 from agent.spending import By, SpendingAccount, SpendingPeriod, account
 from bot.access import acl
 from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetDesk
-from bot.access.readers import Readers
 from bot.attachments.kinds import with_names
-from bot.attachments.reading import Fetch
-from bot.caches import Backoff
+from bot.connections import PlatformConnections
+from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.host import (
     MemoryAnswer,
     ModelMenu,
-    PlatformUnavailable,
     PolicyAsker,
     Suggestion,
     Viewer,
@@ -35,137 +30,10 @@ from bot.host import (
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
-from bot.memory.retention import Delete
 from bot.models.choice import ModelDesk
-from bot.reply_surface import PageUnsent, Surface
-from bot.texts import reply_texts
 from bot.turns.worker import Turns
 
-# What happens once, whichever process is told of it how often, and leaves nothing behind that would tell.
-#
-# Rule: the latest of each source are kept, as hashes: platforms deliver an event twice within minutes, and nobody reads
-# out of them who asked for what.
-
-
 T = TypeVar("T")
-
-DONE: Final = "done"
-MOST: Final = 300
-"""As many as people of one source order within minutes."""
-MARK_CHARS: Final = 16
-TRIES: Final = 9
-"""How often a mark is set anew because another process set one at that moment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deduplicator:
-    preferences: Preferences
-
-    async def first(self, source: str, what: str) -> bool:
-        """Whether it comes for the first time. Raises StoreError."""
-        mark = _mark(what)
-        return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MOST:])
-
-    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        """Do it if it comes for the first time, else None. If it fails the next time counts as the first."""
-        if not await self.first(source, what):
-            return None
-        try:
-            return await do()
-        except CogencyError:
-            mark = _mark(what)
-            await self._change(source, lambda marks: [one for one in marks if one != mark])
-            raise
-
-    async def _change(self, source: str, change: Callable[[list[str]], list[str] | None]) -> bool:
-        """Whether there was something to change, whoever else changes it at the same moment."""
-        owner = f"source:{source}"
-        for _ in range(TRIES):
-            before = (await self.preferences.of(owner)).get(DONE)
-            after = change((before or "").split())
-            if after is None:
-                return False
-            if await self.preferences.swap(owner, DONE, before, " ".join(after)):
-                return True
-        raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
-
-
-def _mark(what: str) -> str:
-    return sha256(what.encode()).hexdigest()[:MARK_CHARS]
-
-
-# What the platforms can do for the bot, from the moment at which each of them says so.
-
-
-@dataclass(frozen=True, slots=True)
-class PlatformConnections:
-    """By the source of the messages that a platform hands in."""
-
-    readers: Readers
-    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
-    deletions: dict[str, Delete] = field(default_factory=dict[str, Delete])
-    """How to delete a page of a reply."""
-    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
-    """How to fetch an attachment."""
-    troubles: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
-    _shown: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def sources(self) -> frozenset[str]:
-        """Where replies can be shown now."""
-        return frozenset(self.surfaces)
-
-    def surface_for(self, incoming: Incoming) -> Surface:
-        """Raises PageUnsent for a platform that is not connected; the turn is then put off."""
-        if incoming.source not in self.surfaces:
-            raise PageUnsent(f"{incoming.source} is not connected")
-        return self.surfaces[incoming.source](incoming)
-
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        self.surfaces[source] = surface_for
-        self.connected(source, "")
-
-    def hide(self, source: str) -> None:
-        """The platform is not served any more."""
-        for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
-            known.pop(source, None)
-
-    def ask_readers(self, source: str, membership: Membership) -> None:
-        self.readers.platforms[source] = membership
-
-    def delete_on(self, source: str, delete: Delete) -> None:
-        self.deletions[source] = delete
-
-    def fetch_on(self, source: str, fetch: Fetch) -> None:
-        self.fetchers[source] = fetch
-
-    def connected(self, source: str, trouble: str = "") -> None:
-        """Why a platform is not connected, by its name or by a source; "" if it is."""
-        self.troubles.pop(platform_of(source), None)
-        if trouble:
-            self.troubles[platform_of(source)] = trouble
-        self._shown.set()
-
-    async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
-        """Until each of these tasks has said where its answers are shown, or that it cannot be served now, or ended, or
-        took `patience_s` seconds.
-        """
-        deadline = clock.monotonic() + patience_s
-        while len({*map(platform_of, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
-            serving
-        ):
-            self._shown.clear()
-            shown = asyncio.create_task(self._shown.wait())
-            left = deadline - clock.monotonic()
-            done, _ = await asyncio.wait(
-                [shown, *(task for task in serving if not task.done())],
-                timeout=max(0.0, left),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            shown.cancel()
-            if not done:
-                return
-
 
 # The conversations of a channel that goes on and on: a direct message without threads.
 #
@@ -203,17 +71,6 @@ class RollingConversations:
 
 def _owner(channel: str) -> str:
     return f"{GOES_ON}{channel}"
-
-
-log = logging.getLogger(__name__)
-
-AGAIN_S = 2.0
-MOST_AGAIN_S = 120.0
-"""Between attempts to serve a platform that cannot be reached: doubling, so that an outage of hours costs little, and
-its end is met within two minutes."""
-
-START_PATIENCE_S = 60.0
-"""How long open turns of an earlier process wait for every platform to connect, so that they can be shown there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,55 +202,3 @@ class BotHost:
     @property
     def _rolling(self) -> RollingConversations:
         return RollingConversations(self.conversations, self.preferences)
-
-
-async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:
-    """Serve every platform until cancelled; one that fails leaves the others alone. What may pass (PlatformUnavailable,
-    StoreUnavailable) is tried again for ever.
-
-    Open replies get `grace_s` seconds at the end. Raises the first other failure (CogencyError) once no platform is
-    left.
-    """
-    failures: list[CogencyError] = []
-
-    async def serve(name: str) -> None:
-        try:
-            await _insist(name, platforms[name], host.platforms, host.clock)
-        except CogencyError as error:
-            log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
-            host.platforms.connected(name, str(error))
-            failures.append(error)
-
-    serving = [asyncio.create_task(serve(name)) for name in platforms]
-    try:
-        await host.platforms.all_shown(serving, host.clock, START_PATIENCE_S)
-        if not all(task.done() for task in serving):
-            async with host.turns.serving(grace_s=grace_s):
-                await asyncio.wait(serving)
-    finally:
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
-    if failures:
-        raise failures[0]
-
-
-async def _insist(
-    name: str, serve: Callable[[], Awaitable[None]], connections: PlatformConnections, clock: Clock
-) -> None:
-    """Serve a platform; begin anew where that cannot be done now."""
-    backoff = Backoff(AGAIN_S, MOST_AGAIN_S)
-    while True:
-        began = clock.monotonic()
-        try:
-            await serve()
-        except (PlatformUnavailable, StoreUnavailable) as error:
-            if clock.monotonic() - began > MOST_AGAIN_S:
-                backoff.worked()  # it was served well for a while
-            asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
-            pause = max(backoff.failed(), asked_s)
-            log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
-            connections.connected(name, str(error))
-            await clock.sleep(pause)
-        else:
-            return

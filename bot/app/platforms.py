@@ -19,9 +19,10 @@ from bot.app import parts
 from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
+from bot.connections import PlatformConnections, serve_all
 from bot.health import Health
 from bot.host import Host
-from bot.hosting import BotHost, Desks, PlatformConnections, serve_all
+from bot.hosting import BotHost, Desks
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice
 from bot.memory.policies import PolicyDesk
@@ -54,7 +55,8 @@ async def serve_platforms(settings: Settings) -> None:
         ):
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader)
-            await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
+            serving = {name: partial(serve, host) for name, serve in chosen.items()}
+            await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
 
 def _host(

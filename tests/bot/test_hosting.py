@@ -18,8 +18,8 @@ from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.connections import serve_all
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
-from bot.hosting import serve_all
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -102,7 +102,11 @@ async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
     service = Service()
     good = Platform(service, (said("Hello?"),))
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
-    serving = asyncio.create_task(serve_all({"Slack": good, "Discord": bad}, service.host, grace_s=0.0))
+    serving = asyncio.create_task(
+        serve_all(
+            {"Slack": good, "Discord": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
+        )
+    )
     await until_stored(service, 2)
     assert service.surface.shown == ["Hello."]
     assert not serving.done()
@@ -117,7 +121,11 @@ async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the
     down = [PlatformUnavailable("Slack does not answer.", retry_after_s=s) for s in (0.0, 30.0, *[0.0] * 20)]
     bad = Platform(service, passing=[*down, StoreUnavailable("The database is away.")])
     good = Platform(service, (said("Hello?"),))
-    serving = asyncio.create_task(serve_all({"Slack": bad, "Test": good}, service.host, grace_s=0.0))
+    serving = asyncio.create_task(
+        serve_all(
+            {"Slack": bad, "Test": good}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
+        )
+    )
     await until_stored(service, 2)
     async with asyncio.timeout(PATIENCE_S):
         await bad.served.wait()
@@ -133,7 +141,9 @@ async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() 
     service = Service()
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
     connections = service.host.platforms
-    serving = asyncio.create_task(serve_all({"Test": bad}, service.host, grace_s=0.0))
+    serving = asyncio.create_task(
+        serve_all({"Test": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0)
+    )
     async with asyncio.timeout(PATIENCE_S):
         while not connections.troubles:  # noqa: ASYNC110 -- nothing rings when a platform is in trouble
             await asyncio.sleep(0)
@@ -149,7 +159,9 @@ async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
-            await serve_all({"Discord": bad}, service.host, grace_s=0.0)
+            await serve_all(
+                {"Discord": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
+            )
 
 
 @pytest.mark.parametrize(("grace_s", "shown"), [(5.0, "Hello."), (0.0, "Hel")])
@@ -162,7 +174,9 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
 
     service = Service(ScriptedProvider([["Hel", Until(halfway), "lo."]]))
     platform = Platform(service, (said("Hello?"),))
-    serving = asyncio.create_task(serve_all({"Slack": platform}, service.host, grace_s))
+    serving = asyncio.create_task(
+        serve_all({"Slack": platform}, service.host.platforms, service.host.turns, service.host.clock, grace_s)
+    )
     async with asyncio.timeout(PATIENCE_S):
         await reached.wait()
         while not service.surface.shown:  # noqa: ASYNC110 -- the fake surface notifies nobody

@@ -9,8 +9,9 @@ from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, P
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
+from bot.connections import PlatformConnections
 from bot.health import Health
-from bot.hosting import BotHost, Desks, PlatformConnections
+from bot.hosting import BotHost, Desks
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk

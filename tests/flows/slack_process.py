@@ -11,7 +11,7 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.hosting import serve_all
+from bot.connections import serve_all
 from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.platforms.slack.run import serve
 from bot.setting_parsers import Secret
@@ -54,4 +54,6 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     await store.ledger.release_all()
     settings = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)
     async with asyncio.timeout(LONGEST_S):
-        await serve_all({"Slack": lambda: serve(host, settings, clock)}, host, grace_s=0.0)
+        await serve_all(
+            {"Slack": lambda: serve(host, settings, clock)}, host.platforms, host.turns, host.clock, grace_s=0.0
+        )

@@ -5,7 +5,7 @@ from functools import partial
 
 from agent.errors import StreamBroken
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.hosting import serve_all
+from bot.connections import serve_all
 from bot.platforms.slack.run import CLOSE_S, DELIVERY_CLOSE_S, serve
 from bot.turns.worker import LEAVE_S
 from tests.fakes.fast_clock import FastClock
@@ -82,7 +82,9 @@ async def test_the_end_of_the_process_does_not_wait_for_a_slack_that_has_frozen(
         store = store_in_memory()
         host = turns_host(store, ScriptedProvider(["It is blue."]), slack.clock)
         serve_slack = partial(serve, host, settings(slack), slack.clock)
-        process = asyncio.create_task(serve_all({"Slack": serve_slack}, host, grace_s=0.2))
+        process = asyncio.create_task(
+            serve_all({"Slack": serve_slack}, host.platforms, host.turns, host.clock, grace_s=0.2)
+        )
         await slack.connected()
         slack.stalled["chat.postMessage"] = asyncio.Event()
         await slack.say(ann, general, f"<@{BOT_USER}> which colour?")

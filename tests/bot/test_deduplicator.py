@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent.errors import StoreError
-from bot.hosting import MOST, Deduplicator
+from bot.deduplicator import MOST, Deduplicator
 from tests.fakes.store import store_in_memory
 
 
