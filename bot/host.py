@@ -99,6 +99,8 @@ class MemoryAnswer:
     file: str | None = None
     undo: str = ""
     """What brings back what was just deleted, behind "undo"; "" if nothing was."""
+    opened: bool = False
+    """Whether it is one entry, to be shown whole, and `page` where it stands in the list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             surfaces=surfaces,
             conversations=store.conversations,
             view=parts.memory_desk(store),
-            forgets=parts.forget_desk(settings, store, turns, work),
+            forgetting=parts.forget_desk(settings, store, turns, work),
             spending=store.spending,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),

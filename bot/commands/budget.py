@@ -24,7 +24,7 @@ async def show(call: CommandCall) -> Panel:
     person = call.caller.person.id
     answer = await call.host.budget(person, call.caller.channel, call.words)
     changes = not call.words and call.host.operates(person)
-    return Panel(await call.caller.with_names(answer), (CHANGE,) if changes else ())
+    return Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
 
 
 async def _whose(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:

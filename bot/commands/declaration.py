@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeAlias
 from agent.records import Person
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester
-from bot.host import ModelMenu, PolicyAsker
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 
 # --------------------------------------------------------------------------------------------------
 # What a command answers with.
@@ -33,6 +33,8 @@ class FieldKind(Enum):
     ELSEWHERE = auto()
     """The private channel for which the command is used, in place of where it was asked for. It is only shown where
     nothing is said about a channel otherwise."""
+    BOX = auto()
+    """A flag of the command; its hint stands beside the box. Its value is "" if it is not ticked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,32 +68,86 @@ class PanelForm:
     words: Callable[[Filled], str]
     mistakes: Callable[[Filled], Mapping[str, str]] = lambda _: {}
     """What is wrong with what was filled in, by the fields' names: a sentence each. The form then stays open."""
+    prefill: "Callable[[CommandCall], Awaitable[Filled]] | None" = None
+    """What stands in it at first, for the words of its button."""
+
+    def button(self, words: str = "") -> "PanelAction":
+        return PanelAction(self.label, words, form=self)
+
+    def spelled(self, before: str, filled: Filled) -> str:
+        """The words that it makes of what was filled in, behind those of its button."""
+        return f"{before} {self.words(filled)}".strip()
+
+    def ticked(self, filled: Filled) -> Mapping[str, str]:
+        """The flags of the command that were ticked in it."""
+        return {one.name: filled[one.name] for one in self.fields if one.kind is FieldKind.BOX and filled[one.name]}
 
 
 @dataclass(frozen=True, slots=True)
 class PanelAction:
-    """A button: pressed, it tells the command these words. `fills_in`: it asks for more words first, which follow them.
+    """A button: pressed, it tells its command these words (see `CommandCall.pressed`).
 
-    `name` says which of its panel's buttons it is; `danger`: what it does cannot be undone, at least not for long.
+    `form`: the window that is filled in first; what it spells follows the words. `danger`: what it does cannot be
+    undone, at least not for long. `confirm`: what is said before it is done, where a platform can ask once more.
     """
 
-    name: str
     label: str
-    words: str
+    words: str = ""
     danger: bool = False
-    fills_in: bool = False
+    confirm: str = ""
+    form: PanelForm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSelect:
+    """A menu: what is chosen in it follows its words. `options`: labels, by their values."""
+
+    placeholder: str
+    options: Mapping[str, str]
+    chosen: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPart:
+    """Markdown, and what may be pressed or chosen about it."""
+
+    text: str = ""
+    actions: tuple[PanelAction, ...] = ()
+    select: PanelSelect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PanelFile:
+    name: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What is shown to whoever used the command, and to nobody else: Markdown, and below it the forms on offer."""
+    """What is shown to whoever used the command, and to nobody else: Markdown, its buttons, and its parts below.
+
+    `boxes`: flags of the command that may be ticked before a button is pressed, and whether they are at first; where a
+    platform has no boxes, they stay as they are.
+    """
 
     text: str
-    forms: tuple[PanelForm, ...] = ()
+    actions: tuple[PanelAction, ...] = ()
+    parts: tuple[PanelPart, ...] = ()
+    boxes: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    file: PanelFile | None = None
 
 
 # --------------------------------------------------------------------------------------------------
 # Who uses it, and where.
+
+
+class ForgetQuestions(Protocol):
+    """The part of `ForgettingDesk` that a command needs."""
+
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer: ...
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer: ...
 
 
 class CommandHost(Protocol):
@@ -108,6 +164,11 @@ class CommandHost(Protocol):
     async def choose_model(self, who: Requester, name: str) -> None: ...
 
     async def stop(self, conversation: str) -> bool: ...
+
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer: ...
+
+    @property
+    def forgetting(self) -> ForgetQuestions: ...
 
     def operates(self, person: str) -> bool: ...
 
@@ -139,6 +200,19 @@ class Caller(Protocol):
 
     async def policy_asker(self) -> PolicyAsker:
         """With their authority at this moment, and the place whose policies are meant."""
+        ...
+
+    async def viewer(self) -> Viewer:
+        """With the place where only they read what they are shown."""
+        ...
+
+    async def forgetter(self) -> Forgetter:
+        """With what "this thread" means where they are."""
+        ...
+
+    @property
+    def entry_chars(self) -> int | None:
+        """How much of an entry is shown in a list; None where there are no buttons, and a list shows all of it."""
         ...
 
     async def stoppable(self) -> Stoppable: ...
@@ -199,12 +273,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandCall:
-    """`words`: the first argument; `options`: the others that were given, by their names."""
+    """`words`: the first argument; `options`: the others that were given, by their names, and flags that are set.
+
+    `pressed`: the words are those of a button or a menu in one of the command's own panels, which nobody has typed.
+    """
 
     words: str
     caller: Caller
     host: CommandHost
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    pressed: bool = False
 
 
 Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]
@@ -216,7 +294,7 @@ class Command:
     summary: str
     """One line of at most 100 characters."""
     run: Run | None = None
-    """May raise CogencyError. None: it is more than a panel, and platforms carry it out."""
+    """May raise CogencyError. None: it is a question, which platforms take in."""
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
     """Whether people may use it whom the bot does not answer, and however often."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
-from bot.commands.declaration import Argument, Command, CommandCall, CommandHost, Panel
+from bot.commands.declaration import Argument, Command, CommandCall, CommandHost, Panel, PanelPart, PanelSelect
+from bot.host import ModelMenu
 from bot.texts import reply_texts
 
 
@@ -12,7 +13,20 @@ async def show(call: CommandCall) -> Panel:
     if name := call.words.strip(" `"):
         await host.choose_model(who, reply_texts.chosen_model(name))
     menu = await host.models(who)
-    return Panel(menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
+    text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+    return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
+
+
+def model_part(menu: ModelMenu, words: str = "") -> PanelPart:
+    """The model and the choice of another, as part of a panel whose command takes the name behind `words`."""
+    if not menu.allowed:
+        return PanelPart(reply_texts.model_text(menu.current, menu.why, (), ""))
+    return PanelPart(reply_texts.model_in_use(menu.current, menu.why), select=model_select(menu, words))
+
+
+def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
+    names = {name: name for name in menu.allowed if name.strip() and name != reply_texts.USUAL}
+    return PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current, words)
 
 
 async def open_models(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:

@@ -12,6 +12,7 @@ from bot.commands.declaration import (
     Filled,
     FormField,
     Panel,
+    PanelAction,
     PanelForm,
 )
 from bot.memory.policies import MAX_CHARS, MAX_NAME_CHARS, RemovePolicy, UnclearPolicy, read_policy_request
@@ -27,12 +28,12 @@ async def show(call: CommandCall) -> Panel:
     asker = await call.caller.policy_asker()
     answer = await call.host.policy(asker, call.words)
     sets = not call.words and (asker.authority >= POLICY_AUTHORITY or call.host.operates(asker.person.id))
-    return Panel(answer, forms_below(answer) if sets else ())
+    return Panel(answer, policy_actions(answer) if sets else ())
 
 
-def forms_below(shown: str) -> tuple[PanelForm, ...]:
+def policy_actions(shown: str) -> tuple[PanelAction, ...]:
     """What those who set policies are offered below their list."""
-    return (SET,) if shown == memory_texts.NO_POLICY else (SET, REMOVE)
+    return (SET.button(),) if shown == memory_texts.NO_POLICY else (SET.button(), REMOVE.button())
 
 
 async def _words_offered(*_: object) -> Sequence[str]:

@@ -119,6 +119,8 @@ class MemoryDesk:
         match request:
             case view.ShowMemory(page):
                 return await self._list(viewer, "", page)
+            case view.ShowEntry(which):
+                return await self._opened(viewer, which)
             case view.DeleteEntry(which):
                 return await self._decide(viewer, which, self._delete, undo=True)
             case view.UndoDelete(which):
@@ -151,10 +153,18 @@ class MemoryDesk:
         facts = [one for one in await self.facts.readable(person, here) if one.person and (past or one.is_valid)]
         return [*facts, *await self.profiles.known(person, here)]
 
-    async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
+    async def _opened(self, viewer: Viewer, which: str) -> MemoryAnswer:
+        """One entry, and the page on which it stands."""
+        key = await self._key(viewer, which)
+        listed = await self._list(viewer, key=key)
+        found = tuple(entry for entry in listed.entries if entry.key == key)
+        return replace(listed, text="", entries=found, opened=True) if found else MemoryAnswer(_missing(which))
+
+    async def _list(self, viewer: Viewer, before: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
+        """The list as it is now, below what has just happened: that page, or the one on which this entry stands."""
         known = await self.known(viewer)
         numbers = await self._numbered(viewer, lambda earlier: earlier.including(view.key_of(one) for one in known))
-        shown, here, pages = view.page_of(known, numbers, page)
+        shown, here, pages = view.page_of(known, numbers, page, key)
         own = await self.facts.in_own_words(viewer.person.id, [one.id for one in shown if isinstance(one, Fact)])
         entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
@@ -189,9 +199,7 @@ class MemoryDesk:
         key = await self._key(viewer, which)
         meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
         if meant is None:
-            return MemoryAnswer(
-                memory_texts.NO_NUMBER.format(number=which) if which.isdecimal() else memory_texts.NO_ENTRY
-            )
+            return MemoryAnswer(_missing(which))
         shown = await self._list(viewer, await do(meant, viewer))
         return replace(shown, undo=view.key_of(meant)) if undo else shown
 
@@ -326,6 +334,10 @@ class MemoryDesk:
             return done
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         return "\n\n".join(filter(None, [done, still]))
+
+
+def _missing(which: str) -> str:
+    return memory_texts.NO_NUMBER.format(number=which) if which.isdecimal() else memory_texts.NO_ENTRY
 
 
 # What people do about a reply that has ended: say what they think of it, or have it deleted.

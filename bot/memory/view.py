@@ -18,7 +18,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, a
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
 from agent.memory.profile import ProfileEntry
 from agent.records import Receipt, Remembered
-from bot.host import MemoryAnswer, ShownEntry
+from bot.host import ShownEntry
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, shortened
 
@@ -36,6 +36,13 @@ class ShowMemory:
     """The list; `page` counts from 1."""
 
     page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShowEntry:
+    """An entry, whole."""
+
+    which: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class UnclearMemory:
 
 Request: TypeAlias = (
     ShowMemory
+    | ShowEntry
     | DeleteEntry
     | UndoDelete
     | CorrectEntry
@@ -115,6 +123,8 @@ def read_memory_request(words: str) -> Request:
     match word:
         case "" | "show" if not rest:
             return ShowMemory()
+        case "show" if names_entry and not text:
+            return ShowEntry(which)
         case "page" if rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0:
             return ShowMemory(int(rest))
         case "delete" if names_entry and not text:
@@ -137,6 +147,10 @@ def read_memory_request(words: str) -> Request:
             near = get_close_matches(word, memory_texts.MEMORY_FORMS, n=1)
             meant = memory_texts.DID_YOU_MEAN.format(word=near[0]) if near else ""
             return UnclearMemory(meant + memory_texts.MEMORY_USAGE)
+
+
+def show_words(key: str) -> str:
+    return f"show {key}"
 
 
 def delete_words(key: str) -> str:
@@ -258,21 +272,18 @@ def listed_entries(
     return tuple(sorted(shown, key=lambda entry: entry.number))
 
 
-def page_of(known: Sequence[Remembered], numbers: EntryNumbers, page: int) -> tuple[list[Remembered], int, int]:
-    """What stands on a page, the number of it and of all pages; the nearest page, if there is no such one."""
-    pages = max(1, -(-len(known) // PAGE))
-    here = min(max(page, 1), pages)
+def page_of(
+    known: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None
+) -> tuple[list[Remembered], int, int]:
+    """What stands on a page, the number of it and of all pages; the nearest page, if there is no such one.
+
+    `key`: of an entry, whose page is meant if it has one.
+    """
     in_order = sorted(known, key=lambda one: numbers.of[key_of(one)])
+    place = next((at for at, one in enumerate(in_order) if key_of(one) == key), None)
+    wanted, pages = page if place is None else place // PAGE + 1, max(1, -(-len(known) // PAGE))
+    here = min(max(wanted, 1), pages)
     return in_order[(here - 1) * PAGE : here * PAGE], here, pages
-
-
-def as_list(answer: MemoryAnswer) -> str:
-    """The answer with its entries as text, for where there are no buttons."""
-    lines = [f"- {entry_line(entry)}" for entry in answer.entries]
-    if answer.pages > 1:
-        another = answer.page % answer.pages + 1
-        lines += ["", memory_texts.PAGE_OF.format(page=answer.page, pages=answer.pages, another=another)]
-    return "\n".join([answer.text, "", *lines]) if lines else answer.text
 
 
 def entry_line(entry: ShownEntry, limit: int | None = None) -> str:

@@ -201,6 +201,7 @@ def _span(period: TimeSpan, zone: tzinfo) -> str:
 # How each request is written, and what it does.
 MEMORY_HELP: Mapping[str, str] = {
     "/memory": "see what I remember about you, and where it came from",
+    "/memory show 3": "see all of entry 3",
     "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
     "/memory undo": "bring back what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "put your own words in its place",
@@ -212,8 +213,8 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory resume": "learn again; also “resume here”",
 }
 MEMORY_USAGE = (
-    "After `/memory` you may write `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, `export`, "
-    "`pause`, `resume` or `help`; alone it shows the list."
+    "After `/memory` you may write `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, "
+    "`export`, `pause`, `resume` or `help`; alone it shows the list."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
@@ -12,7 +13,7 @@ from agent.messages import Depth, ModelCall, Usage
 from agent.records import Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
 from bot.access.acl import Requester
-from bot.host import ForgetAnswer, MemoryAnswer, ModelMenu, PolicyAsker, ShownEntry
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, ShownEntry, Viewer
 from bot.platforms.terminal.bot import Left
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
@@ -91,27 +92,15 @@ class FakeChatBot:
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
 
-    async def memory(self, words: str = "") -> MemoryAnswer:
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:  # noqa: ARG002 -- there is one
         if words.startswith("export"):
             return MemoryAnswer("Here it is.", file=self.export)
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
         return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
 
-    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:  # noqa: ARG002 -- it is asked again
-        words = words.casefold()
-        if words not in {"thread", "everything"}:
-            return ForgetAnswer(f"I did not understand “{words}”.")
-        what = "this thread" if words == "thread" else "everything that you told me"
-        return ForgetAnswer(f"I will forget {what}.", words, self.wider)
-
-    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
-        self.agreed.append(token)
-        gone = list(self.asked) if token == "everything" else [conversation]
-        messages = sum(len(self.asked.pop(name, [])) for name in gone)
-        facts = self.facts[:] if token == "everything" else []
-        self.facts = [one for one in self.facts if one not in facts]
-        receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
-        return ForgetAnswer(memory_texts.receipt_text(receipt))
+    @property
+    def forgetting(self) -> "FakeForgetting":
+        return FakeForgetting(self)
 
     async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is one
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
@@ -169,3 +158,27 @@ class FakeChatBot:
             self.stopped.append("wait")
             await surface.edit(page, PageContent("Well, then\n\n*Stopped.*", final=True))
             raise
+
+
+@dataclass(frozen=True)
+class FakeForgetting:
+    """Of that bot. Implements `ForgetQuestions`."""
+
+    bot: FakeChatBot
+
+    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it is asked again
+        words = words.casefold()
+        if words not in {"thread", "everything"}:
+            return ForgetAnswer(f"I did not understand “{words}”.")
+        what = "this thread" if words == "thread" else "everything that you told me"
+        return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:  # noqa: ARG002 -- as above
+        bot, (conversation,) = self.bot, who.thread
+        bot.agreed.append(token)
+        gone = list(bot.asked) if token == "everything" else [conversation]
+        messages = sum(len(bot.asked.pop(name, [])) for name in gone)
+        facts = bot.facts[:] if token == "everything" else []
+        bot.facts = [one for one in bot.facts if one not in facts]
+        receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
+        return ForgetAnswer(memory_texts.receipt_text(receipt))

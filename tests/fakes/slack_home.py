@@ -57,9 +57,11 @@ class HomeTab:
 
     async def choose(self, value: str) -> None:
         """They choose this in the menu."""
-        (menu,) = [one for one in self._elements if one["type"] == "static_select"]
+        actions = [block for block in self.view["blocks"] if block["type"] == "actions"]
+        ((menu, block),) = [(one, at) for at in actions for one in at["elements"] if one["type"] == "static_select"]
         option = next(option for option in menu["options"] if option["value"] == value)
-        await self._act({"type": "static_select", "action_id": menu["action_id"], "selected_option": option}, {})
+        action: Object = {"type": "static_select", "action_id": menu["action_id"], "selected_option": option}
+        await self._act({**action, "block_id": block.get("block_id", "")}, {})
 
     async def changed(self, shows: str) -> None:
         """Until they see this."""

@@ -171,7 +171,7 @@ async def test_keeping_forgets_nothing() -> None:
         await fake.write(ANN, "first")
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
-        await fake.press(ANN, question, "Keep")
+        await fake.press(ANN, question, "Keep everything")
         await fake.until(lambda: seen(question) == "Nothing was forgotten.")
         assert len(host.store.messages) == 2
 

@@ -142,7 +142,7 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("about canoe")
         await talk.fake.press(BO, question, "Forget")
-        assert await talk.press(question, "Keep") == memory_texts.FORGET_DECLINED
+        assert await talk.press(question, "Keep everything") == memory_texts.FORGET_DECLINED
         assert await talk.finds("vermilion")
 
 

@@ -136,7 +136,7 @@ async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
     async with recording(managing=False) as (fake, host):
         panel = await opened(fake)
         assert menus(panel) == ["model"]
-        forged = {**panel, "components": [_menu(f"set:{BO}:team", "chain"), *panel["components"]]}
+        forged = {**panel, "components": [_menu(f"c:{int(BO):x}:settings::team", "chain"), *panel["components"]]}
         pressed = await fake.choose_in(BO, forged, "team", "chain")
         await fake.until(lambda: pressed.acknowledged)
         await opened(fake)

@@ -8,11 +8,10 @@ from dataclasses import replace
 from agent.memory.audience import Audience, PersonAudience, Place, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
+from bot.commands.memory import FILE_NAME
 from bot.memory import view
-from bot.platforms.discord.memory_panels import FILE_NAME
 from bot.texts import memory_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost
-from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
 from tests.fakes.incoming import said
 from tests.flows.test_discord_commands import answer_to, answered, buttons, talking
@@ -34,16 +33,8 @@ async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: A
 
 def entries(message: Payload) -> list[str]:
     """The list, without where its entries came from."""
-    sections = [part for part in parts(message) if part["type"] == 9]
-    return [section["components"][0]["content"].partition(" (")[0] for section in sections]
-
-
-async def opened(fake: FakeDiscord, number: int) -> Payload:
-    """Ann's list, with one of its entries chosen."""
-    shown = await answer_to(fake, ANN, "memory")
-    await fake.press(ANN, shown, f"Open {number}")
-    await fake.until(lambda: "Back" in buttons(shown))
-    return shown
+    texts = [part["content"] for part in parts(message) if part["type"] == 10]
+    return [text.partition(" (")[0] for text in texts if re.match(r"\*\*\d", text)]
 
 
 async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> None:
@@ -66,17 +57,16 @@ async def test_in_a_dm_the_list_has_what_was_learned_in_public_as_long_as_they_a
             assert entries(await answer_to(fake, ANN, "memory", DM_OF[ANN])) == shown
 
 
-async def test_a_chosen_entry_is_deleted_with_a_button() -> None:
+async def test_an_entry_is_deleted_with_its_button_and_comes_back() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
-        shown = await opened(fake, 2)
-        assert seen(shown).startswith("**2** Interest: rowing")
-        assert buttons(shown) == ["Delete", "Correct", "Use everywhere", "Back"]
+        shown = await answer_to(fake, ANN, "memory")
+        assert buttons(shown) == ["Delete", "Correct", "Use everywhere"] * 2
         await fake.press(ANN, shown, "Delete")
-        await fake.until(lambda: "Deleted entry 2, “Interest: rowing”." in seen(shown))
-        assert entries(shown) == ["**1** Interest: sailing"]
+        await fake.until(lambda: "Deleted entry 1, “Interest: sailing”." in seen(shown))
+        assert entries(shown) == ["**2** Interest: rowing"]
         await fake.press(ANN, shown, "Undo")
-        await fake.until(lambda: "It is back: “Interest: rowing”." in seen(shown))
+        await fake.until(lambda: "It is back: “Interest: sailing”." in seen(shown))
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         assert "Undo" not in buttons(shown)
 
@@ -84,11 +74,11 @@ async def test_a_chosen_entry_is_deleted_with_a_button() -> None:
 async def test_an_entry_is_corrected_in_a_window() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, 1)
+        shown = await answer_to(fake, ANN, "memory")
         pressed = await fake.press(ANN, shown, "Correct")
         await fake.until(lambda: pressed.window)
-        assert pressed.window["components"][0]["components"][0]["value"] == "sailing"
-        await fake.submit(ANN, pressed.window, "sailing, but only on lakes", shown)
+        assert pressed.window["components"][0]["component"]["value"] == "sailing"
+        await fake.fill_in(ANN, pressed.window, shown, words="sailing, but only on lakes")
         await fake.until(lambda: "Corrected: your own words" in seen(shown))
         assert entries(shown) == ["**1** Interest: sailing, but only on lakes"]
         assert LINK not in seen(shown)
@@ -97,10 +87,9 @@ async def test_an_entry_is_corrected_in_a_window() -> None:
 async def test_an_entry_is_used_everywhere_and_no_more() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, 1)
+        shown = await answer_to(fake, ANN, "memory")
         await fake.press(ANN, shown, "Use everywhere")
         await fake.until(lambda: "used everywhere" in seen(shown))
-        await fake.press(ANN, shown, "Open 1")
         await fake.until(lambda: "Only where it was said" in buttons(shown))
         await fake.press(ANN, shown, "Only where it was said")
         await fake.until(lambda: memory_texts.USED_HERE in seen(shown))
@@ -109,13 +98,14 @@ async def test_an_entry_is_used_everywhere_and_no_more() -> None:
 
 async def test_long_lists_have_pages_and_an_opened_entry_leads_back_to_its_own() -> None:
     async with talking([]) as (fake, host):
-        await learn(host, *(f"island {number}" for number in range(view.PAGE + 1)))
+        await learn(host, *(f"island {number} {'far away ' * 20}" for number in range(view.PAGE + 1)))
         shown = await answer_to(fake, ANN, "memory")
         assert buttons(shown)[-1] == "Next page"
         await fake.press(ANN, shown, "Next page")
         await fake.until(lambda: "Page 2 of 2" in seen(shown))
         await fake.press(ANN, shown, f"Open {view.PAGE + 1}")
         await fake.until(lambda: "Back" in buttons(shown))
+        assert f"island {view.PAGE} {'far away ' * 20}".strip() in seen(shown), "all of it"
         await fake.press(ANN, shown, "Back")
         await fake.until(lambda: "Page 2 of 2" in seen(shown))
         assert len(seen(shown)) <= 4_000
@@ -142,7 +132,7 @@ async def test_an_export_comes_as_a_file_with_the_private_answer() -> None:
 async def test_the_buttons_work_for_nobody_else() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, 1)
+        shown = await answer_to(fake, ANN, "memory")
         refused = await fake.press(BO, shown, "Delete")
         await fake.until(lambda: refused.acknowledged)
         said = [seen(message) for message in fake.world.messages.values()]

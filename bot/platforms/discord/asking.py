@@ -13,18 +13,20 @@ from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
-from agent.records import Attachment, Incoming, Quoted
-from bot.host import ForgetAnswer, Host
-from bot.platforms.discord import forgetting, interactions, objects, preferences
+from agent.records import Attachment, Incoming, Quoted, repeats_of
+from bot.commands.declaration import Command, CommandCall, Panel
+from bot.commands.forget import agreement
+from bot.host import Host
+from bot.platforms.discord import interactions, objects, panels, preferences, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
-from bot.platforms.discord.forgetting import MESSAGE, REPLY
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, pages_at
 from bot.platforms.discord.interactions import (
     STORE_FIRST_S,
     Interaction,
     Tree,
+    discord_caller,
     everywhere,
     installed_by_person,
     typed_text,
@@ -33,7 +35,7 @@ from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.texts import command_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +82,7 @@ class Commands:
     ) -> None:
         self._host = host
         self._members = members
-        self._connection = connection
+        self.connection = connection
         self._surroundings = surroundings
         self._conversations = conversations
         self._asked_last = LRUCache[tuple[int, int], str](MAX_REMEMBERED)
@@ -91,8 +93,8 @@ class Commands:
 
     async def ask(self, interaction: Interaction, wish: Wish) -> None:
         """Take the question in, and acknowledge it within three seconds."""
-        now = self._connection.clock.now()
-        if not self._connection.acknowledging(str(interaction.id)):
+        now = self.connection.clock.now()
+        if not self.connection.acknowledging(str(interaction.id)):
             return
         try:
             private = await self._is_private(interaction, wish)
@@ -102,20 +104,20 @@ class Commands:
             if interactions.failure_of(storing) is None:
                 await self._acknowledge(interaction, private=question.private and not question.where.direct)
         finally:
-            self._connection.acknowledged(str(interaction.id))
+            self.connection.acknowledged(str(interaction.id))
         try:
             await storing
         except CogencyError as error:
             if not isinstance(error, Refused | SettingsError):
                 log.warning("a question could not be taken in: %s", error)
-            await interactions.answer_failure(interaction, error, self._connection)
+            await interactions.answer_failure(interaction, error, self.connection)
 
     async def _acknowledge(self, interaction: Interaction, *, private: bool) -> None:
         """Never raises: the question is stored, and is answered in the channel or in the asker's DM else."""
         try:
             await interaction.response.defer(ephemeral=private, thinking=True)
         except UNREADABLE as error:
-            self._connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
+            self.connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
 
     async def _is_private(self, interaction: Interaction, wish: Wish) -> bool:
         if wish.private is not None or interaction.context.dm_channel is True:
@@ -195,6 +197,7 @@ MAX_WINDOWS: Final = 500
 """As many windows as are open at once in front of the people of one bot."""
 
 SOURCE_WORDS: Final = "the message that the question is about"
+NO_SUCH_REPLY: Final = "I do not know this reply any more; nothing was forgotten."
 
 _ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -232,6 +235,10 @@ class Menus:
         self._host = host
         self._commands = commands
         self._meant = LRUCache[AskAboutWindow, Meant](MAX_WINDOWS)
+        self.forget_this = Command(
+            name="message", summary=command_texts.FORGET_THIS, run=self._forgotten, open_to_all=True, bare=False
+        )
+        """What the buttons of the question mean that the entry asks."""
 
     def add_to(self, tree: Tree) -> None:
         @tree.context_menu(name=command_texts.ASK_ABOUT_THIS)
@@ -263,20 +270,37 @@ class Menus:
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
         await interaction.response.defer(ephemeral=True)
         try:
-            token, question = await self._forgettable(interaction, message)
+            panel = await self._forgettable(interaction, message)
         except CogencyError as error:
-            token, question = "", reply_texts.failure(error)
-        await forgetting.show(interaction, ForgetAnswer(question, token))
+            panel = Panel(reply_texts.failure(error))
+        await panels.show(interaction, panel, self.forget_this)
 
-    async def _forgettable(self, interaction: Interaction, message: discord.Message) -> tuple[str, str]:
-        """What stands for it in the button, and what is asked; "" if it is not the caller's. Raises CogencyError."""
+    async def _forgettable(self, interaction: Interaction, message: discord.Message) -> Panel:
+        """Whether to forget it, if it is the caller's. Raises CogencyError."""
         if message.author.id == interaction.user.id:
-            return f"{MESSAGE}|{objects.channel_of(interaction)}|{message.id}", command_texts.WILL_FORGET
+            return agreement(command_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
         for page in pages_at(message.channel.id, message.id):
             reply = await self._host.reply_at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
-                return f"{REPLY}|{reply.turn}", command_texts.WILL_FORGET_REPLY
-        return "", command_texts.NOT_YOUR_MESSAGE
+                return agreement(command_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
+        return Panel(command_texts.NOT_YOUR_MESSAGE)
+
+    async def _forgotten(self, call: CommandCall) -> Panel:
+        """They agreed, or not. Raises CogencyError."""
+        caller = discord_caller(call)
+        match call.words.split(" "):
+            case ["message", channel, message]:
+                await self._host.forgetting.deleted(channel, {message, *repeats_of(message)})
+                return Panel(command_texts.MESSAGE_FORGOTTEN)
+            case ["reply", turn] if turn.isdecimal():
+                reply = await self._host.reply_of(int(turn))
+                if reply is None or not await self._host.delete_reply(int(turn), caller.person.id):
+                    return Panel(NO_SUCH_REPLY)
+                here = caller.interaction.channel_id or caller.interaction.id
+                await pressing.delete_pages(self._commands.connection, here, reply)
+                return Panel(command_texts.REPLY_FORGOTTEN)
+            case _:
+                return Panel(memory_texts.FORGET_DECLINED)
 
 
 def _meant(message: discord.Message) -> Meant:

@@ -1,81 +1,41 @@
 """The commands of the bot, its buttons and its windows, put together: who takes what is used, pressed or sent."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any, cast
 
 import discord
 from cachetools import LRUCache
 from discord import app_commands
 
 from agent.errors import CogencyError
-from agent.records import Person
 from bot.access.acl import Requester
-from bot.commands.declaration import Command, CommandCall, Panel, Stoppable, Suggest
+from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelForm, Suggest
 from bot.commands.discovery import form_named
-from bot.host import Host, PolicyAsker
-from bot.platforms.discord import asking, buttons, forgetting, forms, interactions, memory_panels, objects, preferences
+from bot.host import Host
+from bot.platforms.discord import asking, buttons, interactions, objects, panels
 from bot.platforms.discord.asking import Commands, Menus, wish_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
-from bot.platforms.discord.forms import FormPress
-from bot.platforms.discord.inbound import budget_ids, private_conversation
-from bot.platforms.discord.interactions import Choice, Interaction, Tree, offered
+from bot.platforms.discord.inbound import budget_ids
+from bot.platforms.discord.interactions import (
+    STORE_FIRST_S,
+    Choice,
+    DiscordCaller,
+    Interaction,
+    Tree,
+    discord_caller,
+    offered,
+)
 from bot.platforms.discord.members import Members, refusal
+from bot.platforms.discord.panels import PanelPress
 from bot.platforms.discord.places import UNREADABLE, known_as
-from bot.platforms.discord.preferences import SettingsCommand
 from bot.platforms.discord.pressing import Pressing
-from bot.platforms.discord.slash_commands import Given, help_text, register, sync
+from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
 from bot.texts import command_texts, reply_texts
-
-
-@dataclass(frozen=True, slots=True)
-class DiscordCaller:
-    """Implements `Caller`. `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else
-    leads to it.
-    """
-
-    interaction: Interaction
-    host: Host
-    members: Members
-    asked_last: Callable[[int, int], str | None]
-
-    @property
-    def person(self) -> Person:
-        return interactions.person_of(self.interaction)
-
-    @property
-    def channel(self) -> str:
-        return objects.channel_of(self.interaction)
-
-    async def requester(self) -> Requester:
-        return interactions.requester_of(self.interaction)
-
-    async def policy_asker(self) -> PolicyAsker:
-        return interactions.asker_of(self.interaction, self.members)
-
-    async def stoppable(self) -> Stoppable:
-        """What runs in this channel, and what the caller asked here by command."""
-        channel, person = self.interaction.channel_id or self.interaction.id, self.interaction.user.id
-        here = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
-        if interactions.is_direct(self.interaction):
-            here.add(await self.host.current_conversation(known_as(channel)))
-        return Stoppable([one for one in here if one])
-
-    async def begin_conversation(self) -> str:
-        channel = known_as(self.interaction.channel_id or self.interaction.id)
-        await self.host.begin_conversation(channel, str(self.interaction.id))
-        return command_texts.NEW_CONVERSATION
-
-    async def with_names(self, markdown: str) -> str:
-        return markdown
-
-    def help(self) -> str:
-        return help_text(direct=interactions.is_direct(self.interaction))
-
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +68,6 @@ class CommandDesk:
         self._members = members
         self._pressing = Pressing(host, connection, members, surroundings, said_last)
         self._commands = Commands(host, connection, surroundings, members, conversations)
-        self._preferences = SettingsCommand(host, members)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
         self._menus.add_to(tree)
@@ -116,61 +75,80 @@ class CommandDesk:
 
     async def _use(self, command: Command, interaction: Interaction, given: Given) -> None:
         """Carry a command out."""
+        if command.run is None:
+            await self._commands.ask(interaction, wish_of(interaction, given))
+            return
+        await interaction.response.defer(ephemeral=True)
         first = next((given.get(argument.name) for argument in command.arguments), None)
         words = budget_ids(first) if first and command.mentions else first or ""
-        match command.name:
-            case "ask":
-                await self._commands.ask(interaction, wish_of(interaction, given))
-            case "memory":
-                await memory_panels.show(interaction, self._host, self._members, words)
-            case "forget":
-                wish = forgetting.wish_words(words, given.get("scope") or "")
-                await forgetting.ask(interaction, self._host, wish, replies=bool(given.get("delete_replies")))
-            case "settings":
-                await self._preferences.show(interaction)
-            case _:
-                await interaction.response.defer(ephemeral=True)
-                options = {name: str(value) for name, value in given.items() if value is not None}
-                await self._answer(command, interaction, words, options)
+        options = {name: str(value) for name, value in given.items() if value}
+        await self._answer(command, self._call(interaction, words, options))
 
-    async def _answer(
-        self, command: Command, interaction: Interaction, words: str, options: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
-        """Show what it says, or why there is nothing, in answer to what was acknowledged."""
+    async def _answer(self, command: Command, call: CommandCall) -> None:
+        """Show what it says in answer to what was acknowledged, or why there is nothing; what was pressed stays then,
+        to be pressed again.
+        """
+        interaction = discord_caller(call).interaction
         try:
-            panel = await self._panel(command, interaction, words, options)
+            if not (call.pressed or command.open_to_all):
+                await self._admit(interaction)
+            panel = await command.run(call) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
         except CogencyError as error:
+            if call.pressed:
+                await interactions.follow_up(interaction, reply_texts.failure(error))
+                return
             panel = Panel(reply_texts.failure(error))
-        below = forms.form_buttons(panel.forms, interaction.user.id)
-        await interactions.show_text(interaction, panel.text, *below)
+        await panels.show(interaction, panel, command)
 
-    async def _panel(self, command: Command, interaction: Interaction, words: str, options: Mapping[str, str]) -> Panel:
-        """Raises CogencyError."""
-        if command.run is None:
-            raise CogencyError(command_texts.COMMAND_CHANGED)
-        if not command.open_to_all:
-            await self._admit(interaction)
-        caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last)
-        return await command.run(CommandCall(words=words, caller=caller, host=self._host, options=options))
+    def _call(
+        self, interaction: Interaction, words: str, options: Mapping[str, str], *, pressed: bool = False
+    ) -> CommandCall:
+        caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last, _help)
+        return CommandCall(words=words, caller=caller, host=self._host, options=options, pressed=pressed)
 
-    async def _form(self, interaction: Interaction, pressed: FormPress) -> None:
-        """A form is opened, or was sent: the command is told its words, and answers in the place of what it said."""
-        found = form_named(pressed.name)
-        if found is None or interaction.user.id != pressed.person:
+    async def _panel_press(self, interaction: Interaction, press: PanelPress) -> None:
+        """A button, a choice or a window: the command is told its words, and answers in the place of what it said."""
+        found = form_named(press.name) if press.opens else None
+        commands = (*COMMANDS, self._menus.forget_this)
+        command = found[0] if found else next((one for one in commands if one.name == press.name), None)
+        if command is None or interaction.user.id != press.person:
             await interactions.respond_alone(
-                interaction, command_texts.COMMAND_CHANGED if found is None else reply_texts.NOT_YOURS
+                interaction, command_texts.COMMAND_CHANGED if command is None else reply_texts.NOT_YOURS
             )
-            return
-        command, form = found
+        elif found is not None:
+            await self._form(interaction, press, command, found[1])
+        else:
+            await interaction.response.defer()
+            values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
+            words = " ".join([press.words, *map(str, values)]).strip()
+            await self._answer(command, self._call(interaction, words, press.options(command), pressed=True))
+
+    async def _form(self, interaction: Interaction, press: PanelPress, command: Command, form: PanelForm) -> None:
+        """A form is opened, or was sent."""
         if interaction.type is not discord.InteractionType.modal_submit:
-            await interaction.response.send_modal(forms.form_window(form, pressed.person))
+            await self._open(interaction, press, form)
             return
-        filled = forms.filled_in(interaction, form)
+        filled = panels.filled_in(interaction, form)
         if mistakes := form.mistakes(filled):
             await interactions.respond_alone(interaction, " ".join(mistakes.values()))
             return
         await interaction.response.defer()
-        await self._answer(command, interaction, form.words(filled))
+        words, options = form.spelled(press.words, filled), form.ticked(filled)
+        await self._answer(command, self._call(interaction, words, options))
+
+    async def _open(self, interaction: Interaction, press: PanelPress, form: PanelForm) -> None:
+        """Its window, with what stands in it at first if that is found in time: a window cannot be announced."""
+        filled: Filled = {}
+        try:
+            async with asyncio.timeout(STORE_FIRST_S):
+                if form.prefill is not None:
+                    filled = await form.prefill(self._call(interaction, press.words, {}, pressed=True))
+        except TimeoutError:
+            pass
+        except CogencyError as error:
+            await interactions.respond_alone(interaction, reply_texts.failure(error))
+            return
+        await interaction.response.send_modal(panels.form_window(form, press, filled))
 
     async def _admit(self, interaction: Interaction) -> None:
         """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
@@ -229,15 +207,13 @@ class CommandDesk:
             self._connection.complain("a button or a window could not be answered", error)
 
     async def _pressed(self, interaction: Interaction, said: str) -> None:
-        if (made := forgetting.decision(said)) is not None:
-            await forgetting.decide(interaction, made, self._host, self._connection)
-        elif (decided := memory_panels.memory_press(said)) is not None:
-            await memory_panels.press(interaction, decided, self._host, self._members)
-        elif (changed := preferences.settings_press(said)) is not None:
-            await self._preferences.press(interaction, changed)
-        elif (form := forms.form_press(said)) is not None:
-            await self._form(interaction, form)
+        if (press := panels.press_of(said)) is not None:
+            await self._panel_press(interaction, press)
         elif (about := asking.sent(said)) is not None:
             await self._menus.ask(interaction, about)
         elif (below := buttons.reply_press(said)) is not None:
             await self._pressing.press(interaction, below)
+
+
+def _help(interaction: Interaction) -> str:
+    return help_text(direct=interactions.is_direct(interaction))

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -13,6 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.records import Person
 from bot.access.acl import Requester
+from bot.commands.declaration import CommandCall, Stoppable
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
@@ -20,7 +21,7 @@ from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conv
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
-from bot.texts import formatting, reply_texts
+from bot.texts import command_texts, formatting, reply_texts
 
 # What one person alone is shown: panels of text, with buttons beside and below it.
 #
@@ -28,7 +29,7 @@ from bot.texts import formatting, reply_texts
 # again: so each of these answers is a panel from the start, also one that only says what went wrong. Links in it
 # unfold nothing.
 
-Panel: TypeAlias = discord.ui.LayoutView
+Layout: TypeAlias = discord.ui.LayoutView
 Part: TypeAlias = discord.ui.Item[discord.ui.LayoutView]
 Button: TypeAlias = discord.ui.Button[discord.ui.LayoutView]
 Interaction: TypeAlias = discord.Interaction[discord.Client]
@@ -41,7 +42,7 @@ LIVES_S: Final = 900.0
 """The library forgets buttons and windows after this; pressed later, they still work."""
 
 
-def panel(*parts: Part) -> Panel:
+def layout(*parts: Part) -> Layout:
     """These parts below each other; at most 40, counting those inside of others."""
     shown = discord.ui.LayoutView(timeout=LIVES_S)
     for part in parts:
@@ -55,52 +56,38 @@ def panel_text(markdown: str, limit: int = MAX_CHARS) -> Part:
     return discord.ui.TextDisplay(first[0].text if first else "…")
 
 
-def text_beside(markdown: str, accessory: Button) -> Part:
-    """Text with a button at its side."""
-    return discord.ui.Section(discord.ui.TextDisplay(markdown), accessory=accessory)
-
-
-def button_row(*buttons: Button) -> Part:
-    """Up to five buttons side by side."""
-    return discord.ui.ActionRow(*buttons)
-
-
-def choice_menu(custom_id: str, placeholder: str, options: list[discord.SelectOption]) -> Part:
-    """A menu of up to 25 options, one of which may be chosen."""
-    menu = discord.ui.Select[discord.ui.LayoutView](custom_id=custom_id, placeholder=placeholder, options=options)
-    return discord.ui.ActionRow(menu)
-
-
 def button(label: str, custom_id: str, style: discord.ButtonStyle = discord.ButtonStyle.secondary) -> Button:
     return discord.ui.Button[discord.ui.LayoutView](label=label, style=style, custom_id=custom_id)
 
 
-async def show_panel(interaction: Interaction, shown: Panel) -> None:
+def first_layout(markdown: str, *below: Part, taken: int = 0) -> tuple[Layout, list[str]]:
+    """As much of the text as fits above what stands below it, which has `taken` so many characters; and the rest."""
+    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(reply_texts.MORE_THAN_FITS) - taken)] or ["…"]
+    return layout(panel_text(first), *below), more
+
+
+async def show_text(interaction: Interaction, markdown: str) -> None:
     """Show it in the place of what an acknowledged command or button shows. Raises discord.HTTPException."""
-    await interaction.edit_original_response(content=None, view=shown)
+    await show_layout(interaction, *first_layout(markdown))
 
 
-async def show_text(interaction: Interaction, markdown: str, *below: Part) -> None:
-    """The same with text, and perhaps something below it; what one panel cannot hold follows in others.
-
-    Raises discord.HTTPException.
-    """
-    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(reply_texts.MORE_THAN_FITS))] or ["…"]
-    await show_panel(interaction, panel(panel_text(first), *below))
+async def show_layout(interaction: Interaction, first: Layout, more: Sequence[str]) -> None:
+    """The same with what one panel cannot hold, which follows in others."""
+    await interaction.edit_original_response(content=None, view=first)
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
         cut = number == MAX_FOLLOWING < len(more)
         parts = [panel_text(following), panel_text(reply_texts.MORE_THAN_FITS)] if cut else [panel_text(following)]
-        await interaction.followup.send(view=panel(*parts), ephemeral=True)
+        await interaction.followup.send(view=layout(*parts), ephemeral=True)
 
 
 async def respond_alone(interaction: Interaction, sentence: str) -> None:
     """Answer a button or a command that is not yet acknowledged, for whoever used it alone. Raises as above."""
-    await interaction.response.send_message(view=panel(panel_text(sentence)), ephemeral=True)
+    await interaction.response.send_message(view=layout(panel_text(sentence)), ephemeral=True)
 
 
 async def follow_up(interaction: Interaction, sentence: str) -> None:
     """The same behind its acknowledgement. Raises as above."""
-    await interaction.followup.send(view=panel(panel_text(sentence)), ephemeral=True)
+    await interaction.followup.send(view=layout(panel_text(sentence)), ephemeral=True)
 
 
 Tree = app_commands.CommandTree[discord.Client]
@@ -113,6 +100,8 @@ MAX_CHOICES: Final = 25
 """Discord's limit of what is offered while somebody types."""
 MAX_CHOICE_CHARS: Final = 100
 """Discord's limit of one such choice."""
+ENTRY_CHARS: Final = 140
+"""Of an entry in a list, which is for finding it: a page of them, with their links, fits one panel."""
 
 
 def everywhere(command: T) -> T:
@@ -158,74 +147,106 @@ def is_direct(interaction: Interaction) -> bool:
     return interaction.context.dm_channel is True
 
 
-def person_of(interaction: Interaction) -> Person:
-    return Person(known_as(interaction.user.id), interaction.user.display_name)
-
-
-def roles_of(interaction: Interaction) -> frozenset[str]:
-    return objects.standing_of(interaction.user).roles
-
-
-def team_of(interaction: Interaction) -> str:
-    return objects.standing_of(interaction.user).team
-
-
 def requester_of(interaction: Interaction) -> Requester:
-    channel = objects.channel_of(interaction)
-    return Requester(known_as(interaction.user.id), channel, roles_of(interaction), team_of(interaction))
+    channel, standing = objects.channel_of(interaction), objects.standing_of(interaction.user)
+    return Requester(known_as(interaction.user.id), channel, standing.roles, standing.team)
 
 
-def author_of(interaction: Interaction, members: Members) -> DiscordAuthor:
-    """The caller, with what they are there."""
-    return members.here(objects.author_of(interaction.user))
-
-
-def asker_of(interaction: Interaction, members: Members) -> PolicyAsker:
-    """The caller, as somebody who sets what holds for everybody where they are."""
-    author = author_of(interaction, members)
-    place = objects.where(interaction.channel or interaction, author, direct=False).place
-    return PolicyAsker(person_of(interaction), author.standing.authority, place)
-
-
-async def viewer_of(interaction: Interaction, members: Members) -> Viewer:
-    """The caller, and where only they read: in a DM the same as that of its turns."""
-    author = author_of(interaction, members)
-    direct = is_direct(interaction)
-    place = own_place(await members.known(author)) if direct else objects.private_place_of(interaction)
-    manages = _manages_channel(interaction, author)
-    return Viewer(person_of(interaction), place, objects.channel_of(interaction), manages)
-
-
-async def forgetter_of(interaction: Interaction, host: Host) -> Forgetter:
-    """The caller. "This thread" is the channel, and what they asked there in private; in a DM what goes on there now.
-
-    Raises CogencyError.
+@dataclass(frozen=True, slots=True)
+class DiscordCaller:
+    """Implements `Caller`. `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else
+    leads to it. `commands_help`: the help about the commands.
     """
-    person, channel = interaction.user.id, interaction.channel_id
-    if channel is None:
-        thread = frozenset[str]()
-    elif is_direct(interaction):
-        thread = frozenset({await host.current_conversation(known_as(channel))})
-    else:
-        thread = frozenset({known_as(channel), private_conversation(channel, person)})
-    return Forgetter(known_as(person), thread)
+
+    interaction: Interaction
+    host: Host
+    members: Members
+    asked_last: Callable[[int, int], str | None]
+    commands_help: Callable[[Interaction], str]
+
+    @property
+    def person(self) -> Person:
+        return Person(known_as(self.interaction.user.id), self.interaction.user.display_name)
+
+    @property
+    def channel(self) -> str:
+        return objects.channel_of(self.interaction)
+
+    @property
+    def entry_chars(self) -> int:
+        return ENTRY_CHARS
+
+    async def requester(self) -> Requester:
+        return requester_of(self.interaction)
+
+    async def policy_asker(self) -> PolicyAsker:
+        author = self._author
+        place = objects.where(self.interaction.channel or self.interaction, author, direct=False).place
+        return PolicyAsker(self.person, author.standing.authority, place)
+
+    async def viewer(self) -> Viewer:
+        """In a DM they read at the place of its turns."""
+        author, direct = self._author, is_direct(self.interaction)
+        place = own_place(await self.members.known(author)) if direct else objects.private_place_of(self.interaction)
+        return Viewer(self.person, place, self.channel, self._manages_channel)
+
+    async def forgetter(self) -> Forgetter:
+        """ "This thread" is the channel, and what they asked there in private; in a DM what goes on there now."""
+        person, channel = self.interaction.user.id, self.interaction.channel_id
+        if channel is None:
+            thread = frozenset[str]()
+        elif is_direct(self.interaction):
+            thread = frozenset({await self.host.current_conversation(known_as(channel))})
+        else:
+            thread = frozenset({known_as(channel), private_conversation(channel, person)})
+        return Forgetter(known_as(person), thread)
+
+    async def stoppable(self) -> Stoppable:
+        """What runs in this channel, and what the caller asked here by command."""
+        channel, person = self.interaction.channel_id or self.interaction.id, self.interaction.user.id
+        here = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
+        if is_direct(self.interaction):
+            here.add(await self.host.current_conversation(known_as(channel)))
+        return Stoppable([one for one in here if one])
+
+    async def begin_conversation(self) -> str:
+        channel = known_as(self.interaction.channel_id or self.interaction.id)
+        await self.host.begin_conversation(channel, str(self.interaction.id))
+        return command_texts.NEW_CONVERSATION
+
+    async def with_names(self, markdown: str) -> str:
+        return markdown
+
+    def help(self) -> str:
+        return self.commands_help(self.interaction)
+
+    def decides(self) -> Decides:
+        """What they may decide for others: nothing where the bot is not a member of the server."""
+        guild = self.interaction.guild_id
+        if guild is None or self.interaction.client.get_guild(guild) is None:
+            return Decides(channel=False, team=False)
+        operates = self.host.operates(self.person.id)
+        return Decides(
+            channel=operates or self._manages_channel,
+            team=operates or self._author.standing.authority >= Authority.MANAGER,
+        )
+
+    @property
+    def _author(self) -> DiscordAuthor:
+        """With what they are there."""
+        return self.members.here(objects.author_of(self.interaction.user))
+
+    @property
+    def _manages_channel(self) -> bool:
+        managing = self.interaction.permissions.manage_channels or self._author.standing.authority >= Authority.MANAGER
+        return self.interaction.guild_id is not None and managing
 
 
-def decides(interaction: Interaction, members: Members, host: Host) -> Decides:
-    """What the caller may decide for others: nothing where the bot is not a member of the server."""
-    guild = interaction.guild_id
-    if guild is None or interaction.client.get_guild(guild) is None:
-        return Decides(channel=False, team=False)
-    author, operates = author_of(interaction, members), host.operates(known_as(interaction.user.id))
-    return Decides(
-        channel=operates or _manages_channel(interaction, author),
-        team=operates or author.standing.authority >= Authority.MANAGER,
-    )
-
-
-def _manages_channel(interaction: Interaction, author: DiscordAuthor) -> bool:
-    managing = interaction.permissions.manage_channels or author.standing.authority >= Authority.MANAGER
-    return interaction.guild_id is not None and managing
+def discord_caller(call: CommandCall) -> DiscordCaller:
+    """The caller of a command that only Discord has."""
+    if not isinstance(call.caller, DiscordCaller):
+        raise TypeError("a command of Discord was used elsewhere")
+    return call.caller
 
 
 # What is said to one whose question was refused or could not be taken in: to them alone, no more often than helps.

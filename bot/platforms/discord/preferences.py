@@ -5,29 +5,20 @@ below an owner: the person, "channel:" or "team:" and Discord's id.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
-
-import discord
+from dataclasses import replace
+from typing import Final
 
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSED
+from bot.commands import model
+from bot.commands.declaration import Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
+from bot.commands.model import model_part
 from bot.host import Host, ModelMenu
 from bot.memory.learning import PAUSE
-from bot.platforms.discord import interactions, objects
-from bot.platforms.discord.interactions import (
-    MAX_CHOICE_CHARS,
-    MAX_CHOICES,
-    Interaction,
-    Panel,
-    Part,
-    button,
-)
-from bot.platforms.discord.members import Members
+from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct
 from bot.platforms.discord.places import known_as
-from bot.texts import command_texts, reply_texts
+from bot.texts import command_texts
 
 PRIVATE: Final = "private"
 """A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
@@ -45,42 +36,7 @@ PATIENCE_S: Final = 1.0
 """For the choice that an acknowledgement depends on; with the time for storing it is less than Discord's three seconds.
 """
 
-_MODEL_CHARS: Final = 600
-"""Of the sentence about the model: names of models are the operator's, and may be long."""
-
-_MODEL, _LEARNING, _CHANNEL, _TEAM = "model", "learning", "channel", "team"
-_ID: Final = re.compile(rf"set:(\d{{1,20}}):({_MODEL}|{_LEARNING}|{PRIVATE}|{_CHANNEL}|{_TEAM})", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsPress:
-    """A button or a menu of the panel: whose it is, and which choice it changes."""
-
-    person: int
-    name: str
-
-    @property
-    def id(self) -> str:
-        return f"set:{self.person}:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenSettings:
-    """What is chosen now. `channel` and `team`: where mentions are answered there; None: not for this person to say."""
-
-    menu: ModelMenu
-    paused: bool
-    private: bool
-    channel: str | None = None
-    team: str | None = None
-    direct: bool = False
-    """Whether it is chosen in a direct message, where nobody else sees anything."""
-
-
-def settings_press(custom_id: str) -> SettingsPress | None:
-    """The inverse of `Pressed.id`; None for what is not one of these."""
-    found = _ID.fullmatch(custom_id)
-    return SettingsPress(int(found[1]), found[2]) if found is not None else None
+_CHANNEL, _TEAM = "channel", "team"
 
 
 async def private_by_default(host: Host, person: int) -> bool:
@@ -95,124 +51,71 @@ async def private_by_default(host: Host, person: int) -> bool:
         return True
 
 
-class SettingsCommand:
-    """`press` does what its panel's buttons and menus say."""
-
-    def __init__(self, host: Host, members: Members) -> None:
-        self._host = host
-        self._members = members
-
-    async def show(self, interaction: Interaction) -> None:
-        await interaction.response.defer(ephemeral=True)
-        await self._show(interaction)
-
-    async def press(self, interaction: Interaction, made: SettingsPress) -> None:
-        """Change what was pressed or chosen, for the one who may, and show the panel then. Raises UNREADABLE."""
-        if interaction.user.id != made.person:
-            await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
-            return
-        await interaction.response.defer()
-        values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
-        try:
-            await self._change(interaction, made.name, str(next(iter(values), USUAL)))
-        except CogencyError as error:
-            await interactions.follow_up(interaction, reply_texts.failure(error))
-            return
-        await self._show(interaction)
-
-    async def _show(self, interaction: Interaction) -> None:
-        try:
-            shown = settings_panel(await self._chosen(interaction), interaction.user.id)
-        except CogencyError as error:
-            shown = interactions.panel(interactions.panel_text(reply_texts.failure(error)))
-        await interactions.show_panel(interaction, shown)
-
-    async def _chosen(self, interaction: Interaction) -> ChosenSettings:
-        person = known_as(interaction.user.id)
-        own = await self._host.preferences.of(person)
-        menu = await self._host.models(interactions.requester_of(interaction))
-        decides = interactions.decides(interaction, self._members, self._host)
-        return ChosenSettings(
-            menu,
-            paused=own.get(PAUSE) == PAUSED,
-            private=own.get(PRIVATE) == YES,
-            channel=await self._replies(_owner_channel(interaction)) if decides.channel else None,
-            team=await self._replies(_owner_team(interaction)) if decides.team else None,
-            direct=interactions.is_direct(interaction),
-        )
-
-    async def _replies(self, owner: str) -> str:
-        return (await self._host.preferences.of(owner)).get(REPLIES, USUAL)
-
-    async def _change(self, interaction: Interaction, name: str, value: str) -> None:
-        """Raises CogencyError."""
-        person = known_as(interaction.user.id)
-        own = await self._host.preferences.of(person)
-        match name:
-            case "model":
-                who = interactions.requester_of(interaction)
-                await self._host.choose_model(who, reply_texts.chosen_model(value))
-            case "learning":
-                on = own.get(PAUSE) == PAUSED
-                viewer = await interactions.viewer_of(interaction, self._members)
-                await self._host.memory(viewer, "resume" if on else "pause")
-            case "private":
-                await self._host.preferences.set(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
-            case _:
-                decides = interactions.decides(interaction, self._members, self._host)
-                kept = value if value in PLACES and value != USUAL else None
-                if name == _CHANNEL and decides.channel:
-                    await self._host.preferences.set(_owner_channel(interaction), REPLIES, kept)
-                elif name == _TEAM and decides.team:
-                    await self._host.preferences.set(_owner_team(interaction), REPLIES, kept)
+async def settings(call: CommandCall) -> Panel:
+    """Everything that this person may choose, as it is now: after what they pressed or chose, if anything."""
+    caller = discord_caller(call)
+    if call.pressed:
+        name, _, value = call.words.partition(" ")
+        await _change(call, caller, name, value)
+    choices, decides = caller.host.preferences, caller.decides()
+    may = {_CHANNEL: decides.channel, _TEAM: decides.team}
+    replies = {name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may if may[name]}
+    menu = await caller.host.models(await caller.requester())
+    return settings_panel(menu, await choices.of(caller.person.id), replies, direct=is_direct(caller.interaction))
 
 
-def settings_panel(chosen: ChosenSettings, person: int) -> Panel:
-    """Everything that this person may choose, as it is now."""
-    menu = chosen.menu
-    parts: list[Part] = [
-        interactions.panel_text(reply_texts.model_text(menu.current, menu.why, (), "/model"), _MODEL_CHARS)
-    ]
-    if menu.allowed:
-        parts[0] = interactions.panel_text(command_texts.MODEL_NOW.format(model=menu.current), _MODEL_CHARS)
-        names = [name for name in menu.allowed if len(name) <= MAX_CHOICE_CHARS][: MAX_CHOICES - 1]
-        options = [discord.SelectOption(label=name, value=name, default=name == menu.current) for name in names]
-        options.append(discord.SelectOption(label=command_texts.USUAL_MODEL, value=reply_texts.USUAL))
-        parts.append(interactions.choice_menu(SettingsPress(person, _MODEL).id, command_texts.CHOOSE_MODEL, options))
-    learning = command_texts.LEARNS_NOTHING if chosen.paused else command_texts.LEARNS_FROM_YOU
-    change = command_texts.LEARN_AGAIN if chosen.paused else command_texts.STOP_LEARNING
-    parts.append(
-        interactions.text_beside(
+def settings_panel(
+    menu: ModelMenu, own: Mapping[str, str], replies: Mapping[str, str], *, direct: bool = False
+) -> Panel:
+    """`replies`: where mentions are answered in what this person decides about, one of PLACES each. `direct`: it is
+    chosen in a direct message, where nobody else sees anything.
+    """
+    paused, private = own.get(PAUSE) == PAUSED, own.get(PRIVATE) == YES
+    learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
+    elsewhere, where = (" outside of direct messages", "there") if direct else ("", "here")
+    whom = "only you see them" if private else f"everybody {where} sees them"
+    parts = [
+        model_part(menu, "model"),
+        PanelPart(
             command_texts.LEARNING_NOW.format(learning=learning),
-            button(change, SettingsPress(person, _LEARNING).id),
-        )
-    )
-    where = "there" if chosen.direct else "here"
-    whom = "only you see them" if chosen.private else f"everybody {where} sees them"
-    elsewhere = " outside of direct messages" if chosen.direct else ""
-    parts.append(
-        interactions.text_beside(
+            (PanelAction("Go on" if paused else "Pause", "learning"),),
+        ),
+        PanelPart(
             command_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
-            button(
-                command_texts.SHOW_TO_ALL if chosen.private else command_texts.SHOW_TO_ME,
-                SettingsPress(person, PRIVATE).id,
-            ),
-        )
-    )
-    for name, where, value in ((_CHANNEL, "this channel", chosen.channel), (_TEAM, "this server", chosen.team)):
-        if value is not None:
-            parts.append(interactions.panel_text(command_texts.WHERE_I_ANSWER.format(where=where)))
-            parts.append(interactions.choice_menu(SettingsPress(person, name).id, PLACES[USUAL], _places(value)))
-    return interactions.panel(*parts)
+            (PanelAction(command_texts.SHOW_TO_ALL if private else command_texts.SHOW_TO_ME, PRIVATE),),
+        ),
+    ]
+    for name, value in replies.items():
+        heading = command_texts.WHERE_I_ANSWER.format(where=f"this {'channel' if name == _CHANNEL else 'server'}")
+        parts.append(PanelPart(heading, select=PanelSelect(PLACES[USUAL], PLACES, value, name)))
+    return Panel("**Settings**", parts=tuple(parts))
 
 
-def _places(value: str) -> list[discord.SelectOption]:
-    return [discord.SelectOption(label=label, value=name, default=name == value) for name, label in PLACES.items()]
+async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> None:
+    """Raises CogencyError."""
+    person, choices = caller.person.id, caller.host.preferences
+    own, decides = await choices.of(person), caller.decides()
+    match name:
+        case "model":
+            await model.show(replace(call, words=value))
+        case "learning":
+            await caller.host.memory(await caller.viewer(), "resume" if own.get(PAUSE) == PAUSED else "pause")
+        case "private":
+            await choices.set(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
+        case _:
+            if (name == _CHANNEL and decides.channel) or (name == _TEAM and decides.team):
+                await choices.set(_owner(caller, name), REPLIES, value if value in PLACES and value != USUAL else None)
 
 
-def _owner_channel(interaction: Interaction) -> str:
-    return f"channel:{objects.channel_of(interaction)}"
+def _owner(caller: DiscordCaller, name: str) -> str:
+    return f"channel:{caller.channel}" if name == _CHANNEL else f"team:{caller.interaction.guild_id}"
 
 
-def _owner_team(interaction: Interaction) -> str:
-    return f"team:{interaction.guild_id}"
+SETTINGS: Final = Command(
+    name="settings",
+    summary=command_texts.SETTINGS_SUMMARY,
+    run=settings,
+    open_to_all=True,
+    bare=False,
+)
+"""Discord's own."""

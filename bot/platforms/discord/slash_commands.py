@@ -22,10 +22,9 @@ from bot.commands.declaration import (
 )
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
+from bot.platforms.discord.preferences import SETTINGS
 from bot.texts import command_texts
 
-SETTINGS: Final = Command(name="settings", summary=command_texts.SETTINGS_SUMMARY, bare=False)
-"""Discord's own."""
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 
 Given: TypeAlias = Mapping[str, Any]

@@ -5,30 +5,33 @@ the same lists and rates as questions, but for those that are open to all. A for
 a message, or in the Home tab. A private channel that was chosen in it counts only for who can read it at that moment.
 """
 
+import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from cachetools import LRUCache
 
+from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports import Clock, Membership
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import MAX_ENTRIES, RecentKeys
-from bot.commands.declaration import Command, CommandCall, Stoppable
-from bot.host import Host, PolicyAsker
-from bot.platforms.slack import inbound, modals
-from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, text
+from bot.commands import forget, memory
+from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelFile, PanelForm, Stoppable
+from bot.host import Forgetter, Host, PolicyAsker, Viewer
+from bot.platforms.slack import inbound
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
-from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.conversations import Direct
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.home import Home, News, part_of
+from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import (
     ReplyTo,
     SlackBot,
@@ -41,14 +44,17 @@ from bot.platforms.slack.inbound import (
     person_id,
 )
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
-from bot.platforms.slack.memory_panels import ForgetView, MemoryView
-from bot.platforms.slack.places import Places, team_place
+from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, form_sent, panel_blocks, press_of, view_of
+from bot.platforms.slack.places import Places, person_place, team_place
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, reply_texts
+
+PREFILL_S: Final = 1.5
+"""Half of the time in which Slack lets a window be opened after a click."""
 
 CLOSE_S: Final = 1.0
 """How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said."""
@@ -96,14 +102,6 @@ class PersonalCommands:
             self.host, self.api, self.me, self.people, self.places, self.asking.may_read, self.clock, self.verdicts
         )
 
-    @property
-    def view(self) -> MemoryView:
-        return MemoryView(self.host, self.api, self.me, self.people, self.home)
-
-    @property
-    def forgets(self) -> ForgetView:
-        return ForgetView(self.host, self.api, self.me, self.people, self.home)
-
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
         to = of_click(body) if fields(body, "user") else of_command(body)
@@ -127,48 +125,97 @@ class PersonalCommands:
         """
         if not command.mentions:
             words = await SlackNames(self.people, self.places).read(words)
-        if command.name == "memory":
-            await self.view.show(to, words)
-        elif command.name == "forget":
-            await self.forgets.ask(to, words.rstrip(" .!"), thread)
-        elif command.run is not None:
-            panel = await command.run(CommandCall(words=words.strip(), caller=self._caller(to), host=self.host))
-            below = row([modals.modal_button(form, to.user, to.channel) for form in panel.forms])
-            await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
+        panel = await self._panel(command, self._caller(to, thread), words)
+        below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
+        await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
 
-    async def open_form(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on a button that opens a form."""
-        made, to = modals.modal_opened(action), of_click(body)
-        if made is None or made.user != to.user:
+    async def pressed(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
+        press, to = press_of(body, action), of_click(body)
+        if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
             return
-        view = modals.view_of(made.form, replace(to, channel=made.channel or to.channel))
-        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+        to = replace(to, channel=press.at.channel or to.channel)
+        caller = self._caller(to, press.at.thread)
+        if press.form is None:
+            panel = await self._panel(press.command, caller, press.words, press.options, pressed=True)
+            await self._replace(to, press.command, panel, press.words, press.at.thread)
+        else:
+            call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
+            filled = await _prefilled(press.form, call)
+            view = view_of(press.form, to, press.words, press.at.thread, filled)
+            await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def form_sent(self, body: JsonObject) -> None:
         """One was sent, and has no mistakes: the command is told its words. Raises CogencyError."""
-        view = fields(body, "view")
-        to, sent = of_window(view), modals.form_sent(view, self.me)
-        if to is None or sent is None or sent.command.run is None or to.user != text(body, "user", "id"):
+        sent = form_sent(fields(body, "view"), self.me)
+        if sent is None or sent.to.user != text(body, "user", "id"):
             return
-        caller = replace(self._caller(to), in_form=True, elsewhere=sent.elsewhere)
-        panel = await sent.command.run(CommandCall(words=sent.form.words(sent.filled), caller=caller, host=self.host))
-        if to.home:
-            await self.home.tell(to, News(part_of(body), panel.text))
-        else:
-            await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix))
+        caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
+        words = sent.form.spelled(sent.words, sent.filled)
+        panel = await self._panel(sent.command, caller, words, sent.form.ticked(sent.filled))
+        await self._replace(sent.to, sent.command, panel, words, sent.thread)
 
-    def _caller(self, to: ReplyTo) -> "SlackCaller":
-        return SlackCaller(self.me, self.people, self.places, self.membership, self.direct, to)
+    async def _panel(
+        self,
+        command: Command,
+        caller: "SlackCaller",
+        words: str,
+        options: Mapping[str, str] = MappingProxyType({}),
+        *,
+        pressed: bool = False,
+    ) -> Panel:
+        """What it answers; a file, which cannot be shown to one person alone, goes to their direct messages."""
+        if command.run is None:
+            return Panel(help_text(self.me.prefix, self.me.name))
+        panel = await command.run(
+            CommandCall(words=words.strip(), caller=caller, host=self.host, options=options, pressed=pressed)
+        )
+        if panel.file is None:
+            return panel
+        return Panel(
+            command_texts.EXPORT_SENT
+            if await self._send_file(caller.to.user, panel.text, panel.file)
+            else command_texts.EXPORT_NOT_SENT
+        )
+
+    async def _replace(self, to: ReplyTo, command: Command, panel: Panel, words: str, thread: Collection[str]) -> None:
+        """Show it where the button stood that was pressed: in a message, or in the Home tab."""
+        if to.home:
+            await self.home.answered(to, command, panel, words)
+        else:
+            below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
+            await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix), *below)
+
+    async def _send_file(self, user: str, said: str, file: PanelFile) -> bool:
+        """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""
+        data = file.content.encode()
+        try:
+            place = await self.api.call(Method.UPLOAD_URL, filename=file.name, length=len(data))
+            await self.api.upload(text(place, "upload_url"), data)
+            posted = await self.api.call(Method.POST, channel=user, text=said)
+            uploaded: Json = {"id": text(place, "file_id"), "title": file.name}
+            await self.api.call(
+                Method.COMPLETE_UPLOAD,
+                files=[uploaded],
+                channel_id=text(posted, "channel"),
+                thread_ts=text(posted, "ts"),
+            )
+        except SlackRefused:
+            return False
+        return True
+
+    def _caller(self, to: ReplyTo, thread: Collection[str] = ()) -> "SlackCaller":
+        return SlackCaller(self.me, self.people, self.places, self.membership, self.direct, to, frozenset(thread))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
-        await self.view.show(of_click(body))
+        await self.run(memory.COMMAND, of_click(body), "")
 
     async def forget_shortcut(self, body: JsonObject) -> None:
         to = of_click(body)
         message = fields(body, "message")
         thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
-        await self.forgets.ask(to, "thread", thread)
+        await self.run(forget.COMMAND, to, "thread", thread)
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
@@ -192,9 +239,23 @@ class PersonalCommands:
         await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
 
 
+async def _prefilled(form: PanelForm, call: CommandCall) -> Filled:
+    """What stands in it at first, if it is found before Slack forgets the click. Raises CogencyError."""
+    if form.prefill is None:
+        return {}
+    try:
+        async with asyncio.timeout(PREFILL_S):
+            return await form.prefill(call)
+    except TimeoutError:
+        return {}
+
+
 @dataclass(frozen=True, slots=True)
 class SlackCaller:
-    """Implements `Caller`. `in_form`: they send a form, perhaps for a channel `elsewhere`."""
+    """Implements `Caller`. `thread`: the conversation in which it is used, if there is one.
+
+    `in_form`: they send a form, perhaps for a channel `elsewhere`.
+    """
 
     me: SlackBot
     people: People
@@ -202,6 +263,7 @@ class SlackCaller:
     membership: Membership
     direct: Direct
     to: ReplyTo
+    thread: frozenset[str] = frozenset()
     in_form: bool = False
     elsewhere: str = ""
 
@@ -216,6 +278,19 @@ class SlackCaller:
     async def requester(self) -> Requester:
         member = await self.people.member(self.to.user)
         return Requester(member.person.id, self.to.channel, member.groups, self.me.team)
+
+    async def viewer(self) -> Viewer:
+        member = await self.people.member(self.to.user)
+        manages = member.authority >= Authority.MANAGER
+        return Viewer(member.person, person_place(self.me, member), self.to.channel, manages)
+
+    async def forgetter(self) -> Forgetter:
+        person = (await self.people.member(self.to.user)).person
+        return Forgetter(person.id, self.thread, person.time_zone)
+
+    @property
+    def entry_chars(self) -> int:
+        return ENTRY_CHARS
 
     async def policy_asker(self) -> PolicyAsker:
         """A member's direct message, and their Home tab, are about the whole workspace."""

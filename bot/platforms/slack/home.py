@@ -17,25 +17,27 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester
-from bot.commands.budget import CHANGE
-from bot.commands.policy import REMOVE, SET, forms_below
+from bot.commands import budget, forget, memory, model, policy
+from bot.commands.declaration import Command, Panel, PanelAction
+from bot.commands.discovery import form_named
+from bot.commands.memory import memory_panel
 from bot.host import Host, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.logs import severity
 from bot.memory import view
 from bot.memory.learning import PAUSE
-from bot.memory.view import PauseLearning, entry_line, lasting_text
-from bot.platforms.slack import memory_blocks, modals
+from bot.memory.view import PauseLearning, ShowMemory, lasting_text, read_memory_request
+from bot.platforms.slack import panels
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, number, text
-from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by, option, plain, row
+from bot.platforms.slack.block_kit import button, carried_by, plain, row
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
-from bot.platforms.slack.memory_blocks import undoing
+from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.spending_text import account_text
-from bot.texts import command_texts, formatting, memory_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
 #
@@ -46,7 +48,6 @@ from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 HOME_ACTION: Final = "cogency_home"
 VIEW: Final = "cogency_home"
-MODEL: Final = f"{HOME_ACTION}:model"
 _POLICIES: Final = f"{HOME_ACTION}:policies"
 _AGAIN: Final = f"{HOME_ACTION}:again"
 
@@ -56,10 +57,6 @@ ENTRIES: Final = 20
 """More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest."""
 POLICIES_CHARS: Final = 1_500
 """Of one page of policies: about ten of them."""
-OPTION_CHARS: Final = 150
-"""Of what an option in a menu stands for; the name of a model that is longer can only be written."""
-OPTIONS: Final = 100
-
 _PAUSED: Final = lasting_text([PauseLearning()])
 """How the list begins then; here `NOT_LEARNING` stands below it."""
 
@@ -138,17 +135,13 @@ def turned(action: JsonObject, pages: Pages) -> Pages:
     return replace(pages, policies=page) if page and text(action, "action_id").startswith(_POLICIES) else pages
 
 
-def chosen_model(action: JsonObject) -> str | None:
-    """What was chosen in the menu of models; None if the click was elsewhere."""
-    return text(action, "selected_option", "value") or None if text(action, "action_id") == MODEL else None
-
-
 def part_of(body: JsonObject) -> Part:
     """Where a click or a window belongs."""
     actions = body.get("actions")
     action = text(actions[0], "action_id") if isinstance(actions, list) and actions else ""
-    name = action or text(body, "view", "callback_id")
-    return next((part for beginning, part in _PARTS.items() if name.startswith(beginning)), Part.TOP)
+    found = form_named(text(body, "view", "callback_id").removeprefix(f"{panels.FORM}:"))
+    command = pressed_command(action) or (found[0] if found else None)
+    return _PARTS.get(command.name, Part.TOP) if command else Part.TOP
 
 
 def home_view(shown: HomeContent) -> JsonObject:
@@ -170,25 +163,16 @@ def closed_view(sentence: str) -> JsonObject:
 
 
 def _memory(shown: HomeContent) -> list[Json]:
-    listed = replace(shown.memory, entries=shown.memory.entries[:ENTRIES])
-    entries = [
-        block
-        for entry in listed.entries
-        for block in (
-            _texts(entry_line(entry, memory_blocks.ENTRY_CHARS), limit=1)
-            + row(memory_blocks.entry_buttons(entry, shown.user))
-        )
-    ]
-    stop_or_go = ("pause", command_texts.STOP_LEARNING) if shown.learns else ("resume", command_texts.LEARN_AGAIN)
-    deciding = [memory_blocks.memory_button(words, label, words, shown.user) for words, label in (stop_or_go, _EXPORT)]
+    listed = memory_panel(replace(shown.memory, entries=shown.memory.entries[:ENTRIES]), ENTRY_CHARS)
+    stop, go_on = PanelAction(command_texts.STOP_LEARNING, "pause"), PanelAction(command_texts.LEARN_AGAIN, "resume")
+    deciding = Panel("", (stop if shown.learns else go_on, PanelAction(command_texts.EXPORT_BUTTON, "export")))
     return [
         _header(command_texts.HOME_MEMORY),
         *_news(shown, Part.MEMORY),
         *_texts(named(listed.text.removeprefix(_PAUSED).strip(), shown.prefix)),
-        *entries,
-        *row(memory_blocks.page_buttons(listed, shown.user)),
+        *_below(listed, memory.COMMAND, shown.user),
         _small(command_texts.LEARNING_ON if shown.learns else command_texts.LEARNING_OFF),
-        *row(deciding),
+        *_below(deciding, memory.COMMAND, shown.user),
     ]
 
 
@@ -196,44 +180,27 @@ def _forgetting(shown: HomeContent) -> list[Json]:
     return [
         _header(command_texts.HOME_FORGET),
         _section(command_texts.FORGET_SECTION),
-        *memory_blocks.forget_buttons_at_home(shown.user),
+        *_below(Panel("", forget.choices(thread=False)), forget.COMMAND, shown.user),
         *_news(shown, Part.FORGETTING),
     ]
 
 
 def _usage(shown: HomeContent) -> list[Json]:
-    changing = [modals.modal_button(CHANGE, shown.user)] if shown.report is not None else []
+    changing = Panel("", (budget.CHANGE.button(),) if shown.report is not None else ())
     return [
         _header(command_texts.HOME_USAGE),
         *_news(shown, Part.USAGE),
         *_texts(named(f"{account_text(shown.account)}\n\n{shown.budget}", shown.prefix)),
-        *row(changing),
+        *_below(changing, budget.COMMAND, shown.user),
     ]
 
 
 def _model(shown: HomeContent) -> list[Json]:
-    menu = shown.models
-    usual = option(command_texts.USUAL_MODEL, reply_texts.USUAL)
-    names = [name for name in menu.allowed if name.strip() and len(name) <= OPTION_CHARS and name != reply_texts.USUAL]
-    options = {name: option(formatting.shortened(name, LABEL_CHARS), name) for name in names[: OPTIONS - 1]}
-    select: dict[str, Json] = {
-        "type": "static_select",
-        "action_id": MODEL,
-        "placeholder": plain(command_texts.CHOOSE_MODEL),
-    }
-    select["options"] = [*options.values(), usual]
-    if menu.current in options:
-        select["initial_option"] = options[menu.current]
     return [
         _header(command_texts.HOME_MODEL),
         *_news(shown, Part.MODEL),
-        *_texts(reply_texts.model_in_use(menu.current, menu.why) if options else _only_model(menu), limit=1),
-        *row([select] if options else []),
+        *_below(Panel("", parts=(model.model_part(shown.models),)), model.COMMAND, shown.user),
     ]
-
-
-def _only_model(menu: ModelMenu) -> str:
-    return reply_texts.model_text(menu.current, menu.why, (), "")
 
 
 def _policies(shown: HomeContent) -> list[Json]:
@@ -247,14 +214,13 @@ def _policies(shown: HomeContent) -> list[Json]:
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    forms = forms_below(shown.policies) if shown.sets_policies else ()
-    setting = [modals.modal_button(form, shown.user) for form in forms]
+    setting = Panel("", policy.policy_actions(shown.policies) if shown.sets_policies else ())
     return [
         _header(command_texts.HOME_POLICIES),
         *_news(shown, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
-        *row(setting),
+        *_below(setting, policy.COMMAND, shown.user),
     ]
 
 
@@ -265,8 +231,17 @@ def _operating(shown: HomeContent) -> list[Json]:
 def _news(shown: HomeContent, part: Part) -> list[Json]:
     if shown.news is None or shown.news.part is not part:
         return []
-    told = shown.news.text.removesuffix(shown.policies or "").strip()  # the list stands below it anyway
+    told = shown.news.text
+    for list_below in (shown.policies or "", shown.memory.text):
+        told = told.removesuffix(list_below).strip()
+    if part is Part.MEMORY and (not told or told in _SHOWN_ANYWAY):
+        return []
     return [*_texts(named(told or shown.news.text, shown.prefix)), *shown.news.below]
+
+
+def _below(panel: Panel, command: Command, user: str) -> list[Json]:
+    """What stands below the text of a panel."""
+    return panel_blocks(panel, command, ShownTo(user), lambda words: _texts(words, limit=1))
 
 
 def _view(pages: Pages, blocks: list[Json]) -> JsonObject:
@@ -293,17 +268,14 @@ def _small(shown: str) -> Json:
 
 
 _MORE: Final = "\n…"
-_EXPORT: Final = ("export", command_texts.EXPORT_BUTTON)
 _PARTS: Final = {
-    memory_blocks.ACTION: Part.MEMORY,
-    memory_blocks.VIEW: Part.MEMORY,
-    memory_blocks.FORGET_ACTION: Part.FORGETTING,
-    memory_blocks.FORGET_VIEW: Part.FORGETTING,
-    MODEL: Part.MODEL,
-    modals.view_id(CHANGE): Part.USAGE,
-    modals.view_id(SET): Part.POLICIES,
-    modals.view_id(REMOVE): Part.POLICIES,
+    "memory": Part.MEMORY,
+    "forget": Part.FORGETTING,
+    "model": Part.MODEL,
+    "budget": Part.USAGE,
+    "policy": Part.POLICIES,
 }
+"""Where it is shown what a command says."""
 
 log = logging.getLogger(__name__)
 
@@ -355,34 +327,30 @@ class Home:
         await self._showing.close()
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on what only the tab has: another page, another model. Raises CogencyError."""
+        """A click on what only the tab has: another page of policies. Raises CogencyError."""
         to = of_click(body)
-        name = chosen_model(action)
-        if name is not None:
-            member = await self.people.member(to.user)
-            who = Requester(member.person.id, "", member.groups, self.me.team)
-            await self.host.choose_model(who, reply_texts.chosen_model(name))
         await self._show(to.user, turned(action, pages_of(to.home)))
 
-    async def tell(self, to: ReplyTo, news: News) -> None:
-        """Something was done there."""
-        await self._show(to.user, pages_of(to.home), news)
-
-    async def remembered(self, to: ReplyTo, answer: MemoryAnswer) -> None:
-        """`/memory` was asked there, by a button."""
-        await self._show(to.user, pages_of(to.home), memory=answer)
+    async def answered(self, to: ReplyTo, command: Command, panel: Panel, words: str) -> None:
+        """A command was used there, by a button: its answer stands above what the tab shows anyway."""
+        pages, asked = pages_of(to.home), read_memory_request(words)
+        if command.name == "memory" and isinstance(asked, ShowMemory):
+            await self._show(to.user, replace(pages, memory=asked.page))
+        elif command.name == "model":
+            await self._show(to.user, pages)
+        else:
+            below = _below(replace(panel, parts=()), command, to.user)
+            await self._show(to.user, pages, News(_PARTS.get(command.name, Part.TOP), panel.text, tuple(below)))
 
     async def failed(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
         """What was asked there did not work."""
-        await self.tell(to, News(part_of(body), reply_texts.failure(error)))
+        await self._show(to.user, pages_of(to.home), News(part_of(body), reply_texts.failure(error)))
 
-    async def _show(
-        self, user: str, pages: Pages, news: News | None = None, memory: MemoryAnswer | None = None
-    ) -> None:
+    async def _show(self, user: str, pages: Pages, news: News | None = None) -> None:
         async with self._turns.setdefault(user, asyncio.Lock()):
             try:
                 shown = await self._contents(user, pages)
-                view = home_view(_answered(replace(shown, news=news), memory))
+                view = home_view(replace(shown, news=news))
             except Refused as refused:
                 view = closed_view(reply_texts.failure(refused))
             except CogencyError as error:
@@ -431,22 +399,3 @@ class Home:
             report=await self.host.report(person.id),
             pages=replace(pages, memory=memory.page),
         )
-
-
-def _answered(shown: HomeContent, answer: MemoryAnswer | None) -> HomeContent:
-    """The tab after `/memory` said this: the page that was asked for, or what was done above the page that stood there.
-
-    After something was done, the answer ends with the list's own heading, which the tab shows anyway.
-    """
-    if answer is None:
-        return shown
-    done = answer.text.removesuffix(shown.memory.text).strip()
-    if not done:
-        return replace(shown, memory=answer, pages=replace(shown.pages, memory=answer.page))
-    return (
-        shown if done in _SHOWN_ANYWAY else replace(shown, news=News(Part.MEMORY, done, _undoing(answer, shown.user)))
-    )
-
-
-def _undoing(answer: MemoryAnswer, user: str) -> tuple[Json, ...]:
-    return tuple(row(undoing(answer, user)))

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
-from bot.platforms.slack import buttons, home, memory_blocks, modals
+from bot.platforms.slack import buttons, home, modals, panels
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.inbound import SlackBot, of_command
@@ -96,11 +96,8 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
     on.command(re.compile(".*"))(_unknown_command(desk))
     on.view(modals.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
     on.view(modals.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
-    on.view(memory_blocks.FORGET_VIEW)(_acting(desk, desk.forgets.wished))
-    on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
-    on.action(re.compile(f"^{memory_blocks.FORGET_ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
-    on.action(re.compile(f"^{memory_blocks.REPLIES}$"))(_ticked)
-    on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(_clicked(desk, desk.view.clicked))
+    on.action(re.compile(f"^{panels.PRESS}:.*$"))(_clicked(desk, desk.pressed))
+    on.action(re.compile(f"^{panels.TICK}:.*$"))(_ticked)
     asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     on.action(re.compile(f"^{buttons.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
     on.action(re.compile(f"^{buttons.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
@@ -109,17 +106,16 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
 def _listen_at_home(on: _Registry, desk: PersonalCommands) -> None:
     """To what only the Home tab has, and to the forms of commands."""
     on.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
-    on.action(re.compile(f"^{modals.MODAL_ACTION}:.*$"))(_clicked(desk, desk.open_form))
     for command in COMMANDS:
         for form in command.forms:
-            on.view(modals.view_id(form))(_filled_in(desk))
+            on.view(panels.view_id(form))(_filled_in(desk))
 
 
 def _filled_in(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """A window with mistakes stays; else as `_acting`."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        mistakes = modals.mistakes(body["view"], desk.me)
+        mistakes = panels.mistakes(body["view"], desk.me)
         if mistakes:
             await ack(response_action="errors", errors=dict(mistakes))
             return

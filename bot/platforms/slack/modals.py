@@ -1,122 +1,18 @@
-"""Windows: the forms of commands, and those in which a question is typed. Pure.
+"""The windows in which a question is typed, and how they are read. Pure.
 
-Rules. A form only spells what the command would be told. What cannot be read is said beside its field, and the window
-stays.
+Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
 
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
-from bot.commands.declaration import Command, FieldKind, Filled, FormField, PanelForm
-from bot.commands.discovery import form_named
 from bot.platforms.slack.api import items, number, text
-from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, person_id
+from bot.platforms.slack.block_kit import field, line, option, picked, typed, window
+from bot.platforms.slack.inbound import ReplyTo, attachment, decode_reply_to
 from bot.texts import command_texts
-
-MODAL_ACTION: Final = "cogency_window"
-
-
-@dataclass(frozen=True, slots=True)
-class ModalOpened:
-    """Somebody opens a form."""
-
-    form: PanelForm
-    user: str
-    channel: str
-
-
-@dataclass(frozen=True, slots=True)
-class FormSent:
-    """`elsewhere`: the channel in which the command is used, in place of where the form was opened; "" if in none."""
-
-    command: Command
-    form: PanelForm
-    filled: Filled
-    elsewhere: str
-
-
-def view_id(form: PanelForm) -> str:
-    """The callback id of its window, and the action of the button that opens it."""
-    return f"{MODAL_ACTION}:{form.name}"
-
-
-def modal_button(form: PanelForm, user: str, channel: str = "") -> Json:
-    """The button that opens a form; `channel`: where it was asked for, wherever the button may stand."""
-    return button(view_id(form), form.label, {"user": user, "channel": channel})
-
-
-def modal_opened(action: JsonObject) -> ModalOpened | None:
-    """Which form a click opens; None if it is not on one of those buttons."""
-    carried = carried_by(action)
-    found = form_named(text(action, "action_id").removeprefix(f"{MODAL_ACTION}:"))
-    return None if found is None else ModalOpened(found[1], text(carried, "user"), text(carried, "channel"))
-
-
-def view_of(form: PanelForm, to: ReplyTo) -> JsonObject:
-    """The window; it is answered where `to` says."""
-    blocks = [_field(one) for one in form.fields if to.home or one.kind is not FieldKind.ELSEWHERE]
-    return window(view_id(form), form.title, form.submit, {"to": to.encode()}, blocks)
-
-
-def form_sent(view: JsonObject, me: SlackBot) -> FormSent | None:
-    """What was filled in; None for another window."""
-    found = form_named(text(view, "callback_id").removeprefix(f"{MODAL_ACTION}:"))
-    if found is None:
-        return None
-    command, form = found
-    filled = {one.name: _filled(view, one, me) for one in form.fields}
-    elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
-    return FormSent(command, form, filled, elsewhere)
-
-
-def mistakes(view: JsonObject, me: SlackBot) -> Mapping[str, str]:
-    """What is wrong with what was filled in, by the names of the fields."""
-    sent = form_sent(view, me)
-    return {} if sent is None else sent.form.mistakes(sent.filled)
-
-
-def _field(one: FormField) -> Json:
-    return field(one.name, one.label, _element(one), hint=one.hint, optional=one.optional)
-
-
-def _element(one: FormField) -> dict[str, Json]:
-    match one.kind:
-        case FieldKind.LINE | FieldKind.LINES:
-            return line(multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
-        case FieldKind.CHOICE:
-            options = [option(label, value) for value, label in one.choices.items()]
-            return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
-        case FieldKind.PERSON:
-            return {"type": "users_select"}
-        case FieldKind.CHANNEL:
-            return {"type": "conversations_select", "filter": {"include": ["public", "private", "mpim"]}}
-        case FieldKind.ELSEWHERE:
-            return {"type": "conversations_select", "filter": {"include": ["private"]}}
-        case _:
-            assert_never(one.kind)
-
-
-def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
-    match one.kind:
-        case FieldKind.LINE | FieldKind.LINES:
-            return typed(view, one.name)
-        case FieldKind.PERSON:
-            user = picked(view, one.name)
-            return person_id(me, user) if user else ""
-        case FieldKind.CHOICE | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
-            return picked(view, one.name)
-        case _:
-            assert_never(one.kind)
-
-
-# The windows in which a question is typed, and how they are read. Pure.
-#
-# Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
 
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"

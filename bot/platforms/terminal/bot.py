@@ -21,7 +21,7 @@ from agent.spending import By, SpendingAccount, SpendingPeriod, account
 from bot.access.acl import Requester
 from bot.access.budgets import BudgetDesk
 from bot.commands.declaration import CommandHost
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
+from bot.host import MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
@@ -90,18 +90,6 @@ class ChatBot(CommandHost, Protocol):
         """The person's conversations, the latest first."""
         ...
 
-    async def memory(self, words: str = "") -> MemoryAnswer:
-        """What `/memory` with these words (see `bot.memory.view`) says."""
-        ...
-
-    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
-        """What `/forget` with these words would erase, written in this conversation; nothing is erased yet."""
-        ...
-
-    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
-        """They agree to what such an answer said: the receipt; or another question, if that has changed."""
-        ...
-
     @property
     def model_name(self) -> str:
         """The usual model, as `COGENCY_MODEL` would say it."""
@@ -155,7 +143,7 @@ class TerminalBot:
     surfaces: TerminalSurfaces
     conversations: Conversations
     view: MemoryDesk
-    forgets: ForgetDesk
+    forgetting: ForgetDesk
     spending: Spending
     budgets: BudgetDesk
     policies: PolicyDesk
@@ -242,20 +230,11 @@ class TerminalBot:
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
 
-    async def memory(self, words: str = "") -> MemoryAnswer:
-        answer = await self.view.answer(Viewer(self.person, self.place), words)
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        answer = await self.view.answer(viewer, words)
         if answer.undo:
             self._deleted.add(answer.undo)
         return answer
-
-    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
-        return await self.forgets.ask(self._forgetter(conversation), words)
-
-    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
-        return await self.forgets.forget(self._forgetter(conversation), token)
-
-    def _forgetter(self, conversation: str) -> Forgetter:
-        return Forgetter(self.person.id, frozenset({conversation}), self.person.time_zone)
 
     async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()

@@ -20,10 +20,12 @@ from agent.events import Outcome
 from agent.messages import Depth, Json
 from agent.records import Person, Thread
 from bot.access.acl import Requester
-from bot.commands.declaration import Command, CommandCall, Stoppable
+from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
+from bot.commands.forget import COMMAND as FORGET
+from bot.commands.forget import forget
 from bot.exits import Exit, exit_code, printable_json
-from bot.host import PolicyAsker
-from bot.memory.view import ExportMemory, as_list, read_memory_request
+from bot.host import Forgetter, PolicyAsker, Viewer
+from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
@@ -32,8 +34,6 @@ from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
-MAY_DECIDE = "`/memory help` says what you may decide about it."
-"""Elsewhere each entry has its buttons."""
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all"})
 """What begins an answer to a question of the program's; anything else is the person's next question."""
 SHOWN_MESSAGES = 6
@@ -126,6 +126,21 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
 def _unseen(_: Left) -> Surface:
     """The answer to what an earlier process left stands in its thread."""
     return TerminalSurface(PlainDisplay(lambda _: None))
+
+
+def panel_text(panel: Panel) -> str:
+    """A panel as text: there are no buttons, so what may be decided about a part is written."""
+    items = [f"- {part.text}" for part in panel.parts if part.text and part.actions]
+    below = [part.text for part in panel.parts if part.text and not part.actions]
+    return "\n\n".join(filter(None, [panel.text, "\n".join(items), *below]))
+
+
+def exported(file: PanelFile, words: str) -> str:
+    """What is shown of a file, or where it was written: behind "export" its name may stand."""
+    request = read_memory_request(words)
+    if isinstance(request, ExportMemory) and request.path:
+        return saved(request.path, file.content)
+    return reply_texts.EXPORT_TO_FILE if len(file.content) > EXPORT_CHARS else f"```json\n{file.content}\n```"
 
 
 def saved(name: str, content: str) -> str:
@@ -223,13 +238,14 @@ class _Chat:
                 assert_never(line)
 
     async def _carry_out(self, command: Command, words: str) -> None:
-        if command.name == "memory":
-            await self._memory(words)
-        elif command.name == "forget":
+        if command is FORGET:
             await self._forget(words)
         elif command.run is not None:
-            panel = await command.run(CommandCall(words=words, caller=self, host=self._bot))
-            self._window.say(panel.text)
+            panel = await self._panel(command.run, words)
+            self._window.say(panel_text(panel) if panel.file is None else exported(panel.file, words))
+
+    async def _panel(self, run: Run, words: str, *, pressed: bool = False) -> Panel:
+        return await run(CommandCall(words=words, caller=self, host=self._bot, pressed=pressed))
 
     # As the `Caller` of a command: the terminal belongs to one person, and every place in it is theirs.
 
@@ -246,6 +262,16 @@ class _Chat:
 
     async def policy_asker(self) -> PolicyAsker:
         return PolicyAsker(self.person, Authority.ADMIN, self._bot.place)
+
+    async def viewer(self) -> Viewer:
+        return Viewer(self.person, self._bot.place)
+
+    async def forgetter(self) -> Forgetter:
+        return Forgetter(self.person.id, frozenset({self._conversation}), self.person.time_zone)
+
+    @property
+    def entry_chars(self) -> None:
+        """There are no buttons."""
 
     async def stoppable(self) -> Stoppable:
         """Nothing runs while a line is read."""
@@ -308,19 +334,6 @@ class _Chat:
         said = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
         self._window.say(reply_texts.thread_opened(thread, said))
 
-    async def _memory(self, words: str) -> None:
-        answer = await self._bot.memory(words)
-        request = read_memory_request(words)
-        path = request.path if isinstance(request, ExportMemory) else ""
-        if answer.file is None:
-            self._window.say(as_list(answer) if words or not answer.entries else f"{as_list(answer)}\n\n{MAY_DECIDE}")
-        elif path:
-            self._window.say(saved(path, answer.file))
-        elif len(answer.file) > EXPORT_CHARS:
-            self._window.say(reply_texts.EXPORT_TO_FILE)
-        else:
-            self._window.say(f"```json\n{answer.file}\n```")
-
     async def _forget(self, words: str) -> None:
         if not words:
             words = await self._window.answer(memory_texts.FORGET_WHICH)
@@ -330,23 +343,22 @@ class _Chat:
         if not words.strip():
             self._window.say(memory_texts.FORGET_DECLINED)
             return
-        answer = await self._bot.ask_to_forget(words, self._conversation)
-        while answer.token:
-            below = "\n\n" if "\n" in answer.text else " "
-            said = await self._window.answer(
-                f"{answer.text}{below}{reply_texts.AGREE_WIDER if answer.wider else reply_texts.AGREE}"
-            )
+        panel = await self._panel(forget, words)
+        while agreeing := [one.words for one in panel.actions if one.danger]:
+            below = "\n\n" if "\n" in panel.text else " "
+            ways = reply_texts.AGREE_WIDER if len(agreeing) > 1 else reply_texts.AGREE
+            said = await self._window.answer(f"{panel.text}{below}{ways}")
             if inbound.is_command(said):
                 self._window.say(reply_texts.KEPT_EVERYTHING)
                 self._instead = said
                 return
-            agreed = {"yes": answer.token, "all": answer.wider}.get(said.strip().lower(), "")
+            agreed = {"yes": agreeing[0], "all": "".join(agreeing[1:])}.get(said.strip().lower(), "")
             if not agreed:
                 self._window.say(memory_texts.FORGET_DECLINED)
                 self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
                 return
-            answer = await self._bot.forget(agreed, self._conversation)
+            panel = await self._panel(forget, agreed, pressed=True)
             self._conversation = self._bot.new_conversation()
             self._listed = None
             self._window.recall(await self._bot.past_questions())
-        self._window.say(answer.text)
+        self._window.say(panel.text)

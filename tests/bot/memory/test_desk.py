@@ -14,6 +14,7 @@ from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
 from agent.records import Person
+from bot.commands.memory import memory_panel
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
@@ -247,7 +248,16 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
     first, last = await office.ask(""), await office.ask("page 9")
     assert (first.page, first.pages, len(first.entries)) == (1, 2, view.PAGE)
     assert (last.page, len(last.entries)) == (2, 2)
-    assert "`/memory page 2`" in view.as_list(first)
+    assert "`/memory page 2`" in memory_panel(first).parts[-1].text
+
+
+async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: Office) -> None:
+    for number in range(view.PAGE + 2):
+        await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
+    (shown,) = (answer := await office.ask(f"show {view.PAGE + 1}")).entries
+    assert (shown.number, answer.page, answer.opened) == (view.PAGE + 1, 2, True)
+    assert (await office.ask(view.show_words(shown.key))).entries == (shown,)
+    assert (await office.ask("show 99")).text == memory_texts.NO_NUMBER.format(number="99")
 
 
 async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:

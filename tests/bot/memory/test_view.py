@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
-from bot.host import MemoryAnswer
 from bot.memory import view
 from bot.memory.view import EntryNumbers
 from bot.texts import memory_texts
@@ -61,7 +60,3 @@ def test_what_an_entry_is_called_changes_with_what_it_says() -> None:
     emacs = replace(vim, text="Emacs")
     assert view.key_of(vim) == view.key_of(replace(vim, sources=(7, 8), confidence=1.0)) != view.key_of(emacs)
     assert view.read_memory_request(view.delete_words(view.key_of(vim))) == view.DeleteEntry(view.key_of(vim))
-
-
-def test_an_answer_without_entries_is_its_text() -> None:
-    assert view.as_list(MemoryAnswer("Nothing.")) == "Nothing."

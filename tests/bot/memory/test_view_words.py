@@ -12,6 +12,7 @@ from bot.memory.view import (
     MemoryHelp,
     PauseLearning,
     Request,
+    ShowEntry,
     ShowMemory,
     UnclearMemory,
     UseEverywhere,
@@ -25,6 +26,7 @@ from bot.texts import memory_texts
     [
         ("", ShowMemory()),
         ("  show ", ShowMemory()),
+        ("show #3", ShowEntry("3")),
         ("page 3", ShowMemory(3)),
         ("delete 3", DeleteEntry("3")),
         ("Delete #12", DeleteEntry("12")),

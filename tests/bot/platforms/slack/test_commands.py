@@ -180,7 +180,7 @@ async def test_forgetting_everything_can_be_thought_over(
         await slack.until(lambda: slack.state.whispers)
         (whisper,) = slack.state.whispers
         assert "forget this thread” in it" in whisper.text
-        await slack.click(ANN, whisper, "Forget everything")
+        await slack.click(ANN, whisper, "Everything…")
         await slack.until(lambda: whisper.text == "I will forget everything.")
         await slack.click(ANN, whisper, label)
         await slack.until(lambda: not whisper.blocks[1:])

@@ -9,13 +9,13 @@ from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
 from bot.access.acl import AccessRules
-from bot.commands.discovery import COMMANDS
-from bot.commands.policy import NO_COLON, NUMBER
+from bot.commands.budget import CHANGE
+from bot.commands.memory import FILE_NAME
+from bot.commands.policy import NO_COLON, NUMBER, REMOVE, SET
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.learning import PAUSE
 from bot.platforms.slack import home
 from bot.platforms.slack.home import pages_of
-from bot.platforms.slack.memory_panels import FILE_NAME
 from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
@@ -24,7 +24,8 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_home import HomeTab, fill_in
 
-FORMS = [form for command in COMMANDS for form in command.forms]
+FORMS = [CHANGE, SET, REMOVE]
+"""Of those who decide for others."""
 
 ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"
 PERSON = f"slack:T0TEAM:{ANN}"
@@ -243,7 +244,7 @@ async def test_whoever_keeps_everything_forgets_nothing(slack: FakeSlack, ann: H
     [
         ({"words": "Apollo"}, "about Apollo", False),
         ({"words": "about Apollo", "scope": "about"}, "about Apollo", False),
-        ({"words": "since Monday", "scope": "time", "cogency_forget_replies": "yes"}, "since Monday", True),
+        ({"words": "since Monday", "scope": "time", "delete_replies": "yes"}, "since Monday", True),
     ],
 )
 async def test_what_to_forget_is_said_in_a_window(
@@ -252,7 +253,7 @@ async def test_what_to_forget_is_said_in_a_window(
     host = FakeHost()
     async with serving(slack, host):
         await ann.opened()
-        await ann.click("About something…")
+        await ann.click("Something else…")
         await slack.until(lambda: slack.state.views)
         await fill_in(slack, ANN, slack.state.views[0], **filled)
         await ann.changed(f"I will forget {words}.")

@@ -11,14 +11,17 @@ from slack_sdk.models.views import View
 
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
-from bot.commands.declaration import PanelForm
+from bot.commands import forget, memory, model
+from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
+from bot.commands.model import model_part
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
+from bot.memory.desk import FACT_CHARS
 from bot.memory.policies import MOST
-from bot.platforms.slack import home, memory_blocks, modals
-from bot.platforms.slack.block_kit import row
+from bot.platforms.slack import home
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
 from bot.platforms.slack.inbound import ReplyTo
+from bot.platforms.slack.panels import ShownTo, panel_blocks, view_of
 from bot.texts import memory_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
@@ -67,7 +70,8 @@ entries = st.builds(
 )
 page_numbers = st.integers(1, 10**6)
 answers = st.builds(MemoryAnswer, texts, st.lists(entries, max_size=25).map(tuple), page_numbers, page_numbers)
-agreeing = st.just((*memory_blocks.agreement_buttons(ANN, (), "about|name|Apollo", replies=True),))
+QUESTION = forget.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", replies=True)
+agreeing = st.just((*panel_blocks(QUESTION, forget.COMMAND, ShownTo(ANN)),))
 homes = st.builds(
     HomeContent,
     user=st.just(ANN),
@@ -105,24 +109,20 @@ def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
 @pytest.mark.parametrize("kind", FORMS)
 def test_slack_takes_every_window(kind: PanelForm, home: str) -> None:
     to = ReplyTo("" if home else "C0GENERAL", ANN, response_url="https://hooks.slack.example/" + "x" * 150, home=home)
-    view: Any = modals.view_of(kind, to)
+    view: Any = view_of(kind, to, "correct f:1", ["a thread"], {"words": "w" * FACT_CHARS})
     assert problems(view) == []
     View(**view).validate_json()
 
 
-def test_slack_takes_the_windows_of_memory_and_forgetting() -> None:
-    to = ReplyTo("", ANN, home=Pages().encode())
-    clicked = memory_blocks.MemoryClick(ANN, "correct f:1", "w" * memory_blocks.PREFILL_CHARS)
-    assert problems(dict(memory_blocks.correct_view(clicked, to))) == []
-    assert problems(dict(memory_blocks.wish_window(to, ()))) == []
-
-
 def test_the_rows_of_messages_are_taken_too() -> None:
+    at = ShownTo(ANN, "C0GENERAL", ["a thread"])
+    asking = Panel("", (*forget.choices(thread=True), forget.KEEP))
     blocks = [
-        *memory_blocks.forget_buttons(ANN, ["a thread"]),
-        *memory_blocks.agreement_buttons(ANN, ["a thread"], "thread", "thread+|name"),
+        *panel_blocks(asking, forget.COMMAND, at),
+        *panel_blocks(QUESTION, forget.COMMAND, at),
+        *panel_blocks(Panel("", tuple(form.button() for form in FORMS)), memory.COMMAND, at),
+        *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), model.COMMAND, at, lambda _: []),
     ]
-    blocks += row([modals.modal_button(kind, ANN) for kind in FORMS])
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
 

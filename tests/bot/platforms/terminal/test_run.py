@@ -12,8 +12,9 @@ import pytest
 
 from agent.errors import StoreError
 from agent.messages import Depth
+from bot.commands.memory import MAY_DECIDE
 from bot.exits import Exit
-from bot.platforms.terminal.run import MAY_DECIDE, answer_as_json, ask_once, chat, question_of
+from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.platforms.terminal.surface import PipeWindow
 from bot.texts import formatting, memory_texts, reply_texts
 from tests.fakes.chatbot import TIME, FakeChatBot

@@ -7,10 +7,11 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
+from bot.commands import memory
+from bot.commands.memory import FILE_NAME, memory_panel
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.view import PAGE
-from bot.platforms.slack import memory_blocks
-from bot.platforms.slack.memory_panels import FILE_NAME
+from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks
 from bot.texts import command_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -46,6 +47,7 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
         "I remember:",
         "**1** The boat is blue. ([2026-01-02](https://slack.example/p1))",
         "**4** Preference: tea (2026-01-02)",
+        "Page 2 of 3",
     ]
     assert labels(whisper) == [
         ["Delete", "Correct", "Use everywhere"],
@@ -187,9 +189,26 @@ async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> N
     }
 
 
+async def test_an_entry_that_is_cut_is_opened_and_decided_about_where_it_stands_whole(slack: FakeSlack) -> None:
+    long = replace(BOAT, text="The boat is blue. " * 50)
+    host = FakeHost(remembered=MemoryAnswer("I remember:", (long,), page=2, pages=3))
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory", "page 2")
+        whisper = await shown(slack)
+        assert labels(whisper) == [["Open 1"], ["Earlier page", "Next page"]]
+        host.remembered = replace(host.remembered, text="", opened=True)
+        await slack.click(ANN, whisper, "Open 1")
+        await slack.until(lambda: long.text in whisper.text)
+        assert labels(whisper) == [["Delete", "Correct", "Use everywhere", "Back"]]
+        await slack.click(ANN, whisper, "Back")
+        await slack.until(lambda: len(host.asked_for_memory) == 3)
+    assert [words for _, words in host.asked_for_memory] == ["page 2", "show f:7", "page 2"]
+
+
 def test_a_full_page_of_the_longest_entries_fits_what_slack_takes() -> None:
-    long = ShownEntry("f:123456", 123, "word " * 400, "[2026-01-02](https://slack.example/p1)", True, plain="w" * 2_000)
-    blocks: list[Any] = memory_blocks.entry_blocks(MemoryAnswer("", (long,) * PAGE, 2, 3), ANN)
+    long = ShownEntry("f:123456", 123, "w" * ENTRY_CHARS, "[2026-01-02](https://slack.example/p1)", True, plain="w")
+    panel = memory_panel(MemoryAnswer("", (long,) * PAGE, 2, 3), ENTRY_CHARS)
+    blocks: list[Any] = panel_blocks(panel, memory.COMMAND, ShownTo(ANN, GENERAL))
     assert len(blocks) <= 49
     assert sum(len(block["text"]) for block in blocks if block["type"] == "markdown") < 12_000
     values = [button["value"] for block in blocks if block["type"] == "actions" for button in block["elements"]]

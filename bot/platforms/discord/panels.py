@@ -1,0 +1,179 @@
+"""Panels of commands as Discord shows them, what is pressed in them, and the windows of forms.
+
+Who uses a command, and what a button tells it, stand in the button's own id. So only they can use it, and it works
+after a restart of the bot, with nothing remembered until it is pressed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final, TypeAlias, assert_never, cast
+
+import discord
+
+from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.platforms.discord import interactions
+from bot.platforms.discord.interactions import (
+    LIVES_S,
+    MAX_CHOICE_CHARS,
+    MAX_CHOICES,
+    Button,
+    Interaction,
+    Layout,
+    Part,
+    button,
+    panel_text,
+)
+from bot.platforms.discord.places import known_as
+
+Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
+MAX_LINE_CHARS: Final = 4_000
+"""Discord's limit of what a field takes."""
+PART_CHARS: Final = 600
+"""Of the text of a part: names of models are the operator's, and links may be long."""
+IN_A_ROW: Final = 5
+"""Discord's limit of buttons side by side."""
+_ID: Final = re.compile(r"([cf]):([0-9a-f]{1,16}):([a-z]{1,20}):(\d{0,9}):(.{0,80})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPress:
+    """A button, a menu or a window: whose it is, and what it tells the command, or the form, of this name.
+
+    `ticked`: which of the command's arguments are flags that are set, by their places, a digit each.
+    """
+
+    person: int
+    name: str
+    words: str = ""
+    ticked: str = ""
+    opens: bool = False
+    """Whether the name is a form's."""
+
+    @property
+    def id(self) -> str:
+        return f"{'f' if self.opens else 'c'}:{self.person:x}:{self.name}:{self.ticked}:{self.words}"
+
+    def options(self, command: Command) -> Mapping[str, str]:
+        """The flags that are set."""
+        return {one.name: "yes" for place, one in enumerate(command.arguments) if str(place) in self.ticked}
+
+
+def press_of(custom_id: str) -> PanelPress | None:
+    """The inverse of `PanelPress.id`; None for what is not one of these."""
+    found = _ID.fullmatch(custom_id)
+    return None if found is None else PanelPress(int(found[2], 16), found[3], found[5], found[4], found[1] == "f")
+
+
+async def show(interaction: Interaction, panel: Panel, command: Command) -> None:
+    """Show it in the place of what an acknowledged command or button shows. Raises discord.HTTPException."""
+    if panel.file is None:
+        await interactions.show_layout(interaction, *laid_out(panel, command, interaction.user.id))
+        return
+    file = discord.File(BytesIO(panel.file.content.encode()), panel.file.name)
+    shown = interactions.layout(panel_text(panel.text), discord.ui.File(file))
+    await interaction.edit_original_response(content=None, attachments=[file], view=shown)
+
+
+def laid_out(panel: Panel, command: Command, person: int) -> tuple[Layout, list[str]]:
+    """A panel, and what of its text does not fit in it."""
+    taken = sum(min(len(part.text), PART_CHARS) for part in panel.parts)
+    return interactions.first_layout(panel.text, *_below(panel, command, person), taken=taken)
+
+
+def _below(panel: Panel, command: Command, person: int) -> list[Part]:
+    """What stands below the text of a panel."""
+    ticked = "".join(str(place) for place, one in enumerate(command.arguments) if panel.boxes.get(one.name))
+    parts = _rows([_button(one, command, person, ticked) for one in panel.actions])
+    for part in panel.parts:
+        buttons = [_button(one, command, person, ticked) for one in part.actions]
+        if part.text and len(buttons) == 1:
+            parts.append(discord.ui.Section(panel_text(part.text, PART_CHARS), accessory=buttons[0]))
+            continue
+        parts += [panel_text(part.text, PART_CHARS)] if part.text else []
+        parts += _rows(buttons)
+        parts += [_menu(part.select, command, person)] if part.select else []
+    return parts
+
+
+def _rows(buttons: Sequence[Button]) -> list[Part]:
+    return [discord.ui.ActionRow(*buttons[at : at + IN_A_ROW]) for at in range(0, len(buttons), IN_A_ROW)]
+
+
+def _button(one: PanelAction, command: Command, person: int, ticked: str) -> Button:
+    press = PanelPress(person, command.name, one.words, ticked)
+    if one.form is not None:
+        press = PanelPress(person, one.form.name, one.words, opens=True)
+    return button(one.label, press.id, discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary)
+
+
+def _menu(one: PanelSelect, command: Command, person: int) -> Part:
+    fitting = [(value, label) for value, label in one.options.items() if len(value) <= MAX_CHOICE_CHARS]
+    options = [
+        discord.SelectOption(label=label[:MAX_CHOICE_CHARS], value=value, default=value == one.chosen)
+        for value, label in fitting[:MAX_CHOICES]
+    ]
+    custom_id = PanelPress(person, command.name, one.words).id
+    return discord.ui.ActionRow(
+        discord.ui.Select[Layout](custom_id=custom_id, placeholder=one.placeholder, options=options)
+    )
+
+
+# The windows of forms.
+
+
+def form_window(form: PanelForm, press: PanelPress, filled: Filled) -> discord.ui.Modal:
+    """`filled`: what stands in it at first."""
+    window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=LIVES_S)
+    for field in form.fields:
+        if field.kind is not FieldKind.ELSEWHERE:  # a command is used in a channel, so no other has to be named
+            component = _component(field, filled.get(field.name, ""))
+            hint = None if field.kind is FieldKind.BOX else field.hint or None
+            window.add_item(discord.ui.Label(text=field.label, description=hint, component=component))
+    return window
+
+
+def filled_in(interaction: Interaction, form: PanelForm) -> Filled:
+    """What was filled into its window."""
+    data = cast("Mapping[str, Any]", interaction.data or {})
+    labels = cast("list[Mapping[str, Any]]", data.get("components", []))
+    values = {str(one["custom_id"]): _value(one) for label in labels if (one := label.get("component"))}
+    found = {field.name: values.get(field.name, "") for field in form.fields}
+    people = {field.name for field in form.fields if field.kind is FieldKind.PERSON}
+    return {name: known_as(value) if value and name in people else value for name, value in found.items()}
+
+
+def _value(component: Mapping[str, Any]) -> str:
+    chosen = component.get("values") or [component.get("value") or ""]
+    return str(chosen[0]).strip()
+
+
+def _component(field: FormField, before: str) -> Component:
+    required, least = not field.optional, 0 if field.optional else 1
+    match field.kind:
+        case FieldKind.LINE | FieldKind.LINES:
+            return discord.ui.TextInput[discord.ui.Modal](
+                custom_id=field.name,
+                style=discord.TextStyle.short if field.kind is FieldKind.LINE else discord.TextStyle.paragraph,
+                default=before or None,
+                required=required,
+                max_length=field.max_chars or MAX_LINE_CHARS,
+            )
+        case FieldKind.CHOICE:
+            options = [
+                discord.SelectOption(label=label, value=value, default=number == 0)
+                for number, (value, label) in enumerate(field.choices.items())
+            ]
+            return discord.ui.Select[discord.ui.Modal](custom_id=field.name, options=options, required=required)
+        case FieldKind.BOX:
+            box = discord.CheckboxGroupOption(label=field.hint, value="yes")
+            return discord.ui.CheckboxGroup[discord.ui.Modal](
+                custom_id=field.name, options=[box], required=False, min_values=0
+            )
+        case FieldKind.PERSON:
+            return discord.ui.UserSelect[discord.ui.Modal](custom_id=field.name, min_values=least, required=required)
+        case FieldKind.CHANNEL | FieldKind.ELSEWHERE:
+            return discord.ui.ChannelSelect[discord.ui.Modal](custom_id=field.name, min_values=least, required=required)
+        case _:
+            assert_never(field.kind)

@@ -1,0 +1,232 @@
+"""Panels of commands as blocks of Slack, what is pressed in them, and the windows of forms. Pure.
+
+Rules. A button carries what it tells its command, for whom and from where, so that it works after a restart, and for
+nobody else; a menu carries it in the id of its block. A form only spells what the command would be told. What cannot
+be read is said beside its field, and the window stays.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from types import MappingProxyType
+from typing import Final, assert_never
+
+from agent.messages import Json, JsonObject
+from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.commands.discovery import COMMANDS, form_named
+from bot.platforms.slack import block_kit
+from bot.platforms.slack.api import fields, items, text
+from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by_view, line, option, picked, plain, row, typed
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_window, person_id
+from bot.texts.formatting import shortened
+
+ENTRY_CHARS: Final = 600
+"""Of an entry in a list: a page of them stays under the 12,000 characters that Slack shows in one message."""
+OPTIONS: Final = 100
+"""In a menu."""
+OPTION_CHARS: Final = 150
+"""Of what an option in a menu stands for; what is longer can only be written."""
+
+PRESS: Final = "cogency_press"
+TICK: Final = "cogency_tick"
+FORM: Final = "cogency_window"
+
+TextBlocks = Callable[[str], list[Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTo:
+    """To whom a panel is shown, and where its command was used; `thread`: the conversation, if there is one."""
+
+    user: str
+    channel: str = ""
+    thread: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPress:
+    """A button was pressed, or something chosen in a menu. `options`: the flags that were ticked beside it."""
+
+    command: Command
+    words: str
+    at: ShownTo
+    form: PanelForm | None = None
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class FormSent:
+    """`to`: where its button stood. `elsewhere`: the channel in which the command is used instead; "" if in none."""
+
+    command: Command
+    form: PanelForm
+    words: str
+    filled: Filled
+    to: ReplyTo
+    thread: tuple[str, ...]
+    elsewhere: str
+
+
+def as_markdown(words: str) -> list[Json]:
+    return [{"type": "markdown", "text": words}]
+
+
+def panel_blocks(panel: Panel, command: Command, at: ShownTo, show: TextBlocks = as_markdown) -> list[Json]:
+    """What stands below the text of a panel."""
+    numbers = count()
+    boxes = [_box(command, name, ticked=ticked) for name, ticked in panel.boxes.items()]
+    blocks = row([*boxes, *(_button(one, command, at, next(numbers)) for one in panel.actions)])
+    for part in panel.parts:
+        blocks += show(part.text) if part.text else []
+        blocks += row([_button(one, command, at, next(numbers)) for one in part.actions])
+        blocks += [] if part.select is None else _menu(part.select, command, at, next(numbers))
+    return blocks
+
+
+def press_of(body: JsonObject, action: JsonObject) -> PanelPress | None:
+    """What was pressed or chosen; None if it is not one of ours."""
+    chosen = text(action, "selected_option", "value")
+    carried = _decoded(text(action, "block_id")) if chosen else block_kit.carried_by(action)
+    command, user = pressed_command(text(action, "action_id")), text(carried, "user")
+    if command is None or not user:
+        return None
+    found = form_named(text(carried, "form"))
+    at = ShownTo(user, text(carried, "channel"), _thread(carried))
+    words = f"{text(carried, 'words')} {chosen}".strip()
+    return PanelPress(command, words, at, found[1] if found else None, _ticked(body))
+
+
+def pressed_command(action_id: str) -> Command | None:
+    """The command in whose panel it stands."""
+    name = action_id.removeprefix(f"{PRESS}:").partition(":")[0]
+    return next((one for one in COMMANDS if one.name == name), None)
+
+
+def view_id(form: PanelForm) -> str:
+    """The callback id of its window."""
+    return f"{FORM}:{form.name}"
+
+
+def view_of(
+    form: PanelForm,
+    to: ReplyTo,
+    words: str = "",
+    thread: Collection[str] = (),
+    filled: Filled = MappingProxyType({}),
+) -> JsonObject:
+    """The window, with what stands in it at first; it is answered where `to` says."""
+    carried: dict[str, Json] = {"to": to.encode(), "words": words, "thread": [*sorted(thread)]}
+    shown = [one for one in form.fields if to.home or one.kind is not FieldKind.ELSEWHERE]
+    blocks = [_field(one, filled.get(one.name, "")) for one in shown]
+    return block_kit.window(view_id(form), form.title, form.submit, carried, blocks)
+
+
+def form_sent(view: JsonObject, me: SlackBot) -> FormSent | None:
+    """What was filled in; None for another window."""
+    found, to = form_named(text(view, "callback_id").removeprefix(f"{FORM}:")), of_window(view)
+    if found is None or to is None:
+        return None
+    command, form = found
+    filled = {one.name: _filled(view, one, me) for one in form.fields}
+    elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
+    carried = carried_by_view(view)
+    return FormSent(command, form, text(carried, "words"), filled, to, _thread(carried), elsewhere)
+
+
+def mistakes(view: JsonObject, me: SlackBot) -> Mapping[str, str]:
+    """What is wrong with what was filled in, by the names of the fields."""
+    sent = form_sent(view, me)
+    return {} if sent is None else sent.form.mistakes(sent.filled)
+
+
+def _button(one: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
+    carried = _carried(at, one.words) | ({"form": one.form.name} if one.form else {})
+    more: dict[str, Json] = {"style": "danger"} if one.danger else {}
+    if one.confirm:
+        more["confirm"] = block_kit.sure("Are you sure?", one.confirm, one.label, "Keep")
+    return button(f"{PRESS}:{command.name}:{number}", one.label, carried, **more)
+
+
+def _menu(one: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
+    fitting = [value for value in one.options if value.strip() and len(value) <= OPTION_CHARS]
+    options = {value: option(shortened(one.options[value], LABEL_CHARS), value) for value in fitting[:OPTIONS]}
+    menu: dict[str, Json] = {
+        "type": "static_select",
+        "action_id": f"{PRESS}:{command.name}:{number}",
+        "placeholder": plain(one.placeholder),
+        "options": [*options.values()],
+    }
+    if one.chosen in options:
+        menu["initial_option"] = options[one.chosen]
+    return [{"type": "actions", "block_id": json.dumps(_carried(at, one.words)), "elements": [menu]}]
+
+
+def _box(command: Command, name: str, *, ticked: bool) -> Json:
+    options: list[Json] = [option(next(one.summary for one in command.arguments if one.name == name), name)]
+    more: dict[str, Json] = {"initial_options": options} if ticked else {}
+    return {"type": "checkboxes", "action_id": f"{TICK}:{name}", "options": options, **more}
+
+
+def _carried(at: ShownTo, words: str) -> dict[str, Json]:
+    carried: dict[str, Json] = {"user": at.user, "words": words, "channel": at.channel, "thread": [*sorted(at.thread)]}
+    return {name: value for name, value in carried.items() if value}
+
+
+def _ticked(body: JsonObject) -> Mapping[str, str]:
+    """The boxes that are ticked in the message or the view of a click."""
+    blocks = [*fields(body, "state", "values").values(), *fields(body, "view", "state", "values").values()]
+    boxes = [(name, box) for block in blocks if isinstance(block, dict) for name, box in block.items()]
+    ticked = [name for name, box in boxes if name.startswith(TICK) and items(box, "selected_options")]
+    return {name.removeprefix(f"{TICK}:"): "yes" for name in ticked}
+
+
+def _thread(carried: Json) -> tuple[str, ...]:
+    held = carried.get("thread") if isinstance(carried, dict) else None
+    return tuple(one for one in held if isinstance(one, str)) if isinstance(held, list) else ()
+
+
+def _decoded(carried: str) -> Json:
+    try:
+        return json.loads(carried)
+    except ValueError:
+        return None
+
+
+def _field(one: FormField, before: str) -> Json:
+    hint = "" if one.kind is FieldKind.BOX else one.hint
+    return block_kit.field(one.name, one.label, _element(one, before), hint=hint, optional=one.optional)
+
+
+def _element(one: FormField, before: str) -> dict[str, Json]:
+    match one.kind:
+        case FieldKind.LINE | FieldKind.LINES:
+            return line(initial=before, multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
+        case FieldKind.CHOICE:
+            options = [option(label, value) for value, label in one.choices.items()]
+            return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
+        case FieldKind.BOX:
+            return {"type": "checkboxes", "options": [option(one.hint, one.name)]}
+        case FieldKind.PERSON:
+            return {"type": "users_select"}
+        case FieldKind.CHANNEL:
+            return {"type": "conversations_select", "filter": {"include": ["public", "private", "mpim"]}}
+        case FieldKind.ELSEWHERE:
+            return {"type": "conversations_select", "filter": {"include": ["private"]}}
+        case _:
+            assert_never(one.kind)
+
+
+def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
+    match one.kind:
+        case FieldKind.LINE | FieldKind.LINES:
+            return typed(view, one.name)
+        case FieldKind.PERSON:
+            user = picked(view, one.name)
+            return person_id(me, user) if user else ""
+        case FieldKind.BOX:
+            return "yes" if items(view, "state", "values", one.name, one.name, "selected_options") else ""
+        case FieldKind.CHOICE | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
+            return picked(view, one.name)
+        case _:
+            assert_never(one.kind)
