@@ -132,7 +132,7 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
     await office.tell("remember my harmonium is blue")
     await office.tell("remember my zeppelin is green")
     await office.looks(office.ann)
-    await fill_in(office.slack, office.ann.user, await office.window(office.ann, "About something…"), words="harmonium")
+    await fill_in(office.slack, office.ann.user, await office.window(office.ann, "Something else…"), words="harmonium")
     await office.ann.changed("I will forget what speaks of “harmonium”")
     assert "harmonium is blue" in office.ann.text
     await office.ann.click("Forget")

@@ -254,6 +254,7 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
 async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: Office) -> None:
     for number in range(view.PAGE + 2):
         await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
+    await office.ask("")
     (shown,) = (answer := await office.ask(f"show {view.PAGE + 1}")).entries
     assert (shown.number, answer.page, answer.opened) == (view.PAGE + 1, 2, True)
     assert (await office.ask(view.show_words(shown.key))).entries == (shown,)
