@@ -78,7 +78,7 @@ def settings_panel(
         model_part(menu, "model"),
         PanelPart(
             command_texts.LEARNING_NOW.format(learning=learning),
-            (PanelAction("Go on" if paused else "Pause", "learning"),),
+            (PanelAction(command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING, "learning"),),
         ),
         PanelPart(
             command_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
