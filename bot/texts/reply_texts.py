@@ -273,7 +273,6 @@ SLACK_GUESTS_UNKNOWN = "Slack has not told for a while who is a guest."
 SLACK_READERS_UNKNOWN = "Slack does not tell in time who reads a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more people than are read."
 SLACK_GROUPS_UNREAD = "Some of the user groups could not be read."
-SLACK_TOO_MANY_CHANNELS = "{user} is in more channels than are read."
 SLACK_KEPT_WAITING = (
     "Slack does not tell me at the moment who you are. Your message is not lost: I will answer it as soon as I know."
 )

@@ -66,8 +66,10 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
     while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
         carried = _carried(author, about, to, told)
-    label = "Your question (only you will see the answer)"
-    return window(ASK_VIEW, "Ask about this message", "Ask", carried, [field(_QUESTION, label, line(multiline=True))])
+    label = command_texts.QUESTION_ALONE
+    return window(
+        ASK_VIEW, command_texts.ASK_ABOUT_MESSAGE, "Ask", carried, [field(_QUESTION, label, line(multiline=True))]
+    )
 
 
 def asked(view: JsonObject) -> Asked | None:
