@@ -206,31 +206,38 @@ def command_prefix(value: str) -> str:
     return value
 
 
-def id_list(form: str, what: str) -> Callable[[str], frozenset[str]]:
+_ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+_DISCORD_ID = re.compile(r"\d+", re.ASCII)
+_SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
+_PERSON = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+", re.ASCII)
+"""Ids as Slack and Discord give them, and as the bot writes them; a name would never match."""
+
+
+def id_list(form: re.Pattern[str], what: str) -> Callable[[str], frozenset[str]]:
     """Ids of this form, with commas between them; `what` names them in the remedy, with an example."""
-    pattern = re.compile(form, re.ASCII)
 
     def read(value: str) -> frozenset[str]:
         found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
-        if not found or not all(map(pattern.fullmatch, found)):
+        if not found or not all(map(form.fullmatch, found)):
             raise ValueError(f"must be {what}")
         return found
 
     return read
 
 
-ids = id_list(r"[A-Za-z0-9]+", "ids with commas between them, as in B0123,B0456")
-discord_roles = id_list(r"\d+", "ids of roles with commas between them, as in 123456789012345678,234567890123456789")
-discord_servers = id_list(
-    r"\d+", "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
+ids = id_list(_ID, "ids with commas between them, as in B0123,B0456")
+discord_roles = id_list(
+    _DISCORD_ID, "ids of roles with commas between them, as in 123456789012345678,234567890123456789"
 )
-slack_groups = id_list(r"S[A-Z0-9]+", "ids of user groups with commas between them, as in S0123,S0456")
+discord_servers = id_list(
+    _DISCORD_ID, "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
+)
+slack_groups = id_list(_SLACK_GROUP, "ids of user groups with commas between them, as in S0123,S0456")
 
 people = id_list(
-    r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+",
+    _PERSON,
     "user ids, no names, with commas between them, as in U0123,184467440737095516",
 )
-"""Ids as Slack and Discord give them, and as the bot writes them; a name would never match."""
 
 
 def models(value: str) -> tuple[str, ...]:

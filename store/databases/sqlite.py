@@ -302,6 +302,7 @@ class SqliteDatabase:
             except asyncio.CancelledError:
                 if not begun.cancel():
                     await asyncio.wait({done})
+                    done.exception()  # nobody waits for it any more: seen
                 raise
             except (DBAPIError, sqlite3.Error) as error:
                 raise store_error(error, self.path) from error

@@ -55,33 +55,24 @@ async def test_work_that_fails_leaves_nothing_behind(store: Store) -> None:
     assert "half" not in stored
 
 
-async def test_what_fails_as_its_caller_is_cancelled_is_not_logged_as_forgotten() -> None:
-    def fail(_: Connection) -> None:
-        raise KeyError
+async def test_what_fails_after_its_caller_was_cancelled_is_not_logged_as_forgotten() -> None:
+    began, go_on = threading.Event(), threading.Event()
 
-    def succeed(_: Connection) -> None:
-        failed.set()
+    def fail(_: Connection) -> None:
+        began.set()
+        assert go_on.wait(PATIENCE_S)
+        raise KeyError
 
     unheard: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    database, failed = open_sqlite("", 1.0), threading.Event()
-
-    async def cancelled(steps: int) -> None:
-        """So many steps of the loop after its work has failed."""
-        failed.clear()
-        failing = asyncio.create_task(database.write(fail))
-        after = asyncio.create_task(database.write(succeed))
-        await asyncio.sleep(0)
-        assert failed.wait(PATIENCE_S)  # there is one writer, so the one before has ended; the loop has yet to hear
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        failing.cancel()
-        await asyncio.wait({failing, after})
-        if not failing.cancelled():
-            failing.exception()
-
-    for steps in range(6):
-        await cancelled(steps)
+    database = open_sqlite("", 1.0)
+    failing = asyncio.create_task(database.write(fail))
+    await asyncio.to_thread(began.wait, PATIENCE_S)
+    failing.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({failing})
+    assert failing.cancelled()
     gc.collect()
     await database.close()
     assert unheard == []
