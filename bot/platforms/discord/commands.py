@@ -30,7 +30,7 @@ from bot.platforms.discord.interactions import (
     offered,
 )
 from bot.platforms.discord.members import Members, refusal
-from bot.platforms.discord.panels import PanelPress
+from bot.platforms.discord.panels import ButtonPress
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
@@ -106,7 +106,7 @@ class CommandDesk:
         caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last, _help)
         return CommandCall(words=words, caller=caller, host=self._host, options=options, pressed=pressed)
 
-    async def _panel_press(self, interaction: Interaction, press: PanelPress) -> None:
+    async def _panel_press(self, interaction: Interaction, press: ButtonPress) -> None:
         """A button, a choice or a window: the command is told its words, and answers in the place of what it said."""
         found = form_named(press.name) if press.opens else None
         commands = (*COMMANDS, self._menus.forget_this)
@@ -123,7 +123,7 @@ class CommandDesk:
             words = " ".join([press.words, *map(str, values)]).strip()
             await self._answer(command, self._call(interaction, words, press.options(command), pressed=True))
 
-    async def _form(self, interaction: Interaction, press: PanelPress, command: Command, form: PanelForm) -> None:
+    async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
         """A form is opened, or was sent."""
         if interaction.type is not discord.InteractionType.modal_submit:
             await self._open(interaction, press, form)
@@ -136,7 +136,7 @@ class CommandDesk:
         words, options = form.spelled(press.words, filled), form.ticked(filled)
         await self._answer(command, self._call(interaction, words, options))
 
-    async def _open(self, interaction: Interaction, press: PanelPress, form: PanelForm) -> None:
+    async def _open(self, interaction: Interaction, press: ButtonPress, form: PanelForm) -> None:
         """Its window, with what stands in it at first if that is found in time: a window cannot be announced."""
         filled: Filled = {}
         try:

@@ -38,7 +38,7 @@ _ID: Final = re.compile(r"([cf]):([0-9a-f]{1,16}):([a-z]{1,20}):(\d{0,9}):(.{0,8
 
 
 @dataclass(frozen=True, slots=True)
-class PanelPress:
+class ButtonPress:
     """A button, a menu or a window: whose it is, and what it tells the command, or the form, of this name.
 
     `ticked`: which of the command's arguments are flags that are set, by their places, a digit each.
@@ -60,10 +60,10 @@ class PanelPress:
         return {one.name: "yes" for place, one in enumerate(command.arguments) if str(place) in self.ticked}
 
 
-def press_of(custom_id: str) -> PanelPress | None:
-    """The inverse of `PanelPress.id`; None for what is not one of these."""
+def press_of(custom_id: str) -> ButtonPress | None:
+    """The inverse of `ButtonPress.id`; None for what is not one of these."""
     found = _ID.fullmatch(custom_id)
-    return None if found is None else PanelPress(int(found[2], 16), found[3], found[5], found[4], found[1] == "f")
+    return None if found is None else ButtonPress(int(found[2], 16), found[3], found[5], found[4], found[1] == "f")
 
 
 async def show(interaction: Interaction, panel: Panel, command: Command) -> None:
@@ -102,9 +102,9 @@ def _rows(buttons: Sequence[Button]) -> list[Part]:
 
 
 def _button(one: PanelAction, command: Command, person: int, ticked: str) -> Button:
-    press = PanelPress(person, command.name, one.words, ticked)
+    press = ButtonPress(person, command.name, one.words, ticked)
     if one.form is not None:
-        press = PanelPress(person, one.form.name, one.words, opens=True)
+        press = ButtonPress(person, one.form.name, one.words, opens=True)
     return button(one.label, press.id, discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary)
 
 
@@ -114,7 +114,7 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
         discord.SelectOption(label=label[:MAX_CHOICE_CHARS], value=value, default=value == one.chosen)
         for value, label in fitting[:MAX_CHOICES]
     ]
-    custom_id = PanelPress(person, command.name, one.words).id
+    custom_id = ButtonPress(person, command.name, one.words).id
     return discord.ui.ActionRow(
         discord.ui.Select[Layout](custom_id=custom_id, placeholder=one.placeholder, options=options)
     )
@@ -123,7 +123,7 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
 # The windows of forms.
 
 
-def form_window(form: PanelForm, press: PanelPress, filled: Filled) -> discord.ui.Modal:
+def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:
     """`filled`: what stands in it at first."""
     window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=LIVES_S)
     for field in form.fields:
