@@ -85,16 +85,10 @@ WILL_FORGET = (
 WILL_FORGET_REPLY = "I will delete this reply, and forget what it said. This cannot be undone."
 MESSAGE_FORGOTTEN = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
 REPLY_FORGOTTEN = "Forgotten: my reply is deleted, and I no longer know what it said."
-FORGET_THOSE_TOO = "Forget those, too"
 
 # Windows for what is remembered
 
-OPEN_ENTRY = "Open {number}"
 PAGE = "Page {page} of {pages}"
-CORRECT_ENTRY = "Correct an entry"
-IN_YOUR_WORDS = "In your own words"
-ARE_YOU_SURE = "Are you sure?"
-WILL_DELETE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
 EXPORT_SENT = "I have sent it to you as a direct message."
 EXPORT_NOT_SENT = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
 
@@ -104,11 +98,8 @@ AS_USUAL = "As usual"
 IN_NEW_THREAD = "In a new thread"
 AS_REPLY = "As a reply, and so on"
 IN_CHANNEL = "In the channel"
-USUAL_MODEL = "The usual one"
-CHOOSE_MODEL = "Choose a model"
 LEARNS_NOTHING = "I learn nothing from what you say."
 LEARNS_FROM_YOU = "I learn from what you say."
-MODEL_NOW = "**Model**: `{model}` answers you here."
 LEARNING_NOW = "**Learning**: {learning}"
 WHO_SEES_COMMANDS = "**Answers to your commands{elsewhere}**: {whom}, unless you say otherwise in `/ask`."
 SHOW_TO_ALL = "Show to everybody"
@@ -159,20 +150,7 @@ EXPORT_BUTTON = "Send me all of it as a file"
 
 # Windows and buttons for forgetting
 
-WHAT_SPEAKS_OF_IT = "What speaks of it"
-WHAT_I_SAID_THEN = "What I said in that time"
-REPLIES_TOO = "Delete my replies to it here, too"
-FORGET_EVERYTHING = "Forget everything"
 SOMETHING_ELSE = "Something else…"
-LAST_HOURS = "The last 2 hours…"
-ABOUT_SOMETHING = "About something…"
-FORGET_HINT = "A name, a word or two; or 2 hours, today, since Monday. You will see what it is before it is erased."
-FORGET_WHAT = "What should I forget?"
-THAT_MEANS = "That means"
-MY_REPLIES = "My replies"
-KEEP_EVERYTHING = "Keep everything"
-FORGET_QUESTION = "What should I forget? It cannot be undone."
-FORGET_IN_THREAD = "To forget one thread, write “@{name} forget this thread” in it."
 
 # The terminal
 
@@ -189,3 +167,5 @@ WRITE_QUESTION = "Write your question after `{word}`."
 WRITE_ALONE = "Write `{word}` alone: it takes nothing after it."
 WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to its second thread."
 NO_SUCH_COMMAND = "There is no command {command}: {instead}"
+
+ARE_YOU_SURE = "Are you sure?"

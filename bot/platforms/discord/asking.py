@@ -197,7 +197,6 @@ MAX_WINDOWS: Final = 500
 """As many windows as are open at once in front of the people of one bot."""
 
 SOURCE_WORDS: Final = "the message that the question is about"
-NO_SUCH_REPLY: Final = "I do not know this reply any more; nothing was forgotten."
 
 _ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -295,7 +294,7 @@ class Menus:
             case ["reply", turn] if turn.isdecimal():
                 reply = await self._host.reply_of(int(turn))
                 if reply is None or not await self._host.delete_reply(int(turn), caller.person.id):
-                    return Panel(NO_SUCH_REPLY)
+                    return Panel(reply_texts.NO_SUCH_REPLY)
                 here = caller.interaction.channel_id or caller.interaction.id
                 await pressing.delete_pages(self._commands.connection, here, reply)
                 return Panel(command_texts.REPLY_FORGOTTEN)

@@ -19,6 +19,7 @@ from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import fields, items, text
 from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by_view, line, option, picked, plain, row, typed
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_window, person_id
+from bot.texts import command_texts
 from bot.texts.formatting import shortened
 
 ENTRY_CHARS: Final = 600
@@ -144,7 +145,7 @@ def _button(one: PanelAction, command: Command, at: ShownTo, number: int) -> Jso
     carried = _carried(at, one.words) | ({"form": one.form.name} if one.form else {})
     more: dict[str, Json] = {"style": "danger"} if one.danger else {}
     if one.confirm:
-        more["confirm"] = block_kit.sure("Are you sure?", one.confirm, one.label, "Keep")
+        more["confirm"] = block_kit.sure(command_texts.ARE_YOU_SURE, one.confirm, one.label, "Keep")
     return button(f"{PRESS}:{command.name}:{number}", one.label, carried, **more)
 
 
