@@ -26,8 +26,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
+# Four on two cores: for half of their time the tests wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8
@@ -38,7 +39,7 @@ chaos: .venv/dev.stamp
 
 # Watching every line takes twice as long as the tests themselves.
 coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered -q
+	$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=term:skip-covered -q
 	$(BIN)/python -m coverage report --include='agent/*' --fail-under=90 --format=total
 
 lint: style types

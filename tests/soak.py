@@ -14,7 +14,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-SUITE = ("-n", "2", "--dist", "worksteal", "-q", "-p", "pytest_randomly")
+SUITE = ("-n", "4", "--dist", "worksteal", "-q", "-p", "pytest_randomly")
 
 
 def _spin() -> None:
