@@ -5,6 +5,7 @@ Above: `tests.fakes.discord_rest`. Below: aiohttp.
 """
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -145,7 +146,7 @@ class Requests:
         began, used = self._buckets[key]
         if now - began >= self._window_s:
             began, used = now, 0
-        after = f"{began + self._window_s - now:.3f}"
+        after = f"{math.ceil((began + self._window_s - now) * 1000) / 1000:.3f}"  # whoever waits so long is not early
         over = used >= self._allowance
         self._buckets[key] = (began, used if over else used + 1)
         headers |= {
