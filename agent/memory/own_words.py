@@ -386,12 +386,12 @@ def _is_otherwise(kept: Clause, text: str, said: "Sequence[Sequence[_Heard]]", *
     wanted = _Wanted.of(kept, said)
     if wanted is None:
         return False
-    meant, refused, agreed = wanted.stance(kept), False, False
+    meant, refused, agreed = wanted.stance(kept, _plain(kept)), False, False
     if meant is Stance.UNSURE:
         return False
     for message in said:
-        agreed = agreed or any(_YES.search(folded(heard.clause.text)) for heard in message)
-        stances = [(heard.clause, wanted.stance(heard.clause)) for heard in message if wanted.is_in(heard)]
+        agreed = agreed or any(heard.agrees for heard in message)
+        stances = [(heard.clause, wanted.stance(heard.clause, heard.plain)) for heard in message if wanted.is_in(heard)]
         for clause, stance in stances:
             told = stance is Stance.REPORTED and folded(clause.reporter) in folded(text)
             fits = stance in {meant, Stance.UNSURE} or (stance is Stance.SUPPOSED and supposing)
@@ -401,6 +401,12 @@ def _is_otherwise(kept: Clause, text: str, said: "Sequence[Sequence[_Heard]]", *
             return True
         refused = refused or bool(stances)
     return refused
+
+
+def _plain(clause: Clause) -> str:
+    """Its words, folded, as negations are looked for in them."""
+    plain = _NO_NEGATION.sub(" ", folded(clause.text))
+    return _LIST.sub(lambda found: _AND.sub("or", found.group()) if _is_list(found) else found.group(), plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +420,9 @@ class _Heard:
     """The long ones as far as a short word can be like them."""
     pairs: frozenset[str]
     digits: frozenset[str]
+    agrees: bool
+    plain: str
+    """See `_plain`."""
 
     @classmethod
     def of(cls, clause: Clause) -> "_Heard":
@@ -422,7 +431,10 @@ class _Heard:
         long = frozenset(one[:_SAME_BEGINNING] for one in stems if len(one) >= _SAME_BEGINNING)
         shortened = frozenset(one[: _SAME_BEGINNING - 1] for one in long)
         digits = frozenset(_DIGITS.findall(clause.text))
-        return cls(clause, short, long, shortened, frozenset(_pairs(_polite_off(clause.text))), digits)
+        pairs = frozenset(_pairs(_polite_off(clause.text)))
+        return cls(
+            clause, short, long, shortened, pairs, digits, _YES.search(folded(clause.text)) is not None, _plain(clause)
+        )
 
     def has(self, word: str) -> bool:
         if len(word) >= _SAME_BEGINNING:
@@ -455,15 +467,13 @@ class _Wanted:
             and all(map(heard.has, self.stems))
         )
 
-    def stance(self, clause: Clause) -> Stance:
+    def stance(self, clause: Clause, plain: str) -> Stance:
         if clause.reporter:
             return Stance.REPORTED
         if clause.is_supposed:
             return Stance.SUPPOSED
         if clause.is_asked:
             return Stance.ASKED
-        plain = _NO_NEGATION.sub(" ", folded(clause.text))
-        plain = _LIST.sub(lambda found: _AND.sub("or", found.group()) if _is_list(found) else found.group(), plain)
         denials = [*_NEGATION.finditer(plain)]
         if len(denials) > 1 or _TURNING.search(plain) is not None:
             return Stance.UNSURE
