@@ -296,22 +296,27 @@ class SqliteDatabase:
         Whoever is cancelled before its thread is free has it not done; later it is waited for.
         """
         done = asyncio.wrap_future(begun)
+        done.add_done_callback(_seen)
         with self.outages.noting(kind):
             try:
                 yield asyncio.shield(done)
             except asyncio.CancelledError:
                 if not begun.cancel():
                     await asyncio.wait({done})
-                    done.exception()  # nobody waits for it any more: seen
                 raise
             except (DBAPIError, sqlite3.Error) as error:
                 raise store_error(error, self.path) from error
 
     def _check(self) -> None:
         if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
-            raise StoreUnavailable(
-                texts.SQLITE_REPLACED.format(path=self.path)
-            )  # what is written would be gone with it
+            # What is written would be gone with it.
+            raise StoreUnavailable(texts.SQLITE_REPLACED.format(path=self.path))
+
+
+def _seen(done: asyncio.Future[T]) -> None:
+    """Its caller may have been cancelled, even twice: asyncio need not log that nobody heard of its error."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _is_at(file: int, path: Path) -> bool:

@@ -73,7 +73,7 @@ class Fts5:
         """  # noqa: S608 -- of constants, as those below
     ).bindparams(*PARAMETERS)
     HAVING: Final = text(
-        f"SELECT rowid & {MESSAGE_BITS} FROM message_index"  # noqa: S608
+        f"SELECT rowid & {MESSAGE_BITS} FROM message_index"  # noqa: S608 -- of constants
         " WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
     )
     HOLDING: Final = text(
@@ -85,7 +85,7 @@ class Fts5:
           AND message_index.rowid BETWEEN reader.value << {SHIFT} AND reader.value << {SHIFT} | {MESSAGE_BITS}
         LEFT JOIN message ON message.id = message_index.rowid & {MESSAGE_BITS}
         WHERE {_FALLEN}
-        """  # noqa: S608
+        """  # noqa: S608 -- of constants
     ).bindparams(*_OF_PERSON)
 
     def entries_of(self, number: int) -> dict[str, int]:
@@ -163,7 +163,7 @@ class Tsvector:
              ORDER BY message.id DESC LIMIT :most) AS newest) AS found
         FROM unnest(:words) WITH ORDINALITY AS word (query, place)
         ORDER BY word.place
-        """  # noqa: S608
+        """  # noqa: S608 -- of constants
     ).bindparams(bindparam("words", type_=ARRAY(Text)), bindparam("most", type_=Integer), *PARAMETERS)
     HAVING: Final = text(
         "SELECT message FROM message_index AS entry WHERE entry.words @@ (:query)::tsquery"
@@ -175,7 +175,7 @@ class Tsvector:
         JOIN message_index AS entry ON entry.words @@ wanted.query::tsquery
         LEFT JOIN message ON message.id = entry.message
         WHERE {_FALLEN}
-        """  # noqa: S608
+        """  # noqa: S608 -- of constants
     ).bindparams(bindparam("queries", type_=ARRAY(Text)), *_OF_PERSON)
 
     def query(self, words: Iterable[str], number: int, joint: str) -> str:
