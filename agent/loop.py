@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from agent import events, ports
+from agent import turn as turns
 from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_usage
 from agent.progress import Progress
@@ -20,23 +21,6 @@ from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
 from agent.records import Waiting
 from agent.tools.registry import Registry
-from agent.turn import (
-    CallAnswered,
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    MessagesJoined,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseCounted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    Say,
-    Turn,
-    TurnInput,
-)
 
 MAX_CHARS = 500_000
 """Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
@@ -95,7 +79,7 @@ log = logging.getLogger(__name__)
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
-async def run_call(placed: CallPlaced, tools: Registry, context: ports.ToolContext) -> CallAnswered:
+async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.ToolContext) -> turns.CallAnswered:
     """Run a call that was checked, within its tool's time. Raises CancelledError only if the caller is cancelled."""
     tool = tools.get(placed.call.name)
     try:
@@ -116,7 +100,7 @@ async def run_call(placed: CallPlaced, tools: Registry, context: ports.ToolConte
     except Exception:
         log.exception("tool %s failed in call %s", tool.name, placed.id)
         result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
-    return CallAnswered(placed.id, tools.bounded(result))
+    return turns.CallAnswered(placed.id, tools.bounded(result))
 
 
 def _is_cancelled() -> bool:
@@ -179,7 +163,7 @@ class Loop:
 
     def __init__(
         self,
-        turn: Turn,
+        turn: turns.Turn,
         context: Sequence[Message],
         provider: ports.Provider,
         tools: Registry,
@@ -220,33 +204,33 @@ class Loop:
     def usage(self) -> Usage:
         return sum((call.usage for call in self._turn.progress.calls), Usage())
 
-    async def _run(self, effects: deque[Effect]) -> events.TurnEnded:
+    async def _run(self, effects: deque[turns.Effect]) -> events.TurnEnded:
         while True:
             match effects.popleft():
-                case CallModel(number, appended):
+                case turns.CallModel(number, appended):
                     effects.extend(
                         await self._poll_joined_messages(number)
                         or await self._call_model(number, (*self._context, *appended))
                     )
-                case SaveProgress(progress):
+                case turns.SaveProgress(progress):
                     await self._save(progress)
-                case RunTools(calls):
+                case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
-                case Say(sentence):
+                case turns.Say(sentence):
                     await self._emit(events.NoticeArrived(sentence))
-                case Finish(outcome, text):
+                case turns.Finish(outcome, text):
                     ended = events.TurnEnded(outcome, text, self.usage)
                     await self._emit(ended)
                     return ended
 
-    async def _poll_joined_messages(self, number: int) -> list[Effect]:
+    async def _poll_joined_messages(self, number: int) -> list[turns.Effect]:
         """Let join what came meanwhile: then another call is due than the one that was."""
         arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
-        return self._turn.receive(MessagesJoined(tuple(arrived))) if arrived else []
+        return self._turn.receive(turns.MessagesJoined(tuple(arrived))) if arrived else []
 
-    async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
+    async def _call_model(self, number: int, messages: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))
-        self._turn.receive(ResponseBegun(self._clock.now()))
+        self._turn.receive(turns.ResponseBegun(self._clock.now()))
         answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:
@@ -256,10 +240,10 @@ class Loop:
             raise
         except ProviderError as error:
             answer.fail(error)
-            failed: TurnInput = ResponseFailed(self._explain(error.reason))
+            failed: turns.TurnInput = turns.ResponseFailed(self._explain(error.reason))
         else:
             answer.complete()
-            failed = ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
+            failed = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
         await self._take_text(answer)
         self._count(answer)
         return await self._take(answer.pending) or self._turn.receive(failed)
@@ -320,8 +304,8 @@ class Loop:
         while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
             await self._take([answer.pending.pop(0)])
 
-    async def _take(self, arrived: Sequence[events.ProtocolEvent]) -> list[Effect]:
-        effects: list[Effect] = []
+    async def _take(self, arrived: Sequence[events.ProtocolEvent]) -> list[turns.Effect]:
+        effects: list[turns.Effect] = []
         for event in arrived:
             if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
@@ -331,17 +315,17 @@ class Loop:
             effects += self._turn.receive(event)
         return effects
 
-    async def _run_tools(self, calls: Sequence[CallPlaced]) -> list[Effect]:
+    async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
         context = self._heard_so_far()
         tasks = [asyncio.create_task(run_call(placed, self._tools, context)) for placed in calls]
-        effects: list[Effect] = []
+        effects: list[turns.Effect] = []
         try:
             for placed in calls:
                 await self._emit(events.CallStarted(placed.id, placed.call))
             for task in asyncio.as_completed(tasks):
                 answered = await task
                 for effect in self._turn.receive(answered):
-                    if isinstance(effect, SaveProgress):
+                    if isinstance(effect, turns.SaveProgress):
                         await self._save(effect.progress)
                     else:
                         effects.append(effect)
@@ -367,4 +351,4 @@ class Loop:
         ended = answer.ended
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
-        self._turn.receive(ResponseCounted(ModelCall(self._model, usage), native))
+        self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage), native))

@@ -5,21 +5,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    insert,
-    select,
-    true,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 
 from agent import texts
 from agent.errors import StoreError
@@ -50,10 +36,10 @@ LATEST_TURNS: Final = 5_000
 _HEARD: Final = "heard:"
 
 
-def last_seen(connection: Connection, source: str, since: datetime, limit: int) -> list[LastSeen]:
-    latest = select(turn.c.id, turn.c.source).order_by(turn.c.id.desc()).limit(LATEST_TURNS).subquery()
+def last_seen(connection: sa.Connection, source: str, since: datetime, limit: int) -> list[LastSeen]:
+    latest = sa.select(turn.c.id, turn.c.source).order_by(turn.c.id.desc()).limit(LATEST_TURNS).subquery()
     asked = (
-        select(message.c.conversation, message.c.channel, message.c.message_id, message.c.time)
+        sa.select(message.c.conversation, message.c.channel, message.c.message_id, message.c.time)
         .join_from(latest, message, message.c.turn == latest.c.id)
         .where(latest.c.source == source, message.c.author == Author.PERSON, message.c.time >= since)
         .order_by(message.c.time.desc(), message.c.id.desc())
@@ -66,14 +52,14 @@ def last_seen(connection: Connection, source: str, since: datetime, limit: int) 
     return list(found.values())
 
 
-def watermark(connection: Connection, source: str) -> datetime | None:
-    kept = connection.execute(select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
+def watermark(connection: sa.Connection, source: str) -> datetime | None:
+    kept = connection.execute(sa.select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
     return None if kept is None else datetime.fromisoformat(kept.decode())
 
 
-def set_watermark(connection: Connection, source: str, time: datetime) -> None:
-    connection.execute(delete(meta).where(meta.c.name == _HEARD + source))
-    connection.execute(insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
+def set_watermark(connection: sa.Connection, source: str, time: datetime) -> None:
+    connection.execute(sa.delete(meta).where(meta.c.name == _HEARD + source))
+    connection.execute(sa.insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
 
 
 # In which group places a person wrote: what may be theirs to read again where only they read.
@@ -81,79 +67,81 @@ def set_watermark(connection: Connection, source: str, time: datetime) -> None:
 _GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
 
-def groups(connection: Connection, person: str, limit: int) -> list[str]:
+def groups(connection: sa.Connection, person: str, limit: int) -> list[str]:
     found = connection.execute(_latest(), {"person": person, "most": max(limit, 0)}).scalars()
     audiences = map(audience_of, found)
     return [audience.place for audience in audiences if isinstance(audience, GroupAudience)]
 
 
 @cache
-def _latest() -> Select[Any]:
+def _latest() -> sa.Select[Any]:
     """The labels of the person's threads, facts and profiles, by when something was last said there. Made once."""
-    last: Select[tuple[datetime]] = (
-        select(message.c.time)
+    last: sa.Select[tuple[datetime]] = (
+        sa.select(message.c.time)
         .where(message.c.conversation == participant.c.conversation)
         .order_by(message.c.turn.desc(), message.c.id.desc())
         .limit(1)
     )
     threads = (
-        select(conversation.c.audience, last.scalar_subquery().label("last"))
+        sa.select(conversation.c.audience, last.scalar_subquery().label("last"))
         .join_from(participant, conversation, conversation.c.id == participant.c.conversation)
-        .where(participant.c.person == bindparam("person"), conversation.c.audience.like(_GROUPS))
+        .where(participant.c.person == sa.bindparam("person"), conversation.c.audience.like(_GROUPS))
     )
     kept = [
-        select(table.c.audience, time).where(table.c.person == bindparam("person"), table.c.audience.like(_GROUPS))
+        sa.select(table.c.audience, time).where(
+            table.c.person == sa.bindparam("person"), table.c.audience.like(_GROUPS)
+        )
         for table, time in ((fact, fact.c.time), (profile, profile.c.updated))
     ]
-    every = union_all(threads, *kept).subquery()
+    every = sa.union_all(threads, *kept).subquery()
     return (
-        select(every.c.audience)
+        sa.select(every.c.audience)
         .group_by(every.c.audience)
-        .order_by(func.max(every.c.last).desc(), every.c.audience)
-        .limit(bindparam("most"))
+        .order_by(sa.func.max(every.c.last).desc(), every.c.audience)
+        .limit(sa.bindparam("most"))
     )
 
 
-def stored_messages() -> Select[tuple[object, ...]]:
+def stored_messages() -> sa.Select[tuple[object, ...]]:
     """Messages with the name of their person, for `rows.message`."""
-    return select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
+    return sa.select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
 
 
 # Those that each turn asks are made once: making them takes longer than running them.
 _HISTORY: Final = (
     stored_messages()
-    .where(message.c.conversation == bindparam("here"), message.c.turn < bindparam("before_turn"))
+    .where(message.c.conversation == sa.bindparam("here"), message.c.turn < sa.bindparam("before_turn"))
     .order_by(message.c.turn.desc(), message.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(sa.bindparam("most"))
 )
-_SUMMARY: Final = select(conversation.c.summary).where(conversation.c.id == bindparam("here"))
+_SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here"))
 
 
-def history(connection: Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
+def history(connection: sa.Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
     values = {"here": conversation, "before_turn": before_turn, "most": max(limit, 0)}
     return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
-def summary(connection: Connection, conversation_id: str) -> tuple[SituationSummary, int]:
+def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:
     """The summary, and the id of the last message that it covers."""
     stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}"
     return rows.summary(stored), rows.covered(stored)
 
 
-_ASKED: Final = and_(message.c.turn == turn.c.id, message.c.audience.in_(bindparam("audiences", expanding=True)))
+_ASKED: Final = sa.and_(message.c.turn == turn.c.id, message.c.audience.in_(sa.bindparam("audiences", expanding=True)))
 _DRAWN: Final = {"context_messages": message, "context_facts": fact}
 _LAST_ACTIONS: Final = (
-    select(action_record, turn.c.context_messages, turn.c.context_facts)
+    sa.select(action_record, turn.c.context_messages, turn.c.context_facts)
     .join_from(action_record, turn, action_record.c.turn == turn.c.id)
-    .where(turn.c.conversation == bindparam("here"), turn.c.person == bindparam("asker"))
-    .where(turn.c.id < bindparam("before_turn"), exists().where(_ASKED))
+    .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
+    .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
     .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
-    .limit(bindparam("most"))
+    .limit(sa.bindparam("most"))
 )
 
 
 def last_actions(
-    connection: Connection,
+    connection: sa.Connection,
     conversation_id: str,
     person_id: str,
     audiences: frozenset[str],
@@ -178,61 +166,67 @@ def last_actions(
     return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
 
 
-def _closed(connection: Connection, table: Table, ids: set[int], audiences: frozenset[str]) -> set[int]:
+def _closed(connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str]) -> set[int]:
     """Those of these rows that may not be used for these audiences: what was drawn from them would tell of them."""
     if not ids:
         return set()
-    closed = select(table.c.id).where(table.c.id.in_(ids), table.c.audience.not_in(sorted(audiences)))
+    closed = sa.select(table.c.id).where(table.c.id.in_(ids), table.c.audience.not_in(sorted(audiences)))
     return set(connection.execute(closed).scalars())
 
 
-def threads(connection: Connection, person: str, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
+def threads(
+    connection: sa.Connection, person: str, limit: int, audiences: frozenset[str] | None = None
+) -> list[Thread]:
     own = message.alias("own")
-    told, asked = (true() if audiences is None else said.c.audience.in_(sorted(audiences)) for said in (message, own))
+    told, asked = (
+        sa.true() if audiences is None else said.c.audience.in_(sorted(audiences)) for said in (message, own)
+    )
     question = (
-        select(own.c.text)
+        sa.select(own.c.text)
         .where(own.c.conversation == participant.c.conversation)
         .where(own.c.person == person, own.c.author == Author.PERSON, asked)
         .order_by(own.c.turn)
         .limit(1)
         .scalar_subquery()
     )
-    last = func.max(message.c.time).label("last")
+    last = sa.func.max(message.c.time).label("last")
     listed = (
-        select(participant.c.conversation, question.label("question"), last, func.count(message.c.id).label("messages"))
+        sa.select(
+            participant.c.conversation, question.label("question"), last, sa.func.count(message.c.id).label("messages")
+        )
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
         .where(participant.c.person == person, told)
         .group_by(participant.c.conversation)
-        .order_by(last.desc(), func.max(message.c.id).desc())
+        .order_by(last.desc(), sa.func.max(message.c.id).desc())
         .limit(max(limit, 0))
     )
     return [rows.thread(row) for row in connection.execute(listed).mappings() if row["question"] is not None]
 
 
 _ELSEWHERE: Final = (
-    select(participant.c.conversation)
-    .where(participant.c.person == bindparam("asker"), participant.c.conversation != bindparam("here"))
+    sa.select(participant.c.conversation)
+    .where(participant.c.person == sa.bindparam("asker"), participant.c.conversation != sa.bindparam("here"))
     .limit(1)
 )
 
 
-def wrote_elsewhere(connection: Connection, person_id: str, conversation_id: str) -> bool:
+def wrote_elsewhere(connection: sa.Connection, person_id: str, conversation_id: str) -> bool:
     return connection.execute(_ELSEWHERE, {"asker": person_id, "here": conversation_id}).first() is not None
 
 
-def latest_elsewhere(connection: Connection, person: str, conversation: str) -> str | None:
-    last = select(func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
+def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) -> str | None:
+    last = sa.select(sa.func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
     latest = _ELSEWHERE.order_by(last.scalar_subquery().desc())
     return connection.execute(latest, {"asker": person, "here": conversation}).scalar_one_or_none()
 
 
-def participants(connection: Connection, conversation: str) -> frozenset[str] | None:
-    wrote = select(participant.c.person).where(participant.c.conversation == conversation)
+def participants(connection: sa.Connection, conversation: str) -> frozenset[str] | None:
+    wrote = sa.select(participant.c.person).where(participant.c.conversation == conversation)
     return frozenset(connection.execute(wrote).scalars()) or None
 
 
 def messages_of(
-    connection: Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
+    connection: sa.Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
 ) -> list[StoredMessage]:
     told = stored_messages().where(message.c.person == person, message.c.audience.in_(sorted(audiences)))
     earlier = told if before is None else told.where(message.c.id < before)
@@ -240,13 +234,13 @@ def messages_of(
     return [rows.message(row) for row in connection.execute(newest).mappings()]
 
 
-def last_said(connection: Connection, conversation: str) -> datetime | None:
-    latest = select(message.c.time).where(message.c.conversation == conversation)
+def last_said(connection: sa.Connection, conversation: str) -> datetime | None:
+    latest = sa.select(message.c.time).where(message.c.conversation == conversation)
     return connection.execute(latest.order_by(message.c.time.desc()).limit(1)).scalar_one_or_none()
 
 
-def questions(connection: Connection, person: str, limit: int) -> list[str]:
-    asked = select(message.c.text).where(message.c.person == person, message.c.author == Author.PERSON)
+def questions(connection: sa.Connection, person: str, limit: int) -> list[str]:
+    asked = sa.select(message.c.text).where(message.c.person == person, message.c.author == Author.PERSON)
     latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
     return list(connection.execute(latest).scalars())[::-1]
 
@@ -278,7 +272,7 @@ found by recall.
 """
 
 
-def schedule_summary(connection: Connection, claim: Claim, until: int, now: datetime) -> None:
+def schedule_summary(connection: sa.Connection, claim: Claim, until: int, now: datetime) -> None:
     """Have the claimed turn's conversation summarised up to that message; what was put off stays put off."""
     asked = claim.incoming
     if not job_queue.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
@@ -286,14 +280,14 @@ def schedule_summary(connection: Connection, claim: Claim, until: int, now: date
         job_queue.schedule(connection, SUMMARY, asked.conversation, values)
 
 
-def uncovered(connection: Connection, conversation_id: str, until: int) -> Uncovered | None:
-    place = select(conversation.c.summary, conversation.c.audience).where(conversation.c.id == conversation_id)
+def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Uncovered | None:
+    place = sa.select(conversation.c.summary, conversation.c.audience).where(conversation.c.id == conversation_id)
     found = connection.execute(place).one_or_none()
     if found is None:
         return None
     since = rows.covered(found.summary)
     wanted = (
-        select(message, person.c.name)
+        sa.select(message, person.c.name)
         .join_from(message, person, person.c.id == message.c.person)
         .where(message.c.conversation == conversation_id, message.c.audience == found.audience)
         .where(message.c.id > since, message.c.id <= until)
@@ -305,7 +299,7 @@ def uncovered(connection: Connection, conversation_id: str, until: int) -> Uncov
 
 
 def keep_summary(
-    connection: Connection,
+    connection: sa.Connection,
     conversation_id: str,
     before: Uncovered,
     made_of: Sequence[StoredMessage],
@@ -313,17 +307,17 @@ def keep_summary(
 ) -> bool:
     in_order(connection, conversation_id)
     ids = [one.id for one in made_of]
-    stored = select(message.c.id, message.c.text, message.c.audience).where(message.c.id.in_(ids))
+    stored = sa.select(message.c.id, message.c.text, message.c.audience).where(message.c.id.in_(ids))
     standing = {id_: (text, audience) for id_, text, audience in connection.execute(stored)}
     if not made_of or any(standing.get(one.id) != (one.text, one.audience) for one in made_of):
         return False
-    same = and_(
+    same = sa.and_(
         conversation.c.id == conversation_id,
         conversation.c.summary == before.stored,
         conversation.c.audience == made_of[-1].audience,
     )
     text = rows.summary_text(summary, made_of[-1].id)
-    return connection.execute(update(conversation).where(same).values(summary=text)).rowcount == 1
+    return connection.execute(sa.update(conversation).where(same).values(summary=text)).rowcount == 1
 
 
 class SqlSummaries(SqlStore):
@@ -344,19 +338,19 @@ MOST_ITEMS: Final = 20
 """Of one conversation: scratch values of a task, not its history. The oldest make room."""
 
 
-def keep_item(connection: Connection, conversation: str, audience: str, item: WorkingItem) -> None:
+def keep_item(connection: sa.Connection, conversation: str, audience: str, item: WorkingItem) -> None:
     in_order(connection, f"working set {conversation}")
-    source = connection.execute(select(message.c.taken_back).where(message.c.id == item.message)).first()
+    source = connection.execute(sa.select(message.c.taken_back).where(message.c.id == item.message)).first()
     if source is None or source.taken_back:
         raise StoreError(texts.SOURCE_FORGOTTEN)
     key, here = storable(item.key), working_item.c.conversation == conversation
-    connection.execute(delete(working_item).where(working_item.c.expires <= item.created_at))
-    connection.execute(delete(working_item).where(here, working_item.c.key == key))
-    newest = select(working_item.c.id).where(here).order_by(working_item.c.id.desc()).limit(MOST_ITEMS - 1)
+    connection.execute(sa.delete(working_item).where(working_item.c.expires <= item.created_at))
+    connection.execute(sa.delete(working_item).where(here, working_item.c.key == key))
+    newest = sa.select(working_item.c.id).where(here).order_by(working_item.c.id.desc()).limit(MOST_ITEMS - 1)
     staying = connection.execute(newest).scalars().all()
-    connection.execute(delete(working_item).where(here, working_item.c.id.not_in(staying)))
+    connection.execute(sa.delete(working_item).where(here, working_item.c.id.not_in(staying)))
     connection.execute(
-        insert(working_item).values(
+        sa.insert(working_item).values(
             conversation=conversation,
             audience=audience,
             key=key,
@@ -372,21 +366,21 @@ class SqlWorkingSet(SqlStore):
     keep = writes(keep_item)
 
 
-def discard_kept_by(connection: Connection, question: int) -> None:
+def discard_kept_by(connection: sa.Connection, question: int) -> None:
     """Take out what the turn of this question has kept: it will be kept anew."""
-    connection.execute(delete(working_item).where(working_item.c.message == question))
+    connection.execute(sa.delete(working_item).where(working_item.c.message == question))
 
 
 _ITEMS: Final = (
-    select(working_item)
-    .where(working_item.c.conversation == bindparam("here"), working_item.c.expires > bindparam("now"))
-    .where(working_item.c.audience.in_(bindparam("audiences", expanding=True)))
+    sa.select(working_item)
+    .where(working_item.c.conversation == sa.bindparam("here"), working_item.c.expires > sa.bindparam("now"))
+    .where(working_item.c.audience.in_(sa.bindparam("audiences", expanding=True)))
     .order_by(working_item.c.id)
 )
 
 
 def working_items(
-    connection: Connection, conversation: str, audiences: frozenset[str], now: datetime
+    connection: sa.Connection, conversation: str, audiences: frozenset[str], now: datetime
 ) -> list[WorkingItem]:
     """What is kept of this conversation and may be used for these audiences, the oldest first."""
     values = {"here": conversation, "audiences": sorted(audiences), "now": now}

@@ -11,20 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    SelectBase,
-    and_,
-    case,
-    func,
-    insert,
-    literal,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 
 from agent.messages import ModelCall, Usage
 from agent.records import Claim
@@ -40,7 +27,7 @@ _COUNTS: Final = ("input_uncached", "input_cached", "input_written", "output", "
 
 
 def record(
-    connection: Connection,
+    connection: sa.Connection,
     calls: Iterable[ModelCall],
     *,
     turn: int | None,
@@ -55,15 +42,15 @@ def record(
         for number, call in enumerate(calls, 1)
     ]
     if values:
-        connection.execute(insert(model_call), values)
+        connection.execute(sa.insert(model_call), values)
         _forget_channels(connection, now)
 
 
-def charge(connection: Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+def charge(connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
     record(connection, calls, turn=None, person=person, channel="", now=now, kind=kind)
 
 
-def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
+def keep(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
     """Before the claimed turn loses its progress: store what its calls took, or if none are given, the saved ones."""
     asked = claim.incoming
     if calls:
@@ -72,29 +59,29 @@ def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now
         settle(connection, turn.c.id == claim.turn, now)
 
 
-def settle(connection: Connection, lost: ColumnElement[bool], now: datetime) -> None:
+def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
     """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
-    begun = select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
+    begun = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
     for id_, who, channel, progress in connection.execute(begun).all():
         record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
-def detach(connection: Connection, turns: SelectBase, now: datetime) -> None:
+def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:
     """Before these turns (a selection of ids) are erased: keep what their calls took, and no more."""
-    connection.execute(update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None))
+    connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None))
     _forget_channels(connection, now)
 
 
-def _forget_channels(connection: Connection, now: datetime) -> None:
+def _forget_channels(connection: sa.Connection, now: datetime) -> None:
     """Where the calls of forgotten turns were made counts for the budgets of its day, and no longer."""
-    detached = and_(model_call.c.turn.is_(None), model_call.c.channel != "")
-    connection.execute(update(model_call).where(detached, model_call.c.day < now.date()).values(channel=""))
+    detached = sa.and_(model_call.c.turn.is_(None), model_call.c.channel != "")
+    connection.execute(sa.update(model_call).where(detached, model_call.c.day < now.date()).values(channel=""))
 
 
-def totals(connection: Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
+def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
     within = model_call.c.day.between(period.first, period.last)
-    theirs = true() if person is None else model_call.c.person == person
-    found = connection.execute(_sums(by, and_(within, theirs))).mappings()
+    theirs = sa.true() if person is None else model_call.c.person == person
+    found = connection.execute(_sums(by, sa.and_(within, theirs))).mappings()
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
@@ -103,25 +90,25 @@ class SqlSpending(SqlStore):
     charge = writes(charge)
 
 
-def _sums(by: By, where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
     key = model_call.c[_KEYS[by]]
     sums = (
-        select(
+        sa.select(
             key.label("key"),
-            func.count().label("calls"),
-            *(func.sum(model_call.c[name]).label(name) for name in _COUNTS),
-            func.max(case((model_call.c.estimated, 1), else_=0)).label("estimated"),
-            func.coalesce(func.sum(model_call.c.cost), 0).label("cost"),
-            (func.count() - func.count(model_call.c.cost)).label("unpriced"),
+            sa.func.count().label("calls"),
+            *(sa.func.sum(model_call.c[name]).label(name) for name in _COUNTS),
+            sa.func.max(sa.case((model_call.c.estimated, 1), else_=0)).label("estimated"),
+            sa.func.coalesce(sa.func.sum(model_call.c.cost), 0).label("cost"),
+            (sa.func.count() - sa.func.count(model_call.c.cost)).label("unpriced"),
         )
         .where(where)
         .group_by(key)
         .subquery()
     )
     if by is not By.PERSON:
-        return select(sums, literal("").label("name"))
+        return sa.select(sums, sa.literal("").label("name"))
     named = sums.outerjoin(person, person.c.id == sums.c.key)
-    return select(sums, func.coalesce(person.c.name, "").label("name")).select_from(named)
+    return sa.select(sums, sa.func.coalesce(person.c.name, "").label("name")).select_from(named)
 
 
 def _total(row: Mapping[Any, Any]) -> Total:

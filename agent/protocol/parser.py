@@ -32,22 +32,11 @@ from enum import Enum, auto
 from typing import assert_never
 
 from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
+from agent.protocol import openings
 from agent.protocol.blocks import Block, BlockPlace, Opening, read_forgotten_calls
 from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.json_text import SaneStream
 from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token
-from agent.protocol.openings import (
-    Beginning,
-    FenceFound,
-    Gap,
-    MisplacedVerdict,
-    Openings,
-    Orphan,
-    Output,
-    Text,
-    Trial,
-    ends_stream,
-)
 from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, OpenFence, is_cut_tag, skip_blanks
 
 _BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")
@@ -76,16 +65,16 @@ class Parser:
         tool_names: frozenset[str] | None = None,
     ) -> None:
         self._limits = limits
-        self._openings = Openings(limits, tool_names)
+        self._openings = openings.Openings(limits, tool_names)
         self._sane = SaneStream()
-        self._output = Output()
+        self._output = openings.Output()
         self._mode = _Mode.LINE_START
         self._held = ""
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
         """Where most pieces of most streams can go at once. It answers None if this one cannot."""
         self._fence = OpenFence("```", limits)
         self._block: Block | None = None
-        self._trial: Trial | None = None
+        self._trial: openings.Trial | None = None
         self._native: NativeBlock | None = None
         self._talked_about: set[BlockKind] = set()
         """Blocks whose opening tag was text; so is then their closing tag."""
@@ -177,26 +166,26 @@ class Parser:
         before = self._output.last[-1:]
         return self._begin(self._openings.in_line(text, position, before, self._talked_about), text, position)
 
-    def _begin(self, beginning: Beginning | Maybe, text: str, position: int) -> int | None:
+    def _begin(self, beginning: openings.Beginning | Maybe, text: str, position: int) -> int | None:
         """Do what was decided; blanks may stand between `position` and the beginning."""
         match beginning:
-            case Text(end, about):
+            case openings.Text(end, about):
                 if about:
                     self._talked_about.add(about)
                 return self._say(text, position, end)
-            case Orphan(kind, end, gap):
+            case openings.Orphan(kind, end, gap):
                 self._output.emit(ViolationFound(Violation.TAG_ORPHANED, kind))
                 self._output.gap = gap
                 self._mode = _Mode.LINE_START
                 return end
-            case FenceFound(marker, end):
+            case openings.FenceFound(marker, end):
                 self._say(text, position, end)
                 self._fence = OpenFence(marker, self._limits)
                 self._mode = _Mode.FENCE
                 return end
             case NativeOpening(form, end):
                 if form is Form.TOKENS:
-                    self._output.gap = Gap.OWN_LINE if self._mode is _Mode.LINE_START else Gap.IN_LINE
+                    self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
                     self._mode = _Mode.LINE_START
                 else:
                     self._native = NativeBlock(beginning, self._limits)
@@ -204,7 +193,7 @@ class Parser:
                 return end
             case Opening():
                 if beginning.where is not BlockPlace.IN_PLACE:
-                    self._trial = Trial(beginning, text[position : beginning.begin], self._openings)
+                    self._trial = openings.Trial(beginning, text[position : beginning.begin], self._openings)
                 if beginning.violation:
                     self._emit(ViolationFound(beginning.violation, beginning.kind))
                 return self._open(beginning)
@@ -247,7 +236,7 @@ class Parser:
         if self._trial:
             self._mode = _Mode.TRIAL
         else:
-            self._output.gap = Gap.OWN_LINE
+            self._output.gap = openings.Gap.OWN_LINE
             self._mode = _Mode.LINE_START
         return used
 
@@ -261,7 +250,7 @@ class Parser:
         for event in native.events():
             self._emit(event)
         self._native = None
-        self._output.gap = Gap.OWN_LINE
+        self._output.gap = openings.Gap.OWN_LINE
         self._mode = _Mode.LINE_START
         return used
 
@@ -270,7 +259,7 @@ class Parser:
             self._trial.events.append(event)
         elif not self._halted:
             self._output.emit(event)
-            self._halted = ends_stream(event)
+            self._halted = openings.ends_stream(event)
 
     def _on_trial(self, text: str, position: int) -> int | None:
         trial = self._trial
@@ -278,27 +267,27 @@ class Parser:
             return position
         verdict, used = trial.read(text, position, reply_begun=self._output.visible)
         match verdict:
-            case MisplacedVerdict.WAIT:
+            case openings.MisplacedVerdict.WAIT:
                 return None
-            case MisplacedVerdict.GO_ON:
+            case openings.MisplacedVerdict.GO_ON:
                 pass
-            case MisplacedVerdict.OPEN if trial.opening:
+            case openings.MisplacedVerdict.OPEN if trial.opening:
                 self._open(trial.opening)
-            case MisplacedVerdict.MEANT:
+            case openings.MisplacedVerdict.MEANT:
                 self._commit(trial)
             case _:
                 self._release(trial)
         return used
 
-    def _commit(self, trial: Trial) -> None:
+    def _commit(self, trial: openings.Trial) -> None:
         """They were blocks."""
         self._trial = None
         self._mode = _Mode.LINE_START
         for event in trial.events:
             self._emit(event)
-        self._output.gap = Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else Gap.OWN_LINE
+        self._output.gap = openings.Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else openings.Gap.OWN_LINE
 
-    def _release(self, trial: Trial) -> None:
+    def _release(self, trial: openings.Trial) -> None:
         """They were text."""
         raw = "".join(trial.raw)
         last_line = raw[raw.rfind("\n") + 1 :]

@@ -4,34 +4,24 @@ from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
 from bot.access.budgets import read_budget_request
-from bot.commands.declaration import (
-    Argument,
-    Command,
-    CommandCall,
-    CommandHost,
-    FieldKind,
-    Filled,
-    FormField,
-    Panel,
-    PanelForm,
-)
+from bot.commands import declaration
 
 CHOOSE = "Please choose whose budget it is."
 AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 
 
-async def show(call: CommandCall) -> Panel:
+async def show(call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
     answer = await call.host.budget(person, call.caller.channel, call.words)
     changes = not call.words and call.host.operates(person)
-    return Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
+    return declaration.Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
 
 
-async def _whose(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
+async def _whose(host: declaration.CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
     return ("channel", "everyone") if host.operates(who.person) else ()
 
 
-def _words(filled: Filled) -> str:
+def _words(filled: declaration.Filled) -> str:
     match filled["whose"]:
         case "person" | "channel" as whose:
             return f"{whose}:{filled[whose]} {filled['amount']}"
@@ -39,7 +29,7 @@ def _words(filled: Filled) -> str:
             return f"everyone {filled['amount']}"
 
 
-def _mistakes(filled: Filled) -> Mapping[str, str]:
+def _mistakes(filled: declaration.Filled) -> Mapping[str, str]:
     whose = filled["whose"]
     if whose in ("person", "channel") and not filled[whose]:
         return {whose: CHOOSE}
@@ -47,21 +37,21 @@ def _mistakes(filled: Filled) -> Mapping[str, str]:
     return {} if request is not None and request.change is not None else {"amount": AMOUNT}
 
 
-CHANGE = PanelForm(
+CHANGE = declaration.PanelForm(
     name="budget",
     label="Change a budget…",
     title="Change a budget",
     submit="Change",
     fields=(
-        FormField(
+        declaration.FormField(
             "whose",
             "Whose budget",
-            FieldKind.CHOICE,
+            declaration.FieldKind.CHOICE,
             choices={"person": "A person", "channel": "A channel", "everyone": "Everybody together"},
         ),
-        FormField("person", "The person", FieldKind.PERSON, optional=True),
-        FormField("channel", "The channel", FieldKind.CHANNEL, optional=True),
-        FormField(
+        declaration.FormField("person", "The person", declaration.FieldKind.PERSON, optional=True),
+        declaration.FormField("channel", "The channel", declaration.FieldKind.CHANNEL, optional=True),
+        declaration.FormField(
             "amount",
             "For each day",
             hint="$20, 5,000,000 tokens, exempt, or reset to the usual one.",
@@ -72,12 +62,12 @@ CHANGE = PanelForm(
     mistakes=_mistakes,
 )
 
-COMMAND = Command(
+COMMAND = declaration.Command(
     name="budget",
     summary="Show what you may spend today; operators see and change all budgets",
     run=show,
     arguments=(
-        Argument(
+        declaration.Argument(
             "words",
             "channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset",
             mentions=True,

@@ -3,18 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
-from bot.commands.declaration import (
-    Argument,
-    ArgumentKind,
-    Command,
-    CommandCall,
-    CommandHost,
-    FieldKind,
-    FormField,
-    Panel,
-    PanelAction,
-    PanelForm,
-)
+from bot.commands import declaration
 from bot.host import ForgetAnswer
 from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
@@ -32,40 +21,43 @@ WORDS = ("this thread", "everything", *TIMES, "about …")
 """Examples of what it understands, offered while somebody types."""
 
 
-async def _examples(_: CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
+async def _examples(_: declaration.CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
     """A subject is theirs alone to name."""
     return {"": WORDS, "time": TIMES}.get(given.get("scope", ""), ())
 
 
-async def forget(call: CommandCall) -> Panel:
+async def forget(call: declaration.CommandCall) -> declaration.Panel:
     """Ask whether to forget what they named; or, when they press a button of that question, do what it says."""
     who, desk, replies = await call.caller.forgetter(), call.host.forgetting, bool(call.options.get(REPLIES))
     words = call.words.strip()
     if call.pressed and not words.startswith(_ASK):
         if words == NOTHING:
-            return Panel(memory_texts.FORGET_DECLINED)
+            return declaration.Panel(memory_texts.FORGET_DECLINED)
         return _question(await desk.forget(who, words, replies=replies), replies=replies)
     asked = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not asked:
         here = memory_texts.FORGET_WHICH if who.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
-        return Panel(here, (*choices(thread=bool(who.thread)), KEEP))
+        return declaration.Panel(here, (*choices(thread=bool(who.thread)), KEEP))
     return _question(await desk.ask(who, asked), replies=replies)
 
 
-def choices(*, thread: bool) -> tuple[PanelAction, ...]:
+def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
     """What is offered to somebody who has not said what to forget; `thread`: whether they are in one."""
     asked = {"This thread…": "thread"} if thread else {}
     asked |= {"The last 2 hours…": "2 hours", "Today…": "today", "Everything…": "everything"}
-    return (*(PanelAction(label, f"{_ASK}{words}") for label, words in asked.items()), SOMETHING_ELSE.button())
+    return (
+        *(declaration.PanelAction(label, f"{_ASK}{words}") for label, words in asked.items()),
+        SOMETHING_ELSE.button(),
+    )
 
 
-def agreement(text: str, token: str, wider: str = "", *, replies: bool | None = None) -> Panel:
+def agreement(text: str, token: str, wider: str = "", *, replies: bool | None = None) -> declaration.Panel:
     """The question whether to forget what these tokens stand for. `replies`: whether the box for them is ticked; None:
     there is none.
     """
-    too = (PanelAction("Forget those, too", wider, danger=True),) if wider else ()
+    too = (declaration.PanelAction("Forget those, too", wider, danger=True),) if wider else ()
     boxes = {} if replies is None else {REPLIES: replies}
-    return Panel(text, (PanelAction("Forget", token, danger=True), *too, KEEP), boxes=boxes)
+    return declaration.Panel(text, (declaration.PanelAction("Forget", token, danger=True), *too, KEEP), boxes=boxes)
 
 
 def scoped(what: str, scope: str) -> str:
@@ -79,9 +71,9 @@ def scoped(what: str, scope: str) -> str:
             return what
 
 
-def _question(answer: ForgetAnswer, *, replies: bool) -> Panel:
+def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
     if not answer.token:
-        return Panel(answer.text)
+        return declaration.Panel(answer.text)
     return agreement(answer.text, answer.token, answer.wider, replies=replies)
 
 
@@ -91,39 +83,41 @@ _ASK = "ask "
 """Before what a button asks about. Behind other buttons stands what they agree to, as the desk has written it."""
 NOTHING = "nothing"
 """What whoever keeps everything agrees to."""
-KEEP = PanelAction("Keep everything", NOTHING)
+KEEP = declaration.PanelAction("Keep everything", NOTHING)
 NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."
-SOMETHING_ELSE = PanelForm(
+SOMETHING_ELSE = declaration.PanelForm(
     name="forget",
     label="Something else…",
     title="Forget",
     submit="Show",
     fields=(
-        FormField(
+        declaration.FormField(
             "words",
             "What shall I forget?",
             hint="A name, a word or two; or 2 hours, today, since Monday. You will see it before it is erased.",
         ),
-        FormField(
+        declaration.FormField(
             "scope",
             "That means",
-            FieldKind.CHOICE,
+            declaration.FieldKind.CHOICE,
             choices={"about": "What speaks of it", "time": "What I said in that time"},
         ),
-        FormField(REPLIES, "My replies", FieldKind.BOX, hint=_DELETE_REPLIES, optional=True),
+        declaration.FormField(REPLIES, "My replies", declaration.FieldKind.BOX, hint=_DELETE_REPLIES, optional=True),
     ),
     words=lambda filled: scoped(filled["words"], filled["scope"]),
 )
 
-COMMAND = Command(
+COMMAND = declaration.Command(
     name="forget",
     summary="Forget what you told me",
     run=forget,
     forms=(SOMETHING_ELSE,),
     arguments=(
-        Argument("what", "thread, everything, 2 hours, since Monday, or about and a word", suggests=_examples),
-        Argument("scope", "Which kind of thing that is", choices=SCOPES),
-        Argument(REPLIES, _DELETE_REPLIES, ArgumentKind.FLAG),
+        declaration.Argument(
+            "what", "thread, everything, 2 hours, since Monday, or about and a word", suggests=_examples
+        ),
+        declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),
+        declaration.Argument(REPLIES, _DELETE_REPLIES, declaration.ArgumentKind.FLAG),
     ),
     open_to_all=True,
     means=lambda words, now: is_request(words.strip(" .!"), now),

@@ -11,21 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Select,
-    and_,
-    bindparam,
-    case,
-    exists,
-    func,
-    or_,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import NoResultFound
 
 from agent.events import Outcome
@@ -48,7 +34,7 @@ from store.tables import RUNNING, WAITING, message, person, turn
 
 
 def next_turn(
-    connection: Connection, now: datetime, per_person: int | None, sources: frozenset[str] | None
+    connection: sa.Connection, now: datetime, per_person: int | None, sources: frozenset[str] | None
 ) -> int | None:
     """The id of the turn to be claimed, held against other workers until the transaction ends; None if there is none.
 
@@ -60,23 +46,23 @@ def next_turn(
 
 
 @cache
-def _next_turn(*, limited: bool, ours: bool) -> Select[*tuple[int]]:
+def _next_turn(*, limited: bool, ours: bool) -> sa.Select[*tuple[int]]:
     """Made once for each of its four forms: making it takes longer than running it."""
-    now = bindparam("now", type_=UtcDateTime)
+    now = sa.bindparam("now", type_=UtcDateTime)
     running = _running().subquery("running")
-    theirs = func.coalesce(running.c.turns, 0)
-    waits = and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
+    theirs = sa.func.coalesce(running.c.turns, 0)
+    waits = sa.and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
     if limited:
-        waits = and_(waits, theirs < bindparam("per_person"))
-    lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    here = turn.c.source.in_(bindparam("sources", expanding=True)) if ours else true()
+        waits = sa.and_(waits, theirs < sa.bindparam("per_person"))
+    lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
+    here = turn.c.source.in_(sa.bindparam("sources", expanding=True)) if ours else sa.true()
     return (
-        select(turn.c.id)
+        sa.select(turn.c.id)
         .select_from(
             turn.join(person, person.c.id == turn.c.person).outerjoin(running, running.c.person == turn.c.person)
         )
-        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost), here)
-        .order_by(case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
+        .where(turn.c.state.in_((WAITING, RUNNING)), sa.or_(waits, lost), here)
+        .order_by(sa.case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
         .limit(1)
         # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
         .with_for_update(of=turn, skip_locked=True)
@@ -84,48 +70,50 @@ def _next_turn(*, limited: bool, ours: bool) -> Select[*tuple[int]]:
 
 
 _ASKER: Final = (
-    select(person.c.number).where(person.c.id == bindparam("asker")).with_for_update(key_share=True, skip_locked=True)
+    sa.select(person.c.number)
+    .where(person.c.id == sa.bindparam("asker"))
+    .with_for_update(key_share=True, skip_locked=True)
 )
-_SERVE: Final = update(person).where(person.c.number.in_(_ASKER))
+_SERVE: Final = sa.update(person).where(person.c.number.in_(_ASKER))
 
 
-def mark_served(connection: Connection, person_id: str, now: datetime) -> None:
+def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> None:
     """Note that a turn of this person is claimed now, unless another worker is just noting the same."""
     connection.execute(_SERVE, {"asker": person_id, "served": now})
 
 
-def _running() -> Select[*tuple[str, int]]:
+def _running() -> sa.Select[*tuple[str, int]]:
     """How many turns of each person run."""
-    counted = select(turn.c.person, func.count().label("turns"))
+    counted = sa.select(turn.c.person, sa.func.count().label("turns"))
     return counted.where(turn.c.state == RUNNING).group_by(turn.c.person)
 
 
-def _first_of_each_conversation(now: ColumnElement[datetime]) -> Select[*tuple[int]]:
+def _first_of_each_conversation(now: sa.ColumnElement[datetime]) -> sa.Select[*tuple[int]]:
     """The ids of the first waiting turns of the conversations in which none runs."""
-    busy = select(turn.c.conversation).where(turn.c.state == RUNNING)
+    busy = sa.select(turn.c.conversation).where(turn.c.state == RUNNING)
     waiting = turn.alias("waiting")
-    due = and_(waiting.c.state == WAITING, _due(waiting, now), waiting.c.conversation.not_in(busy))
-    return select(func.min(waiting.c.id)).where(due).group_by(waiting.c.conversation)
+    due = sa.and_(waiting.c.state == WAITING, _due(waiting, now), waiting.c.conversation.not_in(busy))
+    return sa.select(sa.func.min(waiting.c.id)).where(due).group_by(waiting.c.conversation)
 
 
-def _due(table: FromClause, now: ColumnElement[datetime]) -> ColumnElement[bool]:
-    return or_(table.c.run_at.is_(None), table.c.run_at <= now)
+def _due(table: sa.FromClause, now: sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
+    return sa.or_(table.c.run_at.is_(None), table.c.run_at <= now)
 
 
 log = logging.getLogger(__name__)
 
 _QUESTION: Final = ("text", "time", "audience", "permalink")
-_TAKE: Final = update(turn).where(turn.c.id == bindparam("chosen"))
+_TAKE: Final = sa.update(turn).where(turn.c.id == sa.bindparam("chosen"))
 
 
-def claim_turn(connection: Connection, claiming: Claiming) -> Claim | None:
+def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     owner, now = claiming.owner, claiming.now
     while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources)) is not None:
         try:
             claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
         except (ValueError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
-            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
+            connection.execute(sa.update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
             continue
         taken = {
             "owner": owner,
@@ -140,14 +128,14 @@ def claim_turn(connection: Connection, claiming: Claiming) -> Claim | None:
 
 
 @cache
-def _asked() -> Select[*tuple[Any, ...]]:
+def _asked() -> sa.Select[*tuple[Any, ...]]:
     """A turn, its question and its person. Made once."""
     question = message.c.id.label("question")
     columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
     joined = turn.join(person, person.c.id == turn.c.person).join(
-        message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+        message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     )
-    return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
+    return sa.select(*columns).select_from(joined).where(turn.c.id == sa.bindparam("chosen"))
 
 
 # Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
@@ -157,39 +145,41 @@ def _asked() -> Select[*tuple[Any, ...]]:
 
 
 def take_over_turns(
-    connection: Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
+    connection: sa.Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
 ) -> int:
     """Let `source` have what others of its family have left of this person's open turns; how many there are."""
-    theirs = or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
-    lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    left = and_(turn.c.state == WAITING, true() if alone else or_(turn.c.epoch > 0, _asked_by(now - lease)))
+    theirs = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
+    lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
+    left = sa.and_(turn.c.state == WAITING, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_by(now - lease)))
     open_ = turn.c.state.in_((WAITING, RUNNING))
-    taken = update(turn).where(turn.c.person == person, open_, theirs, turn.c.source != source, or_(lost, left))
+    taken = sa.update(turn).where(turn.c.person == person, open_, theirs, turn.c.source != source, sa.or_(lost, left))
     return connection.execute(taken.values(source=source)).rowcount
 
 
-def _asked_by(time: datetime) -> ColumnElement[bool]:
-    asked = select(message.c.id).where(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-    return exists(asked.where(message.c.time <= time))
+def _asked_by(time: datetime) -> sa.ColumnElement[bool]:
+    asked = sa.select(message.c.id).where(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    return sa.exists(asked.where(message.c.time <= time))
 
 
-def ended_turns(connection: Connection, turns: Iterable[int]) -> dict[int, Outcome | None]:
+def ended_turns(connection: sa.Connection, turns: Iterable[int]) -> dict[int, Outcome | None]:
     """How those of these turns ended that are over; None for one that was forgotten."""
-    found = select(turn.c.id, turn.c.state, turn.c.outcome).where(turn.c.id.in_(turns))
+    found = sa.select(turn.c.id, turn.c.state, turn.c.outcome).where(turn.c.id.in_(turns))
     known = {row.id: row for row in connection.execute(found)}
     over = (id_ for id_ in turns if id_ not in known or known[id_].state not in {WAITING, RUNNING})
     return {id_: Outcome(known[id_].outcome) if id_ in known and known[id_].outcome else None for id_ in over}
 
 
-def pages_of_ended(connection: Connection, number: int) -> tuple[str, ...] | None:
+def pages_of_ended(connection: sa.Connection, number: int) -> tuple[str, ...] | None:
     """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
-    found = connection.execute(select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
+    found = connection.execute(sa.select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
     if found is None:
         return ()
     return None if found.state in {WAITING, RUNNING} else tuple(rows.read_pages(found.pages))
 
 
-def current_load(connection: Connection) -> Load:
-    counted = select(turn.c.state, func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
+def current_load(connection: sa.Connection) -> Load:
+    counted = (
+        sa.select(turn.c.state, sa.func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
+    )
     found = {row[0]: row[1] for row in connection.execute(counted)}
     return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))

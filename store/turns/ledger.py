@@ -13,25 +13,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never, cast
 
+import sqlalchemy as sa
 from cachetools import LRUCache
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    RowMapping,
-    ScalarSelect,
-    Select,
-    Table,
-    Update,
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    select,
-    true,
-    update,
-)
 
 from agent import texts
 from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
@@ -59,7 +42,7 @@ from store.turns.place_restriction import restrict_place
 #   two replicas cannot both let the last one in. The backlog is counted without: a few too many do no harm.
 
 
-def check_terms(connection: Connection, incoming: Incoming, terms: Terms) -> None:
+def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
     """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
     if terms.closed:
         raise TermsNotMet(Closed())
@@ -67,7 +50,7 @@ def check_terms(connection: Connection, incoming: Incoming, terms: Terms) -> Non
         if any(rate.whose is whose for rate in terms.rates):
             in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
     counts = [_oldest_that_counts(rate, incoming, terms.now) for rate in terms.rates]
-    row = connection.execute(select(_waiting(terms.backlog or 0), *counts)).one()
+    row = connection.execute(sa.select(_waiting(terms.backlog or 0), *counts)).one()
     waiting, oldest = row[0], cast("Sequence[datetime | None]", row[1:])
     for rate, taken in zip(terms.rates, oldest, strict=True):
         if taken is not None:
@@ -76,29 +59,29 @@ def check_terms(connection: Connection, incoming: Incoming, terms: Terms) -> Non
         raise TermsNotMet(BacklogFull(waiting))
 
 
-def _oldest_that_counts(rate: Rate, incoming: Incoming, now: datetime) -> ScalarSelect[datetime]:
+def _oldest_that_counts(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
     """When the message was taken in that stands in the way of one more; NULL if there is none."""
-    latest = select(turn.c.taken).where(_of(rate, incoming), turn.c.taken > now - rate.within)
+    latest = sa.select(turn.c.taken).where(_of(rate, incoming), turn.c.taken > now - rate.within)
     nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
     return nth.scalar_subquery()
 
 
-def _of(rate: Rate, incoming: Incoming) -> ColumnElement[bool]:
+def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
     match rate.whose:
         case Whose.PERSON:
             return turn.c.person == incoming.person.id
         case Whose.CHANNEL:
             return turn.c.channel == incoming.channel
         case Whose.EVERYONE:
-            return true()
+            return sa.true()
         case _:
             assert_never(rate.whose)
 
 
-def _waiting(limit: int) -> ScalarSelect[int]:
+def _waiting(limit: int) -> sa.ScalarSelect[int]:
     """How many turns wait, counted no further than `limit`."""
-    some = select(turn.c.id).where(turn.c.state == WAITING).limit(limit).subquery()
-    return select(func.count()).select_from(some).scalar_subquery()
+    some = sa.select(turn.c.id).where(turn.c.state == WAITING).limit(limit).subquery()
+    return sa.select(sa.func.count()).select_from(some).scalar_subquery()
 
 
 # Questions that are taken in late, after others that were asked later: they stand before those that still wait.
@@ -115,7 +98,7 @@ _QUESTION: Final = ("source", "event_id", "channel", "message_id", "person", "ta
 """What a turn that nobody has claimed yet holds of its question."""
 
 
-def reorder_late_question(connection: Connection, conversation: str, late: int, asked_at: datetime) -> int:
+def reorder_late_question(connection: sa.Connection, conversation: str, late: int, asked_at: datetime) -> int:
     """Put the question of the turn `late`, which was just taken in, where it belongs: the turn where it stands now."""
     waiting = _behind(connection, conversation, late, asked_at)
     if not waiting:
@@ -126,22 +109,22 @@ def reorder_late_question(connection: Connection, conversation: str, late: int, 
         _put(connection, taken, {"event_id": f"moved {taken}", "message_id": f"moved {taken}"})
     for taken, row in zip(places, [new, *waiting], strict=True):
         _put(connection, taken, {name: row[name] for name in _QUESTION})
-        connection.execute(update(message).where(message.c.id == row["question"]).values(turn=taken))
+        connection.execute(sa.update(message).where(message.c.id == row["question"]).values(turn=taken))
     return places[0]
 
 
-def _behind(connection: Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[RowMapping]:
+def _behind(connection: sa.Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[sa.RowMapping]:
     """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
-    waits = and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, turn.c.epoch == 0)
+    waits = sa.and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, turn.c.epoch == 0)
     later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
     found = connection.execute(later).mappings().all()
     joined = _joined(connection, conversation) if found else ()
     return [row for row in found if row["id"] not in joined]
 
 
-def _joined(connection: Connection, conversation: str) -> frozenset[int]:
+def _joined(connection: sa.Connection, conversation: str) -> frozenset[int]:
     """The turns whose questions the running turn has read."""
-    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    running = sa.select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
     return frozenset(
         joined
         for progress in connection.execute(running).scalars()
@@ -149,15 +132,15 @@ def _joined(connection: Connection, conversation: str) -> frozenset[int]:
     )
 
 
-def _questions() -> Select[*tuple[Any, ...]]:
+def _questions() -> sa.Select[*tuple[Any, ...]]:
     columns = (turn.c.id, message.c.id.label("question"), *(turn.c[name] for name in _QUESTION))
-    return select(*columns).join_from(
-        turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    return sa.select(*columns).join_from(
+        turn, message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     )
 
 
-def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
-    connection.execute(update(turn).where(turn.c.id == number).values(**values))
+def _put(connection: sa.Connection, number: int, values: dict[str, Any]) -> None:
+    connection.execute(sa.update(turn).where(turn.c.id == number).values(**values))
 
 
 # The workspace of a task that runs, in a row of its own (seed 001).
@@ -166,20 +149,20 @@ def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
 # what a running task is about; the turn goes on from its progress, which holds the same.
 
 
-def keep_workspace(connection: Connection, claim: Claim, progress: str) -> None:
+def keep_workspace(connection: sa.Connection, claim: Claim, progress: str) -> None:
     """Keep the newest workspace of this progress, if it has one."""
     newest = _newest(progress)
     if newest is None:
         return
     values = asdict(newest)
-    if not connection.execute(update(workspace).where(workspace.c.task_id == claim.turn).values(values)).rowcount:
-        new = insert(workspace).values(task_id=claim.turn, person=claim.incoming.person.id, **values)
+    if not connection.execute(sa.update(workspace).where(workspace.c.task_id == claim.turn).values(values)).rowcount:
+        new = sa.insert(workspace).values(task_id=claim.turn, person=claim.incoming.person.id, **values)
         connection.execute(new)
 
 
-def drop_workspace(connection: Connection, turn: int) -> None:
+def drop_workspace(connection: sa.Connection, turn: int) -> None:
     """The task is over, or begins anew."""
-    connection.execute(delete(workspace).where(workspace.c.task_id == turn))
+    connection.execute(sa.delete(workspace).where(workspace.c.task_id == turn))
 
 
 def _newest(progress: str) -> Workspace | None:
@@ -194,18 +177,18 @@ FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
 
 # Made once: making a statement takes longer than running it. Its values are given with it.
-_NEW_TURN: Final = insert(turn)
-_NEW_MESSAGE: Final = insert(message)
-_NEW_PAGE: Final = insert(page)
-_HELD: Final = update(turn).where(
-    turn.c.id == bindparam("held"), turn.c.epoch == bindparam("held_epoch"), turn.c.state == RUNNING
+_NEW_TURN: Final = sa.insert(turn)
+_NEW_MESSAGE: Final = sa.insert(message)
+_NEW_PAGE: Final = sa.insert(page)
+_HELD: Final = sa.update(turn).where(
+    turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
-_SOME_WAIT: Final = select(turn.c.id).where(turn.c.state == WAITING).limit(1)
-_HELD_IN_VAIN: Final = _HELD.values(attempts=case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
+_SOME_WAIT: Final = sa.select(turn.c.id).where(turn.c.state == WAITING).limit(1)
+_HELD_IN_VAIN: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
 def accept(
-    connection: Connection,
+    connection: sa.Connection,
     incoming: Incoming,
     erased_ids: ErasedIds,
     state: str = WAITING,
@@ -241,19 +224,19 @@ def accept(
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
 
 
-def _taken_back(connection: Connection, incoming: Incoming) -> bool:
+def _taken_back(connection: sa.Connection, incoming: Incoming) -> bool:
     """Whether its person took back what was kept of the message that this one repeats."""
-    same = and_(turn.c.channel == incoming.channel, turn.c.message_id.in_(repeats_with(incoming.message_id)))
-    theirs = and_(message.c.person == incoming.person.id, message.c.taken_back)
-    said = select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, theirs).limit(1)
+    same = sa.and_(turn.c.channel == incoming.channel, turn.c.message_id.in_(repeats_with(incoming.message_id)))
+    theirs = sa.and_(message.c.person == incoming.person.id, message.c.taken_back)
+    said = sa.select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, theirs).limit(1)
     return connection.execute(said).first() is not None
 
 
-def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
+def renew(connection: sa.Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
     _write(connection, claim, {"lease_until": now + lease})
 
 
-def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
+def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
     """False: the progress names a message that was forgotten, and the turn waits again, from its start.
 
     One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
@@ -273,19 +256,19 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
     return True
 
 
-def set_text_of_claimed(connection: Connection, claim: Claim, text: str) -> None:
+def set_text_of_claimed(connection: sa.Connection, claim: Claim, text: str) -> None:
     _write(connection, claim, {"epoch": claim.epoch})
     amendments.set_text(connection, claim, text)
 
 
-def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> bool:
+def finish(connection: sa.Connection, claim: Claim, closing: Closing, now: datetime) -> bool:
     # Whatever comes in now either sees that the turn is over, or is seen here.
     in_order(connection, claim.incoming.conversation)
     _end(connection, claim, closing, now)
     return connection.execute(_SOME_WAIT).first() is not None
 
 
-def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetime) -> None:
     model_calls.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
@@ -314,24 +297,24 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     if closing.context_facts:
         fact_store.use(connection, closing.context_facts, now)
     if closing.actions:
-        connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
+        connection.execute(sa.insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
     if closing.summary is not None:
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, claim, closing.summarise_until, now)
 
 
-def _summarise(connection: Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
+def _summarise(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
     """What is new in the summary, in place of those fields; what was made of it meanwhile stands."""
-    same_readers = and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
-    stored = connection.execute(select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
+    same_readers = sa.and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
+    stored = connection.execute(sa.select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
     if stored is not None:
         merged = rows.summary(stored).merged(asdict(update_))
         text = rows.summary_text(merged, rows.covered(stored))
-        connection.execute(update(conversation).where(same_readers).values(summary=text))
+        connection.execute(sa.update(conversation).where(same_readers).values(summary=text))
 
 
-def release(connection: Connection, claim: Claim) -> None:
+def release(connection: sa.Connection, claim: Claim) -> None:
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
 
 
@@ -412,8 +395,8 @@ class SqlLedger(SqlStore):
         return 0 if self.database.is_shared else await self.database.write(release_all)
 
 
-def release_all(connection: Connection) -> int:
-    freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
+def release_all(connection: sa.Connection) -> int:
+    freed = sa.update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
     return connection.execute(freed).rowcount
 
 
@@ -426,7 +409,7 @@ def _audience(incoming: Incoming) -> str:
         raise StoreError(texts.PLACE_UNKNOWN) from error
 
 
-def _write(connection: Connection, claim: Claim, values: Mapping[str, object], writing: Update = _HELD) -> None:
+def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object], writing: sa.Update = _HELD) -> None:
     held = {"held": claim.turn, "held_epoch": claim.epoch}
     if connection.execute(writing, {**values, **held}).rowcount != 1:
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
@@ -444,14 +427,14 @@ def _message(asked: Incoming, text: str, words: list[str], audience: str) -> dic
     }
 
 
-def _context_stands(connection: Connection, closing: Closing) -> bool:
+def _context_stands(connection: sa.Connection, closing: Closing) -> bool:
     """Is everything that stood in the turn's context still there?"""
     contexts = ((message, closing.context_messages), (fact, map(int, closing.context_facts)))
     return all(_all_stand(connection, table, frozenset(kept)) for table, kept in contexts)
 
 
-def _all_stand(connection: Connection, table: Table, wanted: frozenset[int]) -> bool:
+def _all_stand(connection: sa.Connection, table: sa.Table, wanted: frozenset[int]) -> bool:
     if not wanted:
         return True
-    there = select(func.count()).select_from(table).where(table.c.id.in_(wanted))
+    there = sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(wanted))
     return connection.execute(there).scalar_one() == len(wanted)

@@ -14,17 +14,7 @@ import discord
 
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
 from bot.platforms.discord import interactions
-from bot.platforms.discord.interactions import (
-    LIVES_S,
-    MAX_CHOICE_CHARS,
-    MAX_CHOICES,
-    Button,
-    Interaction,
-    Layout,
-    Part,
-    button,
-    panel_text,
-)
+from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
@@ -72,7 +62,7 @@ async def show(interaction: Interaction, panel: Panel, command: Command) -> None
         await interactions.show_layout(interaction, *laid_out(panel, command, interaction.user.id))
         return
     file = discord.File(BytesIO(panel.file.content.encode()), panel.file.name)
-    shown = interactions.layout(panel_text(panel.text), discord.ui.File(file))
+    shown = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
     await interaction.edit_original_response(content=None, attachments=[file], view=shown)
 
 
@@ -89,9 +79,9 @@ def _below(panel: Panel, command: Command, person: int) -> list[Part]:
     for part in panel.parts:
         buttons = [_button(one, command, person, ticked) for one in part.actions]
         if part.text and len(buttons) == 1:
-            parts.append(discord.ui.Section(panel_text(part.text, PART_CHARS), accessory=buttons[0]))
+            parts.append(discord.ui.Section(interactions.panel_text(part.text, PART_CHARS), accessory=buttons[0]))
             continue
-        parts += [panel_text(part.text, PART_CHARS)] if part.text else []
+        parts += [interactions.panel_text(part.text, PART_CHARS)] if part.text else []
         parts += _rows(buttons)
         parts += [_menu(part.select, command, person)] if part.select else []
     return parts
@@ -105,14 +95,16 @@ def _button(one: PanelAction, command: Command, person: int, ticked: str) -> But
     press = ButtonPress(person, command.name, one.words, ticked)
     if one.form is not None:
         press = ButtonPress(person, one.form.name, one.words, opens=True)
-    return button(one.label, press.id, discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary)
+    return interactions.button(
+        one.label, press.id, discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary
+    )
 
 
 def _menu(one: PanelSelect, command: Command, person: int) -> Part:
-    fitting = [(value, label) for value, label in one.options.items() if len(value) <= MAX_CHOICE_CHARS]
+    fitting = [(value, label) for value, label in one.options.items() if len(value) <= interactions.MAX_CHOICE_CHARS]
     options = [
-        discord.SelectOption(label=label[:MAX_CHOICE_CHARS], value=value, default=value == one.chosen)
-        for value, label in fitting[:MAX_CHOICES]
+        discord.SelectOption(label=label[: interactions.MAX_CHOICE_CHARS], value=value, default=value == one.chosen)
+        for value, label in fitting[: interactions.MAX_CHOICES]
     ]
     custom_id = ButtonPress(person, command.name, one.words).id
     return discord.ui.ActionRow(
@@ -125,7 +117,7 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
 
 def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:
     """`filled`: what stands in it at first."""
-    window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=LIVES_S)
+    window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=interactions.LIVES_S)
     for field in form.fields:
         if field.kind is not FieldKind.ELSEWHERE:  # a command is used in a channel, so no other has to be named
             component = _component(field, filled.get(field.name, ""))

@@ -32,17 +32,7 @@ from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.conversations import Direct
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
-from bot.platforms.slack.inbound import (
-    ReplyTo,
-    SlackBot,
-    SlackMessage,
-    is_direct,
-    of_click,
-    of_command,
-    of_message,
-    of_window,
-    person_id,
-)
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, form_sent, panel_blocks, press_of, view_of
 from bot.platforms.slack.places import Places, person_place, team_place
@@ -104,7 +94,7 @@ class PersonalCommands:
 
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
-        to = of_click(body) if fields(body, "user") else of_command(body)
+        to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         member = await self.people.member(to.user)
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         self.host.admit_order(who, member.authority, member.person.time_zone)
@@ -113,7 +103,7 @@ class PersonalCommands:
         """A slash command. Slack does not say in which thread it is written."""
         if not command.open_to_all:
             await self.admit(body)
-        to, words = of_command(body), text(body, "text")
+        to, words = inbound.of_command(body), text(body, "text")
         words = inbound.budget_ids(words, self.me) if command.mentions else words
         thread = await self.direct.outside_threads(to.channel) if command.name == "forget" else ()
         await self.run(command, to, words, thread)
@@ -131,7 +121,7 @@ class PersonalCommands:
 
     async def pressed(self, body: JsonObject, action: JsonObject) -> None:
         """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
-        press, to = press_of(body, action), of_click(body)
+        press, to = press_of(body, action), inbound.of_click(body)
         if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
             return
@@ -209,17 +199,19 @@ class PersonalCommands:
         return SlackCaller(self.me, self.people, self.places, self.membership, self.direct, to, frozenset(thread))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
-        await self.run(memory.COMMAND, of_click(body), "")
+        await self.run(memory.COMMAND, inbound.of_click(body), "")
 
     async def forget_shortcut(self, body: JsonObject) -> None:
-        to = of_click(body)
+        to = inbound.of_click(body)
         message = fields(body, "message")
         thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
         await self.run(forget.COMMAND, to, "thread", thread)
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
-        to = of_window(fields(body, "view")) or (of_click(body) if fields(body, "user") else of_command(body))
+        to = inbound.of_window(fields(body, "view")) or (
+            inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
+        )
         if to.home:
             await self.home.failed(to, body, error)
         else:
@@ -269,7 +261,7 @@ class SlackCaller:
 
     @property
     def person(self) -> Person:
-        return Person(person_id(self.me, self.to.user), "")
+        return Person(inbound.person_id(self.me, self.to.user), "")
 
     @property
     def channel(self) -> str:
@@ -299,7 +291,7 @@ class SlackCaller:
 
     async def _place(self, member: Member) -> Place:
         """Raises Refused for what they cannot read when they send a form."""
-        channel = self.elsewhere or ("" if self.to.home or is_direct(self.to.channel) else self.to.channel)
+        channel = self.elsewhere or ("" if self.to.home or inbound.is_direct(self.to.channel) else self.to.channel)
         if not channel and member.full:
             return team_place(self.me)
         place = await self.places.asked_in(channel or self.to.channel, member)
@@ -352,7 +344,7 @@ class AnswerCommands:
         return any([await self.host.stop(conversation) for conversation in meant])
 
     async def nothing_runs(self, heard: SlackMessage) -> None:
-        await self._say(of_message(heard), reply_texts.NOTHING_RUNNING)
+        await self._say(inbound.of_message(heard), reply_texts.NOTHING_RUNNING)
 
     async def refused(self, refusal: Refused, heard: SlackMessage) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
@@ -363,7 +355,7 @@ class AnswerCommands:
         async def tell() -> None:
             log.info("a message was refused: %s", refusal)
             try:
-                await self._say(of_message(heard), formatting.literal(str(refusal)))
+                await self._say(inbound.of_message(heard), formatting.literal(str(refusal)))
             except SlackError as silence:
                 log.warning("nor could that be said: %s", silence)
 
@@ -379,7 +371,7 @@ class AnswerCommands:
         if self.told.just_now(heard.user, sentence):
             return
         try:
-            await self._say(of_message(heard), sentence)
+            await self._say(inbound.of_message(heard), sentence)
         except SlackError as silence:
             log.warning("that a message has to wait could not be said: %s", silence)
 

@@ -15,19 +15,8 @@ from aiohttp import ClientSession, ClientTimeout
 from agent.messages import JsonObject
 from agent.ports import Clock
 from bot.findings import Finding, Level
-from bot.platforms.slack.api import (
-    TIMEOUT_S,
-    SlackApi,
-    SlackError,
-    SlackRefused,
-    fields,
-    first_text,
-    flag,
-    items,
-    text,
-    texts,
-    web_client,
-)
+from bot.platforms.slack import api
+from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
 from bot.platforms.slack.features import EVERYTHING, Method, SlackFeature, events, needing, scopes, wanted
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
@@ -76,7 +65,7 @@ def findings(facts: SlackFacts) -> list[Finding]:
 
 def signed_in(facts: SlackFacts) -> list[Finding]:
     who: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
-    return [good(f"signed in as {text(who, 'user')} in {text(who, 'team')} ({text(who, 'url')})")]
+    return [good(f"signed in as {api.text(who, 'user')} in {api.text(who, 'team')} ({api.text(who, 'url')})")]
 
 
 def clock(facts: SlackFacts) -> list[Finding]:
@@ -168,7 +157,7 @@ def app(facts: SlackFacts) -> list[Finding]:
 
 
 def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
-    subscribed = frozenset(texts(fields(has, "settings", "event_subscriptions"), "bot_events"))
+    subscribed = frozenset(api.texts(api.fields(has, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
     if own := sorted(events(()) - subscribed):
         said = f"the app is not told of {_and(own)}, which the bot needs"
@@ -181,7 +170,7 @@ def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # no
 
 
 def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
-    known = {text(command, "command") for command in items(fields(has, "features"), "slash_commands")}
+    known = {api.text(command, "command") for command in api.items(api.fields(has, "features"), "slash_commands")}
     missing = [name for one in SLASH_COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
     if not missing:
         return []
@@ -191,7 +180,7 @@ def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
 
 def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     over_http = isinstance(settings.delivery, HttpEvents)
-    by_socket = flag(fields(has, "settings"), "socket_mode_enabled")
+    by_socket = api.flag(api.fields(has, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
         remedy = setup_texts.HTTP_OR_SOCKETS
         return [problem("the app sends events through sockets, not over HTTP", remedy)]
@@ -201,13 +190,13 @@ def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
 
 
 def app_surfaces(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
-    features, home = fields(has, "features"), fields(has, "features", "app_home")
+    features, home = api.fields(has, "features"), api.fields(has, "features", "app_home")
     found: list[Finding] = []
-    if not flag(home, "messages_tab_enabled") or flag(home, "messages_tab_read_only_enabled"):
+    if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
         found.append(problem("nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST))
-    if not flag(fields(has, "settings", "interactivity"), "is_enabled"):
+    if not api.flag(api.fields(has, "settings", "interactivity"), "is_enabled"):
         found.append(problem("buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST))
-    if not flag(home, "home_tab_enabled"):
+    if not api.flag(home, "home_tab_enabled"):
         found.append(
             warning(
                 f"the app has no Home tab: {SlackFeature.HOME} cannot work",
@@ -251,8 +240,8 @@ def _not_signed_in(error: SlackError, base_url: str) -> Finding:
 
 def _request_urls(has: JsonObject) -> list[Finding]:
     urls = (
-        text(fields(has, "settings", "event_subscriptions"), "request_url"),
-        text(fields(has, "settings", "interactivity"), "request_url"),
+        api.text(api.fields(has, "settings", "event_subscriptions"), "request_url"),
+        api.text(api.fields(has, "settings", "interactivity"), "request_url"),
     )
     if all(url.endswith(EVENTS_PATH) for url in urls):
         return []
@@ -280,24 +269,24 @@ async def examine(settings: SlackSettings, clock: Clock, config_token: Secret | 
         return findings(await _ask(SlackApi(client, session), settings, clock, config_token))
 
 
-async def _ask(api: SlackApi, settings: SlackSettings, clock: Clock, config_token: Secret | None) -> SlackFacts:
-    who = await _told(api.sign_in())
+async def _ask(client: SlackApi, settings: SlackSettings, clock: Clock, config_token: Secret | None) -> SlackFacts:
+    who = await _told(client.sign_in())
     if isinstance(who, SlackError):
         return SlackFacts(settings, who)
     way = settings.delivery
     return SlackFacts(
         settings=settings,
         signed_in=who,
-        granted=api.granted,
+        granted=client.granted,
         ours=clock.now(),
-        theirs=api.said_at,
-        socket=await _told(_socket(api, way.app_token)) if isinstance(way, SocketMode) else None,
-        channels=await _told(_channels(api)),
+        theirs=client.said_at,
+        socket=await _told(_socket(client, way.app_token)) if isinstance(way, SocketMode) else None,
+        channels=await _told(_channels(client)),
         groups={
-            group: await _told(api.call(Method.GROUP_MEMBERS, usergroup=group))
+            group: await _told(client.call(Method.GROUP_MEMBERS, usergroup=group))
             for group in sorted(settings.named_groups)
         },
-        app=None if config_token is None else await _told(_app(api, text(who, "bot_id"), config_token)),
+        app=None if config_token is None else await _told(_app(client, api.text(who, "bot_id"), config_token)),
     )
 
 
@@ -308,18 +297,18 @@ async def _told(asking: Awaitable[T]) -> Told[T]:
         return error
 
 
-async def _socket(api: SlackApi, app_token: Secret) -> bool:
+async def _socket(client: SlackApi, app_token: Secret) -> bool:
     """An address for one is fetched, and none is opened: a running bot keeps its own."""
-    return bool(await api.open_connection(app_token))
+    return bool(await client.open_connection(app_token))
 
 
-async def _channels(api: SlackApi) -> tuple[str, ...]:
-    page = await api.call(
+async def _channels(client: SlackApi) -> tuple[str, ...]:
+    page = await client.call(
         Method.CONVERSATIONS, types="public_channel,private_channel", exclude_archived=True, limit=MOST_CHANNELS
     )
-    return tuple(first_text(channel, "name", "id") for channel in items(page, "channels"))
+    return tuple(api.first_text(channel, "name", "id") for channel in api.items(page, "channels"))
 
 
-async def _app(api: SlackApi, bot: str, config_token: Secret) -> JsonObject:
-    app = text(await api.call(Method.BOT, bot=bot), "bot", "app_id")
-    return await api.export_manifest(app, config_token)
+async def _app(client: SlackApi, bot: str, config_token: Secret) -> JsonObject:
+    app = api.text(await client.call(Method.BOT, bot=bot), "bot", "app_id")
+    return await client.export_manifest(app, config_token)

@@ -13,20 +13,8 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Person
 from bot.caches import ExpiringCache
-from bot.platforms.slack.api import (
-    SlackApi,
-    SlackDown,
-    SlackError,
-    SlackLimited,
-    SlackRefused,
-    fields,
-    first_text,
-    flag,
-    has_more,
-    items,
-    text,
-    texts,
-)
+from bot.platforms.slack import api
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import SlackBot, person_id
 from bot.texts import reply_texts
@@ -99,7 +87,7 @@ class Groups:
 
     async def _load(self, group: str) -> frozenset[str] | None:
         try:
-            return frozenset(texts(await self.api.call(Method.GROUP_MEMBERS, usergroup=group), "users"))
+            return frozenset(api.texts(await self.api.call(Method.GROUP_MEMBERS, usergroup=group), "users"))
         except SlackError as error:
             log.warning("who is in the user group %s is not known: %s", group, error)
             return None
@@ -144,10 +132,12 @@ class Member:
 
 def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
     """`info` is the `user` of users.info, {} if unknown. Pure."""
-    name = first_text(fields(info, "profile"), "display_name", "real_name") or first_text(info, "real_name", "name")
-    zone = text(info, "tz")
+    name = api.first_text(api.fields(info, "profile"), "display_name", "real_name") or api.first_text(
+        info, "real_name", "name"
+    )
+    zone = api.text(info, "tz")
     person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "UTC")
-    return Member(person, _authority(me, info), gone=flag(info, "deleted"))
+    return Member(person, _authority(me, info), gone=api.flag(info, "deleted"))
 
 
 def belonging(member: Member, to: Belonging) -> Member:
@@ -158,9 +148,9 @@ def belonging(member: Member, to: Belonging) -> Member:
 
 def is_guest(me: SlackBot, info: JsonObject) -> bool:
     """Whether this person reads some channels without being a full member of the workspace. Pure."""
-    if flag(info, "deleted") or flag(info, "is_bot"):
+    if api.flag(info, "deleted") or api.flag(info, "is_bot"):
         return False
-    return not _is_home(me, info) or any(flag(info, fact) for fact in GUEST_MARKS)
+    return not _is_home(me, info) or any(api.flag(info, fact) for fact in GUEST_MARKS)
 
 
 class People:
@@ -201,7 +191,7 @@ class People:
 
     async def _load(self, user: str) -> Member:
         try:
-            info = fields(await self._api.call(Method.USER, user=user), "user")
+            info = api.fields(await self._api.call(Method.USER, user=user), "user")
         except SlackRefused as refused:
             if refused.code not in UNSEEN:
                 raise
@@ -210,15 +200,15 @@ class People:
 
 
 def _authority(me: SlackBot, info: JsonObject) -> Authority:
-    if not _is_home(me, info) or any(flag(info, fact) for fact in STRANGER_FACTS):
+    if not _is_home(me, info) or any(api.flag(info, fact) for fact in STRANGER_FACTS):
         return Authority.STRANGER
-    if any(flag(info, fact) for fact in GUEST_FACTS):
+    if any(api.flag(info, fact) for fact in GUEST_FACTS):
         return Authority.GUEST
-    return Authority.ADMIN if any(flag(info, fact) for fact in ADMIN_FACTS) else Authority.EMPLOYEE
+    return Authority.ADMIN if any(api.flag(info, fact) for fact in ADMIN_FACTS) else Authority.EMPLOYEE
 
 
 def _is_home(me: SlackBot, info: JsonObject) -> bool:
-    return text(info, "team_id") == me.team or me.team in texts(info, "enterprise_user", "teams")
+    return api.text(info, "team_id") == me.team or me.team in api.texts(info, "enterprise_user", "teams")
 
 
 # Whether a guest reads a public channel: there not everybody is a full member, so it is a group of its own.
@@ -290,17 +280,17 @@ class Guests:
         members = self._api.pages(Method.MEMBERS, MAX_MEMBERS_PAGES, channel=channel, limit=MEMBERS_PAGE)
         async with aclosing(members) as pages:
             async for page in pages:
-                if self._guests.intersection(texts(page, "members")):
+                if self._guests.intersection(api.texts(page, "members")):
                     return True
-        return has_more(page)  # of too many nobody knows
+        return api.has_more(page)  # of too many nobody knows
 
     async def _list(self) -> frozenset[str]:
         """Raises SlackError, also when there is no end to the people."""
         found: set[str] = set()
         async with aclosing(self._api.pages(Method.USERS, MAX_PAGES, limit=PAGE)) as pages:
             async for page in pages:
-                found |= {text(one, "id") for one in items(page, "members") if is_guest(self._me, one)}
-                if not has_more(page):
+                found |= {api.text(one, "id") for one in api.items(page, "members") if is_guest(self._me, one)}
+                if not api.has_more(page):
                     return frozenset(found)
                 await self._clock.sleep(PAGE_PAUSE_S)
         raise SlackDown(reply_texts.SLACK_TOO_MANY_PEOPLE)

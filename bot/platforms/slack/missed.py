@@ -15,19 +15,8 @@ from agent.messages import JsonObject
 from agent.records import LastSeen
 from bot.caches import OncePerMinute
 from bot.logs import severity
-from bot.platforms.slack import inbound
-from bot.platforms.slack.api import (
-    Method,
-    SlackApi,
-    SlackDown,
-    SlackError,
-    SlackLimited,
-    SlackRefused,
-    fields,
-    items,
-    number,
-    text,
-)
+from bot.platforms.slack import api, inbound
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
@@ -86,9 +75,9 @@ class EventRetryQueue:
 
     async def take(self, body: JsonObject) -> bool:
         """Take an event in. False: it is not stored, so do not acknowledge it."""
-        if text(body, "type") == LIMITED:
+        if api.text(body, "type") == LIMITED:
             log.warning("Slack delivers no more than 30,000 events an hour, and left some out: %s", TAKE_OUT)
-            self.gap(datetime.fromtimestamp(number(body, "minute_rate_limited"), UTC))
+            self.gap(datetime.fromtimestamp(api.number(body, "minute_rate_limited"), UTC))
             return True
         if (channel := _channel(body)) in self._lanes:
             self._put(body)
@@ -131,7 +120,7 @@ class EventRetryQueue:
             return not isinstance(error, StoreUnavailable) and await self._keep(body)
         if not isinstance(error, CogencyError):
             raise error
-        log.log(severity(error), "event %s was not taken in: %s", text(body, "event_id"), error)
+        log.log(severity(error), "event %s was not taken in: %s", api.text(body, "event_id"), error)
         return False
 
     def _put(self, body: JsonObject) -> None:
@@ -151,7 +140,7 @@ class EventRetryQueue:
                     see = partial(self.intake.see, lane[0], self.before)
                     await self.listening.insist(see, partial(self._tell_all, channel), passing=PASSING)
                 except CogencyError as error:
-                    log.log(severity(error), "event %s was not taken in: %s", text(lane[0], "event_id"), error)
+                    log.log(severity(error), "event %s was not taken in: %s", api.text(lane[0], "event_id"), error)
                 await self._drop(lane.popleft())
         finally:
             del self._lanes[channel]
@@ -184,7 +173,7 @@ class EventRetryQueue:
         if not name:
             return False
         try:
-            await self.listening.host.preferences.set(self._owner, name, text(body, "event", "type"))
+            await self.listening.host.preferences.set(self._owner, name, api.text(body, "event", "type"))
         except StoreError:
             return False
         return True
@@ -215,17 +204,19 @@ class EventRetryQueue:
 
 
 def _channel(body: JsonObject) -> str:
-    return text(body, "event", "channel")
+    return api.text(body, "event", "channel")
 
 
 def _pointer(body: JsonObject) -> str:
     """Where its message is; "" for an event that is none."""
-    event = fields(body, "event")
-    ts = text(event, "ts")
-    if text(event, "type") not in ("message", "app_mention") or not (text(event, "channel") and inbound.is_ts(ts)):
+    event = api.fields(body, "event")
+    ts = api.text(event, "ts")
+    if api.text(event, "type") not in ("message", "app_mention") or not (
+        api.text(event, "channel") and inbound.is_ts(ts)
+    ):
         return ""
-    root = text(event, "thread_ts")
-    return f"{text(event, 'channel')}:{root if root != ts else ''}:{ts}"
+    root = api.text(event, "thread_ts")
+    return f"{api.text(event, 'channel')}:{root if root != ts else ''}:{ts}"
 
 
 OUTAGE = timedelta(minutes=1)
@@ -377,7 +368,7 @@ class SlackMissed:
             listed = self.api.pages(Method.CONVERSATIONS, MOST_PAGES, types=kinds, exclude_archived=True, limit=PAGE)
             try:
                 async for page in listed:
-                    found += [Spot(text(channel, "id")) for channel in items(page, "channels")]
+                    found += [Spot(api.text(channel, "id")) for channel in api.items(page, "channels")]
             except SlackRefused as refused:
                 log.info("Slack: what newcomers missed may not be found: %s", refused)
                 continue
@@ -399,14 +390,14 @@ class SlackMissed:
         since = f"{self._since.timestamp():.6f}" if self._since is not None else ""
         try:
             for message in await self._said(spot, since, latest, paced=paced):
-                if text(message, "edited", "ts") > since or text(message, "subtype") == TOMBSTONE:
+                if api.text(message, "edited", "ts") > since or api.text(message, "subtype") == TOMBSTONE:
                     await self._change(spot, message)
-                if text(message, "ts") > since and await self._take(spot, message):
+                if api.text(message, "ts") > since and await self._take(spot, message):
                     self._found += 1
-                    if not spot.root and number(message, "reply_count"):
-                        self._threads.append(Spot(spot.channel, text(message, "ts")))
-                elif not spot.root and text(message, "latest_reply") > since:
-                    thread = Spot(spot.channel, text(message, "ts"))
+                    if not spot.root and api.number(message, "reply_count"):
+                        self._threads.append(Spot(spot.channel, api.text(message, "ts")))
+                elif not spot.root and api.text(message, "latest_reply") > since:
+                    thread = Spot(spot.channel, api.text(message, "ts"))
                     if thread not in self._looked and thread not in self._due and thread not in self._threads:
                         self._went_on.append(thread)
         except SlackRefused:
@@ -435,7 +426,7 @@ class SlackMissed:
         except SlackLimited as limited:
             pace.limited(clock.monotonic(), limited.retry_after_s)
             raise
-        return sorted(items(page, "messages"), key=lambda message: text(message, "ts"))
+        return sorted(api.items(page, "messages"), key=lambda message: api.text(message, "ts"))
 
     async def _change(self, spot: Spot, message: JsonObject) -> None:
         """Take in what an event would have told."""

@@ -11,26 +11,13 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
 from bot.host import Host
-from bot.platforms.slack import api, attachments, inbound
+from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.buttons import below, undone
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
-from bot.platforms.slack.message_pages import (
-    BLOCKS_REFUSED,
-    FeatureSupport,
-    MessagePages,
-    StillStreaming,
-    Stream,
-    StreamEnded,
-    StreamPlace,
-    StreamRefused,
-    Streams,
-    metadata_of,
-    page_errors,
-)
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
@@ -78,7 +65,7 @@ class SurfaceParts:
     clock: Clock
     streaming: Streaming = Streaming.DIRECT
     budgets: MethodRates = field(default_factory=MethodRates)
-    abilities: FeatureSupport = field(default_factory=FeatureSupport)
+    abilities: message_pages.FeatureSupport = field(default_factory=message_pages.FeatureSupport)
 
 
 class SlackSurface:
@@ -109,14 +96,16 @@ class SlackSurface:
         self._stop = stop
         name = f"{to.channel}:{to.thread_ts}:{to.after}"
         self._name = name
-        self._messages = MessagePages(
+        self._messages = message_pages.MessagePages(
             workspace.api, workspace.budgets, workspace.abilities, workspace.clock, to, conversation, name
         )
-        self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
+        self._streams = message_pages.Streams(
+            workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name
+        )
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
         self._held_until: float | None = None
-        self._live: dict[str, Stream] = {}
+        self._live: dict[str, message_pages.Stream] = {}
         """The streams that have not ended, by their messages."""
         self._keys: dict[str, PageKey | None] = {}
         """Every page that was seen here, and its key, as far as its message does not tell it yet."""
@@ -130,7 +119,7 @@ class SlackSurface:
         where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
         method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
         where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
-        with page_errors():
+        with message_pages.page_errors():
             try:
                 said = await self._api.call(method, **where, include_all_metadata=True)
             except SlackRefused:
@@ -166,17 +155,17 @@ class SlackSurface:
     async def delete(self, page: PageRef) -> None:
         if self._live.pop(page.id, None) is not None:
             await self._streams.drop(page.id)
-        with page_errors():
+        with message_pages.page_errors():
             await attachments.delete_shown(self._api, self._to.channel, page.id)
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
-        with page_errors():
+        with message_pages.page_errors():
             shared = await attachments.shared(self._api, self._workspace.me, self._to, files) if again else ()
             shared = shared or await attachments.share_files(self._api, files, self._to.channel, self._to.thread_ts)
         return tuple(map(PageRef, shared))
 
     async def send_ephemeral(self, text: str) -> None:
-        with page_errors():
+        with message_pages.page_errors():
             await Ephemeral(self._api, self._to).say(text)
 
     async def status(self, text: str) -> None:
@@ -211,7 +200,7 @@ class SlackSurface:
             return ""
         try:
             stream = await self._streams.start(look)
-        except StreamRefused as refused:
+        except message_pages.StreamRefused as refused:
             self._streaming = False
             if not refused.passing:
                 log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
@@ -221,14 +210,14 @@ class SlackSurface:
         self._keys[stream.ts] = key
         return stream.ts
 
-    async def _grown(self, stream: Stream, look: PageContent) -> bool:
+    async def _grown(self, stream: message_pages.Stream, look: PageContent) -> bool:
         """Whether the stream shows the look; False where it has ended before."""
         try:
             if not look.final:
                 await self._streams.grow(stream, look)
                 return True
             await self._end(stream, look)
-        except StreamEnded as ended:
+        except message_pages.StreamEnded as ended:
             del self._live[stream.ts]
             if ended.by_reader:
                 await self._stopped()
@@ -239,13 +228,13 @@ class SlackSurface:
             self._session.rests()
         return True
 
-    async def _end(self, stream: Stream, look: PageContent) -> None:
+    async def _end(self, stream: message_pages.Stream, look: PageContent) -> None:
         key = self._keys[stream.ts]
         refused = await self._streams.end(
             stream,
             look,
             self._messages.buttons(look),
-            metadata=None if key is None else metadata_of(key),
+            metadata=None if key is None else message_pages.metadata_of(key),
             session_status="active" if look.last else "processing",
         )
         if refused:
@@ -257,7 +246,7 @@ class SlackSurface:
             return  # a page of steps alone keeps what it shows
         try:
             await self._messages.edit(ts, look, self._keys.get(ts))
-        except StillStreaming:
+        except message_pages.StillStreaming:
             await self._streams.drop(ts)
             await self._messages.edit(ts, look, self._keys.get(ts))
         self._keys[ts] = None
@@ -281,7 +270,7 @@ class SlackSurface:
 
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
     """Delete a page of an earlier reply. Raises SurfaceError."""
-    with page_errors():
+    with message_pages.page_errors():
         await attachments.delete_shown(api, page.channel, page.page)
 
 
@@ -289,7 +278,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
     """Let a page say that what it remembered is remembered no more. Raises SurfaceError."""
     if attachments.is_file(page.page):
         return
-    with page_errors():
+    with message_pages.page_errors():
         shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
         before = api.items(shown, "blocks")
         if (blocks := undone(before)) and blocks != before:
@@ -297,10 +286,10 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
             await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
 
 
-def _place(workspace: SurfaceParts, to: ReplyTo) -> StreamPlace:
+def _place(workspace: SurfaceParts, to: ReplyTo) -> message_pages.StreamPlace:
     if inbound.is_direct(to.channel):
-        return StreamPlace(to.channel, to.thread_ts)
-    return StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
+        return message_pages.StreamPlace(to.channel, to.thread_ts)
+    return message_pages.StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
 
 
 def _key(message: JsonObject) -> str:
@@ -341,11 +330,11 @@ class PrivateSurface:
         buttons, simpler = (
             below(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)
         )
-        with page_errors():
+        with message_pages.page_errors():
             try:
                 await self._whisper.say(look.text, *buttons)
             except SlackRefused as refused:
-                if refused.code not in BLOCKS_REFUSED:
+                if refused.code not in message_pages.BLOCKS_REFUSED:
                     raise
                 await self._whisper.say(look.text, *simpler)
 
@@ -353,11 +342,11 @@ class PrivateSurface:
         """Nothing was shown."""
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
-        with page_errors():
+        with message_pages.page_errors():
             return tuple(map(PageRef, await attachments.share_alone(self._api, files, self._to.user)))
 
     async def send_ephemeral(self, text: str) -> None:
-        with page_errors():
+        with message_pages.page_errors():
             await self._whisper.say(text)
 
     async def status(self, text: str) -> None:
