@@ -131,12 +131,17 @@ CANCELLED: Final = re.compile(
 PROGRESS: Final = re.compile(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
     r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
+    r"|under (?:review|way|discussion|construction|development)|pending"
     r"|cancell?ed|called off|open|closed|active|inactive|live|down|up|passed|failed|revoked|signed|shipped|delivered"
     r"|geplant|in arbeit|genehmigt|abgelehnt|verzögert|pausiert|fertig|abgesagt|offen|geschlossen"
     r"|aprobad[oa]|rechazad[oa]|retrasad[oa]|en curso|terminad[oa]|cancelad[oa]|abiert[oa]|cerrad[oa])\b"
     r"|进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止"
 )
 """How far something is."""
+FINAL: Final = re.compile(
+    r"\b(?:final|definitive|definite|endgültig\w{0,2}|definitiv[oea]?|définiti(?:f|ve)|окончательн\w{1,3})\b|最终|最終"
+)
+"""Of the last of several values: no change that was told before it stands."""
 ONCE: Final = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
     r"|original(?:mente)?|inicialmente|antes|anteriormente)\b|原来|原先|当初|最初|以前|元々|もともと"
@@ -187,6 +192,13 @@ GENERIC_VERBS: Final = _words(
     uso usa usamos utilizo utilizamos tengo trabajo 用 使"""
 )
 """Of a statement that only says that one has or uses it."""
+
+GENERIC_NOUNS: Final = _words(
+    """value data figure number amount information entry answer result statement conclusion thing fact wert angabe zahl
+    ergebnis aussage valor dato cifra número resultado valeur donnée chiffre résultat значение данные число результат
+    dado resultado"""
+)
+"""Words for whatever a sentence may speak of."""
 
 UNIQUE: Final = re.compile(
     r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"

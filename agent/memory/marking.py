@@ -19,8 +19,16 @@ from itertools import dropwhile
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from agent.memory.lexicon import DAYS, FUNCTION_WORDS
-from agent.memory.statements import READ_CHARS, Statement, first_sentence, read_statement, sentences, without_label
+from agent.memory.lexicon import DAYS, FUNCTION_WORDS, GENERIC_NOUNS
+from agent.memory.statements import (
+    READ_CHARS,
+    Statement,
+    first_sentence,
+    read_statement,
+    sentences,
+    stem,
+    without_label,
+)
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
@@ -35,6 +43,8 @@ MOSTLY: Final = 0.5
 ASKED_CHARS: Final = 5_000
 """Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters
 take some milliseconds, in everybody's event loop."""
+ANYTHING: Final = frozenset(map(stem, GENERIC_NOUNS))
+"""What a sentence about these alone speaks of, the value says: "the value was: …"."""
 _ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
@@ -209,11 +219,13 @@ class _Around:
     def _subject_around(self, start: int) -> frozenset[str] | None:
         begins = max(self._text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
         sentence = first_sentence(self._text[begins : begins + READ_CHARS])
+        if start < begins + len(sentence) - len(without_label(sentence.lstrip())):
+            return None  # how a sentence is filed is no part of what it says of its subject
         if sentence not in self._subjects:
             if not self._may_read(len(sentence)):
                 return None
             statement = self._wordings.reading(sentence)
-            self._subjects[sentence] = statement.subject if statement.has_subject else None
+            self._subjects[sentence] = statement.subject - ANYTHING if statement.has_subject else None
         return self._subjects[sentence]
 
     def _may_read(self, chars: int) -> bool:
@@ -235,7 +247,8 @@ def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, in
         run = list(dropwhile(lambda one: one.word in FUNCTION_WORDS, run))
         if run and _tells([one.word for one in run], value, enough):
             words = [one.word for one in run]
-            whole = not value.is_short and len(value.stale.intersection(words)) >= enough
+            told = len(value.stale.intersection(words)) >= enough or _holds(words, value.words)
+            whole = told and not value.is_short
             yield run[0].start, run[-1].end, whole
         run = []
 

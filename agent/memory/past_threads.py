@@ -11,7 +11,7 @@ Rules
   is what says of itself that it held before ("originally …"). A question states nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -31,7 +31,7 @@ from agent.memory.statements import (
     sentences,
     telling_part,
 )
-from agent.memory.supersession import clash, comparable, other_day, replaces, updates
+from agent.memory.supersession import clash, comparable, other_day, replaces, states_in, updates
 
 Reading = Callable[[str], Statement]
 COMPARED: Final = 40
@@ -39,6 +39,12 @@ COMPARED: Final = 40
 sentences about one thing takes no longer than one of as many things."""
 NOT_NEWS: Final = 0.3
 """A sentence with no larger share of new words repeats what is known."""
+
+
+REMARK_WORDS: Final = 2
+"""A longer sentence with "that" or "it" in it may say more than a remark does."""
+_BACK: Final = frozenset({"back", "again", "after", "all"})
+"""Words that say that something holds again, and not what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,8 @@ class _Listener:
             known = list(islice((one for one in reversed(self._heard) if comparable(one, statement)), COMPARED))
             back = [one for one in reversed(known) if replaces(one, statement)]
             back += [one for one in self._heard if one in replaced and one not in back] if replaced else []
+            if not back and statement.changes and restores(statement.text):
+                back = self._undone(statement)
             if not back:
                 back = [one for one in known if updates(one, statement)][:1]
             again = _going_back(statement, self._history)
@@ -132,6 +140,14 @@ class _Listener:
             if _one_subject(message, update):
                 return list(message)
         return []
+
+    def _undone(self, back: Statement) -> list[Statement]:
+        """What "let's go back to A" ends: the last change that was announced after A was said, if it is one of it."""
+        last = list(islice(reversed(self._heard), COMPARED))
+        meant = back.content - _BACK
+        at = next((at for at, one in enumerate(last) if meant and meant <= one.content), 0)
+        own = last[at].subject if last else frozenset[str]()
+        return [one for one in last[:at] if one.changes and (not one.has_subject or one.subject & own)][:1]
 
     def outcome(self) -> Outdated:
         current = tuple(text for text in self._current if text not in self._taken_back)
@@ -174,6 +190,7 @@ def quoted(
     """
     shown = _Shown(reading)
     shown.add(known)
+    taken_back = frozenset(gone)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
     asks_what_was = held_before(question)
@@ -181,17 +198,35 @@ def quoted(
     for said, scope in zip(thread, scopes, strict=True):
         kept = [
             withhold(sentence, stale)
-            for sentence in sentences(said.text)
-            if scope in wanted
-            and sentence not in gone
-            and (asks_what_was or not held_before(sentence))
-            and not mostly_superseded(sentence, stale)
-            and shown.is_news(sentence, by_bot=said.by_bot)
+            for sentence in (_holding(said.text, stale, taken_back, reading) if scope in wanted else ())
+            if (asks_what_was or not held_before(sentence)) and shown.is_news(sentence, by_bot=said.by_bot)
         ]
         if kept:
             lines.append((said, " ".join(" ".join(kept).split())))
             shown.add(map(reading, kept))
     return lines
+
+
+def _holding(text: str, stale: Sequence[Superseded], gone: Collection[str], reading: Reading) -> Iterator[str]:
+    """The sentences that were not taken back, without what a message says of nothing else but the one before that
+    was: "The order is approved. Proceed with the order."
+    """
+    ended: Statement | None = None
+    for sentence in sentences(text):
+        if sentence in gone or mostly_superseded(sentence, stale):
+            ended = reading(sentence)
+        elif ended is None or not _rests_on(reading(sentence), ended):
+            ended = None
+            yield sentence
+
+
+def _rests_on(remark: Statement, before: Statement) -> bool:
+    """Does a sentence without a subject, a value or a name of its own speak of "it", or repeat what was spoken of?"""
+    if remark.has_subject or remark.about or remark.values or remark.identifiers:
+        return False
+    if remark.anaphoric:
+        return len(remark.content) <= REMARK_WORDS
+    return len(remark.content - before.content) <= 1 and bool(remark.content & before.content)
 
 
 class _Shown:
@@ -201,11 +236,14 @@ class _Shown:
         self._reading = reading
         self._words: set[str] = set()
         self._values: set[tuple[str, str]] = set()
+        self._states: set[str] = set()
 
     def add(self, statements: Iterable[Statement]) -> None:
         for statement in statements:
             self._words |= statement.content
             self._values |= statement.values
+            if statement.progress:
+                self._states |= states_in(statement)
 
     def is_news(self, sentence: str, *, by_bot: bool) -> bool:
         """A question states nothing, and a reply of the bot's without a new value acknowledges what was said."""
@@ -214,7 +252,9 @@ class _Shown:
         statement = self._reading(sentence)
         new_words = statement.content - self._words
         new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
-        return bool(new_values) or (not by_bot and len(new_words) > NOT_NEWS * len(statement.content))
+        new_state = statement.progress and not states_in(statement) <= self._states
+        new = new_state or len(new_words) > NOT_NEWS * len(statement.content)
+        return bool(new_values) or (new and not by_bot)
 
 
 def _statements(text: str, reading: Reading) -> list[Statement]:

@@ -59,7 +59,7 @@ def comparable(older: Statement, newer: Statement) -> bool:
         or older.negated != newer.negated
         or newer.ended
         or bool(newer.displaced)
-        or (newer.changes and newer.subject <= older.content)
+        or (newer.changes and (older.anaphoric or newer.subject <= older.content))
     )
 
 
@@ -69,13 +69,31 @@ def updates(older: Statement, newer: Statement) -> bool:
     """
     if not newer.changes or newer.adds or older.past or different_identifiers(older, newer):
         return False
-    if not newer.subject or not newer.subject <= older.content or (older.values and older.values == newer.values):
+    if not newer.subject or (older.values and older.values == newer.values) or newer.negated != older.negated:
         return False
-    if newer.negated != older.negated:
+    if not newer.subject <= older.content and not _settled_by(older, newer):
         return False
     if not older.values and not newer.values:
-        return older.progress and newer.progress and older.said != newer.said
+        if older.progress and newer.progress:
+            return older.said != newer.said or states_in(older) != states_in(newer)
+        return newer.unique and newer.has_subject and not newer.said <= older.said
     return clash(older, newer) or other_day(older, newer) or (newer.cancelled and not newer.values)
+
+
+def states_in(statement: Statement) -> frozenset[str]:
+    """How far it says that something is: words of change, and so no part of what it is about."""
+    return frozenset(lexicon.PROGRESS.findall(lexicon.folded(statement.text[:READ_CHARS])))
+
+
+def _settled_by(older: Statement, newer: Statement) -> bool:
+    """Does "the final date is …" end what was told of the same date before it ("then we moved it to …")?"""
+    if (
+        not older.anaphoric
+        or not older.subject
+        or lexicon.FINAL.search(lexicon.folded(newer.text[:READ_CHARS])) is None
+    ):
+        return False
+    return all(lexicon.ONCE.fullmatch(word) for word in older.subject - newer.subject)
 
 
 def taken_back(value: str, successor: str) -> list[str]:

@@ -77,3 +77,21 @@ def test_of_very_many_bare_values_so_many_are_looked_at_and_the_rest_is_marked()
     marked = mark(" ".join(told), stale)
     assert marked.startswith(" ".join(told[:100]))
     assert marked.endswith("is [superseded: $200].")
+
+
+def test_a_whole_superseded_value_of_several_words_is_marked_whatever_its_sentence_is_about() -> None:
+    stale = superseded(["25% volume discount applies"], ["Only 10% discount applies, 25% needs a contract"], {})
+    said = "CORRECTION: The value was: 25% volume discount applies."
+    assert withhold(said, stale) == "CORRECTION: The value was: [superseded]."
+
+
+def test_a_sentence_about_the_value_or_the_data_speaks_of_whatever_the_value_is_one_of() -> None:
+    stale = superseded(["$100 per unit"], ["$150 per unit"], {"$100 per unit": "unit price"})
+    assert withhold("The value was: $100 per unit.", stale) == "The value was: [superseded]."
+    assert withhold("The deposit is $100 per unit.", stale) == "The deposit is $100 per unit."
+
+
+def test_a_superseded_value_is_marked_in_the_label_of_a_sentence_about_something_else() -> None:
+    stale = superseded(["$100 per unit"], ["$150"], {"$100 per unit": "unit price"})
+    filed = "[INVALID, rested on: $100 per unit] The total is high."
+    assert withhold(filed, stale) == "[INVALID, rested on: [superseded]] The total is high."

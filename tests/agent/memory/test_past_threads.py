@@ -94,3 +94,63 @@ def test_another_task_is_quoted_only_to_who_asks_for_it() -> None:
     thread = said("The flat has a bath.", "Hold on, my boss calls.", "She wants nine slides.", "Back to the flat.")
     assert "She wants nine slides." not in lines(thread, (), (), (), "What has the flat?")
     assert "She wants nine slides." in lines(thread, (), (), (), "How many slides does my boss want?")
+
+
+def quoted_of(*texts: str, facts: tuple[Fact, ...] = ()) -> list[str]:
+    thread = said(*texts)
+    late = outdated(thread, facts, [], Authority.EMPLOYEE)
+    return lines(thread, (), superseded(late.sentences, late.current), late.sentences, "What about it?")
+
+
+def test_the_final_value_ends_the_steps_that_one_message_tells_before_it() -> None:
+    told = (
+        "The launch was on March 15. Then we moved it to March 14. But after the meeting, the final launch is March 18."
+    )
+    (line,) = quoted_of(told)
+    assert "March 14" not in line
+    assert "March 18" in line
+
+
+def test_a_final_value_of_another_thing_ends_nothing() -> None:
+    told = "The launch date was on March 15. Then we moved it to March 14. The final exam is on March 18."
+    assert "March 14" in quoted_of(told)[0]
+
+
+def test_a_remark_on_what_was_taken_back_goes_with_it() -> None:
+    kept = quoted_of(
+        "The purchase order is approved. Proceed with the order. This is critical. Call Ben at 555 0142.",
+        "The purchase order is now rejected.",
+    )
+    assert kept == ["Call Ben at 555 0142.", "The purchase order is now rejected."]
+
+
+def test_what_a_person_says_of_themselves_stays_when_the_sentence_before_it_is_taken_back() -> None:
+    told = "The purchase order is approved. I wrote the purchase order. The order is long."
+    assert quoted_of(told, "The purchase order is now rejected.")[0] == "I wrote the purchase order. The order is long."
+
+
+def test_a_new_state_is_news_though_its_word_announces_a_change() -> None:
+    known = [read_statement("under review", about="project status")]
+    assert lines(said("As of today, the project is delayed."), known, (), (), "How is it?") == [
+        "As of today, the project is delayed."
+    ]
+
+
+def test_a_state_gives_way_to_another_said_later_in_fewer_words() -> None:
+    assert gone([fact("project status", "under review")], "As of today, the project is delayed.") == {"project status"}
+
+
+def test_what_there_is_one_of_gives_way_to_another_name_with_a_word_of_change() -> None:
+    facts = [fact("top priority", "security compliance"), fact("city", "Rome")]
+    assert gone(facts, "By the way, the priority is market expansion now.") == {"top priority"}
+    assert gone(facts, "The second priority is market expansion now.") == set()
+    assert gone(facts, "The priority is still security compliance now.") == set()
+
+
+def test_going_back_to_what_was_said_takes_back_the_last_change_of_it() -> None:
+    kept = quoted_of(
+        "The design is card-based UI.", "Let's try green theme instead.", "Let's go back to card-based UI."
+    )
+    assert "green" not in " ".join(kept)
+    other = quoted_of("The design is card-based UI.", "The demo is now on Friday.", "Let's go back to card-based UI.")
+    assert "Friday" in " ".join(other)
