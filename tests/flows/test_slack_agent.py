@@ -217,7 +217,7 @@ async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only(at_work:
 
 async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest(at_work: AtWork) -> None:
     async with at_work([]) as world, world.running():
-        root = world.slack.state.write(world.ann, world.dm, "hello?")
+        root = world.slack.state.write(BOT_USER, world.dm, "Good morning.")
         stuck = world.slack.state.agents.sessions[world.dm, root.ts] = FakeSession(world.slack.clock)
         stuck.set("processing")
         await told(world, "agent_session_stopped", channel=world.dm, user=world.ann, thread_ts=root.ts)
@@ -239,14 +239,14 @@ async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_no
     async with at_work([[ScriptPause(1), "One."], [ScriptPause(1), "Two."]]) as world, world.running():
         world.slack.faults[method] += [fault] * 10
         await opened(world, world.ann, world.dm)
-        root = world.slack.state.write(world.ann, world.dm, "hello?")
+        root = world.slack.state.write(BOT_USER, world.dm, "Good morning.")
         world.slack.state.agents.sessions[world.dm, root.ts] = FakeSession(world.slack.clock)
         await world.slack.say(world.ann, world.dm, "one?", root.ts)
         await world.answered(1)
         await world.slack.say(world.ann, world.dm, "two?", root.ts)
         await world.answered(2)
         asked_for = 10 - len(world.slack.faults[method])
-    assert [answer.text for answer in world.slack.state.answers(world.dm)] == ["One.", "Two."]
+    assert [answer.text for answer in world.slack.state.answers(world.dm, root.ts)] == ["One.", "Two."]
     assert asked_for <= 1
 
 

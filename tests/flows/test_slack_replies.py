@@ -88,10 +88,10 @@ async def test_a_direct_message_begins_a_thread_in_which_it_is_answered() -> Non
 
 async def test_a_direct_message_in_a_thread_is_answered_in_that_thread() -> None:
     async with workspace(["Hello Ann."]) as world, world.running():
-        root = world.slack.state.write(world.ann, world.dm, "an older question")
+        root = world.slack.state.write(BOT_USER, world.dm, "Good morning.")
         await world.slack.say(world.ann, world.dm, "hello?", root.ts)
         await world.answered()
-        (answer,) = world.slack.state.answers(world.dm)
+        _, answer = world.slack.state.answers(world.dm)
     assert answer.thread_ts == root.ts
 
 
