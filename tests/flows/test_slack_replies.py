@@ -91,7 +91,7 @@ async def test_a_direct_message_in_a_thread_is_answered_in_that_thread() -> None
         root = world.slack.state.write(BOT_USER, world.dm, "Good morning.")
         await world.slack.say(world.ann, world.dm, "hello?", root.ts)
         await world.answered()
-        _, answer = world.slack.state.answers(world.dm)
+        (answer,) = world.slack.state.answers(world.dm)
     assert answer.thread_ts == root.ts
 
 
