@@ -51,11 +51,11 @@ class PlatformConnections:
             raise PageUnsent(f"{incoming.source} is not connected")
         return self.surfaces[incoming.source](incoming)
 
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
         self.connected(source, "")
 
-    def hide(self, source: str) -> None:
+    def unregister(self, source: str) -> None:
         """The platform is not served any more."""
         for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
             known.pop(source, None)
@@ -63,10 +63,10 @@ class PlatformConnections:
     def ask_readers(self, source: str, membership: Membership) -> None:
         self.readers.platforms[source] = membership
 
-    def delete_on(self, source: str, delete: Delete) -> None:
+    def register_deletion(self, source: str, delete: Delete) -> None:
         self.deletions[source] = delete
 
-    def fetch_on(self, source: str, fetch: Fetch) -> None:
+    def register_fetcher(self, source: str, fetch: Fetch) -> None:
         self.fetchers[source] = fetch
 
     def connected(self, source: str, trouble: str = "") -> None:

@@ -27,14 +27,14 @@ TRIES: Final = 9
 class Deduplicator:
     preferences: Preferences
 
-    async def first(self, source: str, what: str) -> bool:
+    async def claim_once(self, source: str, what: str) -> bool:
         """Whether it comes for the first time. Raises StoreError."""
         mark = _mark(what)
         return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MOST:])
 
-    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
         """Do it if it comes for the first time, else None. If it fails the next time counts as the first."""
-        if not await self.first(source, what):
+        if not await self.claim_once(source, what):
             return None
         try:
             return await do()

@@ -1,6 +1,6 @@
 """What a platform adapter needs of the bot, as a Protocol.
 
-Rules. `take` returns only after the message is stored: acknowledge the platform's event behind it, not before. Every
+Rules. `submit` returns only after the message is stored: acknowledge the platform's event behind it, not before. Every
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
@@ -134,11 +134,11 @@ class Suggestion:
 class PlatformRegistry(Protocol):
     """What a platform can do for the bot, from the moment at which it says so, by the source of its messages."""
 
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
         ...
 
-    def hide(self, source: str) -> None:
+    def unregister(self, source: str) -> None:
         """Nothing can be shown, fetched, deleted or asked there any more, until the platform is served anew."""
         ...
 
@@ -150,11 +150,11 @@ class PlatformRegistry(Protocol):
         """Who can read a group place of this source is asked of `membership`."""
         ...
 
-    def fetch_on(self, source: str, fetch: Fetch) -> None:
+    def register_fetcher(self, source: str, fetch: Fetch) -> None:
         """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses."""
         ...
 
-    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+    def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
         ...
 
@@ -229,6 +229,84 @@ class ForgettingDesk(Protocol):
         ...
 
 
+class RunningTurns(Protocol):
+    async def stop_conversation(self, conversation: str) -> bool:
+        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
+        ...
+
+
+class BudgetAnswers(Protocol):
+    async def answer(self, person: str, channel: str, words: str) -> str:
+        """What `/budget` with these words (see `bot.access.budgets`) says to this person there, for them alone."""
+        ...
+
+    async def usage(self, person: str) -> SpendingAccount:
+        """What this person's questions took, today and this month."""
+        ...
+
+
+class ModelChoices(Protocol):
+    async def menu(self, who: Requester) -> ModelMenu:
+        """The model that answers this person there, and the choice."""
+        ...
+
+    async def choose(self, who: Requester, name: str) -> None:
+        """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
+        ...
+
+
+class DirectMessages(Protocol):
+    """The conversations of a channel that goes on and on. `channel`: the id of its own conversation, the first."""
+
+    async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
+        """The conversation of a message that was written at this time. Another begins with `message` (its id) when
+        nothing was said in the current one for `idle`.
+        """
+        ...
+
+    async def current(self, channel: str) -> str:
+        """The conversation that goes on there now."""
+        ...
+
+    async def begin(self, channel: str, name: str) -> str:
+        """What is said next there begins a conversation; its id. `name`: unique, such as an interaction's id."""
+        ...
+
+
+class Claims(Protocol):
+    """What is done once, in whichever process."""
+
+    async def claim_once(self, source: str, what: str) -> bool:
+        """Whether what is named so is to be done: for the first time lately."""
+        ...
+
+    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        """Do what is named so in the first of the processes that are told of it, else None. If it fails, the next time
+        counts as the first.
+        """
+        ...
+
+
+class Admissions(Protocol):
+    """Who may do what, apart from the questions that are submitted."""
+
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
+        ...
+
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
+        """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
+        often. It is counted.
+        """
+        ...
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Before a question that was asked by a command is posted for everybody: raises Refused as `submit` would, as
+        far as that can be told before.
+        """
+        ...
+
+
 class Host(Protocol):
     @property
     def platforms(self) -> PlatformRegistry: ...
@@ -238,15 +316,27 @@ class Host(Protocol):
     def preferences(self) -> Choices: ...
     @property
     def forgetting(self) -> ForgettingDesk: ...
+    @property
+    def turns(self) -> RunningTurns: ...
+    @property
+    def budgets(self) -> BudgetAnswers: ...
+    @property
+    def models(self) -> ModelChoices: ...
+    @property
+    def direct_messages(self) -> DirectMessages: ...
+    @property
+    def claims(self) -> Claims: ...
+    @property
+    def admission(self) -> Admissions: ...
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         """Store the message durably; it will be answered. False if it had been taken in before.
 
         Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
         """
         ...
 
-    async def overhear(self, incoming: Incoming) -> None:
+    async def record_context_message(self, incoming: Incoming) -> None:
         """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
         ...
 
@@ -254,32 +344,12 @@ class Host(Protocol):
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
         ...
 
-    async def narrow(self, channel: str, place: Place) -> None:
+    async def restrict_place(self, channel: str, place: Place) -> None:
         """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
-        ...
-
-    async def stop(self, conversation: str) -> bool:
-        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
-        ...
-
-    async def usage(self, person: str) -> SpendingAccount:
-        """What this person's questions took, today and this month."""
-        ...
-
-    async def budget(self, person: str, channel: str, words: str) -> str:
-        """What `/budget` with these words (see `bot.access.budgets`) says to this person there, for them alone."""
         ...
 
     async def policy(self, asker: PolicyAsker, words: str) -> str:
         """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
-        ...
-
-    async def models(self, who: Requester) -> ModelMenu:
-        """The model that answers this person there, and the choice."""
-        ...
-
-    async def choose_model(self, who: Requester, name: str) -> None:
-        """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...
 
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
@@ -320,50 +390,8 @@ class Host(Protocol):
         """
         ...
 
-    async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
-        """The conversation to which a message in a channel that goes on and on (a direct message) belongs.
-
-        `channel`: the id of the channel's own conversation, which is the first; another begins with `message` (its id)
-        when nothing was said in the current one for `idle` before `time`.
-        """
-        ...
-
-    async def current_conversation(self, channel: str) -> str:
-        """The conversation that goes on in such a channel now."""
-        ...
-
-    async def begin_conversation(self, channel: str, name: str) -> None:
-        """What is said next in such a channel begins a conversation. `name`: unique, such as an interaction's id."""
-        ...
-
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         """What this person may want to ask next, of what may be shown at their place; the likeliest first."""
-        ...
-
-    async def first(self, source: str, what: str) -> bool:
-        """Whether what is named so is to be done: for the first time lately, in whichever process."""
-        ...
-
-    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        """Do what is named so in the first of the processes that are told of it, else None. If it fails, the next time
-        counts as the first.
-        """
-        ...
-
-    def closed_to(self, who: Requester, authority: Authority) -> str | None:
-        """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
-        ...
-
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
-        """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
-        often. It is counted.
-        """
-        ...
-
-    async def admit_posting(self, incoming: Incoming) -> None:
-        """Before a question that was asked by a command is posted for everybody: raises Refused as `take` would, as far
-        as that can be told before.
-        """
         ...
 
     def operates(self, person: str) -> bool:

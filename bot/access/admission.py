@@ -191,9 +191,12 @@ class AdmissionControl:
             return True
         return self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
 
-    def order(self, who: Requester, authority: Authority, time_zone: str) -> None:
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        return acl.closed_to(self.rules.access, who, authority)
+
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
         """Let somebody say what is to be done there, and count it. Raises Refused."""
-        why = acl.closed_to(self.rules.access, who, authority)
+        why = self.closed_to(who, authority)
         if why is not None:
             raise Refused(why, told=self._told.just_now(who.person, "access"))
         if self.rules.access.is_operator(who.person):
@@ -207,7 +210,7 @@ class AdmissionControl:
         """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
         for what would be refused, as far as that can be told without storing it.
         """
-        self.order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         spent = await self.budget_left(incoming)
         if spent is not None:
             raise self._refused(incoming, "budget", spent)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, assert_never
 
 from agent.admission_terms import Whose
 from agent.ports import Clock, Preferences, Spending
-from agent.spending import NANO, By, Money, SpendingPeriod, Spent, Total
+from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, Spent, Total, account
 from bot.access.acl import AccessRules
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment, money
@@ -287,6 +287,11 @@ class BudgetDesk:
     async def answer(self, person: str, channel: str, words: str) -> str:
         """What `/budget` says to this person there, for them alone. `words`: as `budget_words` reads them."""
         return (await self.decide(person, channel, words)).text
+
+    async def usage(self, person: str) -> SpendingAccount:
+        now = self.clock.now()
+        month = SpendingPeriod.month_of(now)
+        return account(await self.allowances.spending.totals(month, By.DAY, person=person), now)
 
     async def decide(self, person: str, channel: str, words: str) -> BudgetAnswer:
         """The same, with whether it was refused."""

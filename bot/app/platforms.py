@@ -20,9 +20,10 @@ from bot.app.from_settings import access_rules, budgets, discord_settings, gate_
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
 from bot.connections import PlatformConnections, serve_all
+from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.host import Host
-from bot.hosting import BotHost, Desks
+from bot.hosting import BotHost, RollingConversations
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice
 from bot.memory.policies import PolicyDesk
@@ -69,21 +70,31 @@ def _host(
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
-    gate = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
+    admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
-        parts.mind(settings, store, model_desk, work, gate.budget_left, reader.read),
+        parts.mind(settings, store, model_desk, work, admission.budget_left, reader.read),
         groups_of=readers.groups_of,
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
     )
     limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
-    desks = Desks(
-        models=model_desk,
-        memory=parts.memory_desk(store, readers.audiences),
+    return BotHost(
+        platforms=connections,
+        admission=admission,
+        turns=turns,
+        ledger=store.ledger,
+        conversations=store.conversations,
+        replies=store.replies,
+        preferences=store.preferences,
+        forgetting=parts.forget_desk(settings, store, turns, work, connections.sources),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
+        models=model_desk,
+        direct_messages=RollingConversations(store.conversations, store.preferences),
+        claims=Deduplicator(store.preferences),
+        memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
-        replies=ReplyFeedback(
+        feedback=ReplyFeedback(
             store.replies, store.ledger, store.forgetting, store.jobs, parts.CLOCK, connections.deletions
         ),
         health=Health(
@@ -94,19 +105,7 @@ def _host(
             parts.CLOCK.now(),
             partial(_about, store, models, connections),
         ),
-    )
-    return BotHost(
-        connections,
-        gate,
-        turns,
-        store.ledger,
-        store.conversations,
-        store.spending,
-        store.replies,
-        store.preferences,
-        parts.forget_desk(settings, store, turns, work, connections.sources),
-        desks,
-        parts.CLOCK,
+        clock=parts.CLOCK,
     )
 
 
@@ -166,7 +165,6 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             conversations=store.conversations,
             view=parts.memory_desk(store),
             forgetting=parts.forget_desk(settings, store, turns, work),
-            spending=store.spending,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             choice=models,

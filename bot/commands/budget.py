@@ -12,7 +12,7 @@ AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
-    answer = await call.host.budget(person, call.caller.channel, call.words)
+    answer = await call.host.budgets.answer(person, call.caller.channel, call.words)
     changes = not call.words and call.host.operates(person)
     return declaration.Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
 

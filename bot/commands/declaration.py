@@ -13,9 +13,17 @@ from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
 from agent.records import Person
-from agent.spending import SpendingAccount
 from bot.access.acl import Requester
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
+from bot.host import (
+    BudgetAnswers,
+    ForgetAnswer,
+    Forgetter,
+    MemoryAnswer,
+    ModelChoices,
+    PolicyAsker,
+    RunningTurns,
+    Viewer,
+)
 
 # --------------------------------------------------------------------------------------------------
 # What a command answers with.
@@ -153,17 +161,16 @@ class ForgetQuestions(Protocol):
 class CommandHost(Protocol):
     """What commands need of the bot. Every async method may raise CogencyError, whose sentence is shown."""
 
-    async def usage(self, person: str) -> SpendingAccount: ...
+    @property
+    def budgets(self) -> BudgetAnswers: ...
 
-    async def budget(self, person: str, channel: str, words: str) -> str: ...
+    @property
+    def models(self) -> ModelChoices: ...
+
+    @property
+    def turns(self) -> RunningTurns: ...
 
     async def policy(self, asker: PolicyAsker, words: str) -> str: ...
-
-    async def models(self, who: Requester) -> ModelMenu: ...
-
-    async def choose_model(self, who: Requester, name: str) -> None: ...
-
-    async def stop(self, conversation: str) -> bool: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer: ...
 

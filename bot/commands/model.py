@@ -11,8 +11,8 @@ from bot.texts import reply_texts
 async def show(call: CommandCall) -> Panel:
     who, host = await call.caller.requester(), call.host
     if name := call.words.strip(" `"):
-        await host.choose_model(who, reply_texts.chosen_model(name))
-    menu = await host.models(who)
+        await host.models.choose(who, reply_texts.chosen_model(name))
+    menu = await host.models.menu(who)
     text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
     return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
 
@@ -31,7 +31,7 @@ def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
 
 async def open_models(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
     """Among which they may choose."""
-    return (await host.models(who)).allowed
+    return (await host.models.menu(who)).allowed
 
 
 async def _choices(host: CommandHost, who: Requester, given: Mapping[str, str]) -> Sequence[str]:

@@ -6,7 +6,7 @@ from bot.texts import reply_texts
 
 async def stop(call: CommandCall) -> Panel:
     meant = await call.caller.stoppable()
-    stopped = [await call.host.stop(conversation) for conversation in meant.conversations]
+    stopped = [await call.host.turns.stop_conversation(conversation) for conversation in meant.conversations]
     return Panel(reply_texts.STOPPING if any(stopped) else f"{reply_texts.NOTHING_RUNNING} {meant.otherwise}".strip())
 
 

@@ -5,7 +5,7 @@ from bot.spending_text import account_text
 
 
 async def show(call: CommandCall) -> Panel:
-    return Panel(account_text(await call.host.usage(call.caller.person.id)))
+    return Panel(account_text(await call.host.budgets.usage(call.caller.person.id)))
 
 
 COMMAND = Command(

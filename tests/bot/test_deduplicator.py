@@ -11,15 +11,15 @@ from tests.fakes.store import store_in_memory
 
 async def test_the_same_is_done_once_whoever_is_told_of_it() -> None:
     kept = store_in_memory().preferences
-    assert await Deduplicator(kept).first("slack:T", "C1:1.1")
-    assert not await Deduplicator(kept).first("slack:T", "C1:1.1")
-    assert await Deduplicator(kept).first("slack:T", "C1:1.2")
-    assert await Deduplicator(kept).first("slack:OTHER", "C1:1.1")
+    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
+    assert not await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
+    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.2")
+    assert await Deduplicator(kept).claim_once("slack:OTHER", "C1:1.1")
 
 
 async def test_of_many_at_the_same_moment_one_does_it() -> None:
     kept = store_in_memory().preferences
-    assert sum(await asyncio.gather(*(Deduplicator(kept).first("slack:T", "C1:1.1") for _ in range(9)))) == 1
+    assert sum(await asyncio.gather(*(Deduplicator(kept).claim_once("slack:T", "C1:1.1") for _ in range(9)))) == 1
 
 
 async def test_what_came_to_nothing_is_done_the_next_time() -> None:
@@ -29,14 +29,14 @@ async def test_what_came_to_nothing_is_done_the_next_time() -> None:
         raise StoreError("The disk is full.")
 
     with pytest.raises(StoreError, match="full"):
-        await Deduplicator(kept).once("slack:T", "C1:1.1", fail)
-    assert await Deduplicator(kept).first("slack:T", "C1:1.1")
+        await Deduplicator(kept).run_once("slack:T", "C1:1.1", fail)
+    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
 
 
 async def test_the_latest_are_kept_and_do_not_say_what_they_were() -> None:
     kept = store_in_memory().preferences
     for number in range(MOST + 1):
-        await Deduplicator(kept).first("slack:T", f"C1:{number}")
+        await Deduplicator(kept).claim_once("slack:T", f"C1:{number}")
     (marks,) = (await kept.of("source:slack:T")).values()
     assert len(marks.split()) == MOST
     assert "C1" not in marks

@@ -80,9 +80,9 @@ class Platform:
             if self.failure is not None:
                 raise self.failure
             host: Host = self.service.host
-            host.platforms.show_on("test", self._surface)
+            host.platforms.register_surface("test", self._surface)
             for message in self.messages:
-                assert await host.take(message)
+                assert await host.submit(message)
             self.served.set()
             await asyncio.Event().wait()
         finally:
@@ -190,8 +190,8 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
 
 async def test_what_is_taken_twice_is_said_so() -> None:
     service = Service()
-    assert await service.host.take(said("Hello?", number=1))
-    assert not await service.host.take(said("Hello?", number=1))
+    assert await service.host.submit(said("Hello?", number=1))
+    assert not await service.host.submit(said("Hello?", number=1))
 
 
 async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None:
@@ -201,14 +201,14 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
     for day in days:
         await service.store.spending.charge("ann", "turn", [call], datetime.combine(day, time(12), UTC))
     await service.store.spending.charge("ben", "turn", [call], service.clock.now())
-    spent = await service.host.usage("ann")
+    spent = await service.host.budgets.usage("ann")
     assert (spent.today, spent.month) == (Spent.on([call]), Spent.on([call, call]))
 
 
 async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     service = Service()
     host: Host = service.host
-    await host.overhear(said("Hello", person="ann"))
+    await host.record_context_message(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.conversations.participants("thread") == {"ann"}
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (1,), service.clock.now())
@@ -227,11 +227,11 @@ async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:
     service = Service()
     guest = replace(said("Hello?"), authority=Authority.GUEST)
     with pytest.raises(Refused, match="not open to guests"):
-        await service.host.take(guest)
-    await service.host.overhear(guest)
+        await service.host.submit(guest)
+    await service.host.record_context_message(guest)
     assert service.store.messages == []
 
 
 async def test_the_host_shows_a_budget() -> None:
     host: Host = Service().host
-    assert await host.budget("ann", "channel", "") == "You, today (UTC): 0 tokens (no limit), $0 (no limit)."
+    assert await host.budgets.answer("ann", "channel", "") == "You, today (UTC): 0 tokens (no limit), $0 (no limit)."

@@ -15,7 +15,7 @@ from tests.fakes.surface import FakeSurface
 def test_an_answer_for_a_platform_that_is_not_connected_is_put_off() -> None:
     clock = FakeClock()
     connections, surface = connections_of(store_in_memory(), clock), FakeSurface(clock)
-    connections.show_on("test", lambda _: surface)
+    connections.register_surface("test", lambda _: surface)
     assert connections.sources() == {"test"}
     assert connections.surface_for(replace(said("Hello?"), source="test")) is surface
     with pytest.raises(PageUnsent, match="elsewhere is not connected"):

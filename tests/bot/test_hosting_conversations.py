@@ -15,21 +15,21 @@ def rolling(store: StoreInMemory) -> RollingConversations:
 
 async def test_the_first_conversation_is_the_channels_own() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
-    assert await rolling(store).of("dm", "m1", first.time, IDLE) == "dm"
+    assert await rolling(store).conversation_of("dm", "m1", first.time, IDLE) == "dm"
 
 
 async def test_it_goes_on_as_long_as_somebody_writes() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
-    assert await rolling(store).of("dm", "m2", first.time + IDLE, IDLE) == "dm"
+    assert await rolling(store).conversation_of("dm", "m2", first.time + IDLE, IDLE) == "dm"
 
 
 async def test_after_a_long_silence_a_message_begins_another_one() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
     later = first.time + IDLE + timedelta(seconds=1)
-    assert await rolling(store).of("dm", "m2", later, IDLE) == "dm:m2"
-    assert await rolling(store).of("dm", "m3", later + IDLE, IDLE) == "dm:m2"
+    assert await rolling(store).conversation_of("dm", "m2", later, IDLE) == "dm:m2"
+    assert await rolling(store).conversation_of("dm", "m3", later + IDLE, IDLE) == "dm:m2"
     assert await rolling(store).current("dm") == "dm:m2"
 
 
@@ -37,7 +37,7 @@ async def test_a_word_begins_another_one_at_once() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
     assert await rolling(store).begin("dm", "new") == "dm:new"
-    assert await rolling(store).of("dm", "m2", first.time, IDLE) == "dm:new"
+    assert await rolling(store).conversation_of("dm", "m2", first.time, IDLE) == "dm:new"
 
 
 async def test_direct_messages_know_nothing_of_each_other() -> None:

@@ -23,9 +23,9 @@ class AnsweringHost(BotHost):
     store: StoreInMemory
     taken: list[Incoming] = field(default_factory=list[Incoming])
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         self.taken.append(incoming)
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
     @asynccontextmanager
     async def answering(self) -> AsyncGenerator[None, None]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Self
 
 from agent.errors import SettingsError, StoreError
 from agent.events import Outcome
@@ -99,6 +100,18 @@ class FakeChatBot:
         return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
 
     @property
+    def turns(self) -> Self:
+        return self
+
+    @property
+    def budgets(self) -> Self:
+        return self
+
+    @property
+    def models(self) -> Self:
+        return self
+
+    @property
     def forgetting(self) -> "FakeForgetting":
         return FakeForgetting(self)
 
@@ -109,22 +122,22 @@ class FakeChatBot:
     async def policy(self, asker: PolicyAsker, words: str) -> str:  # noqa: ARG002 -- as above
         return f"The policies: {words or 'none'}."
 
-    async def budget(self, person: str, channel: str, words: str) -> str:  # noqa: ARG002 -- as above
+    async def answer(self, person: str, channel: str, words: str) -> str:  # noqa: ARG002 -- as above
         return f"The budget of {words or 'me'}: no limit."
 
     @property
     def model_name(self) -> str:
         return self.name
 
-    async def models(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- as above
+    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- as above
         return ModelMenu(self.name, "", sentence=f"`{self.name}` answers.")
 
-    async def choose_model(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
         if name == "unknown":
             raise SettingsError("There is no model *unknown*.")
         self.name = name
 
-    async def stop(self, conversation: str) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
+    async def stop_conversation(self, conversation: str) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
         return False
 
     def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is theirs

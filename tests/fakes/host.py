@@ -69,7 +69,7 @@ class FakeHost:
     verdicts: dict[tuple[int, str], ReplyVerdict] = field(default_factory=dict[tuple[int, str], ReplyVerdict])
     deleted_replies: list[int] = field(default_factory=list[int])
     taken_back: list[int] = field(default_factory=list[int])
-    current: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
+    ongoing: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
     """The conversation that goes on in a direct message, and when something was said there last."""
     suggested: tuple[Suggestion, ...] = ()
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
@@ -99,13 +99,37 @@ class FakeHost:
         return self
 
     @property
+    def turns(self) -> Self:
+        return self
+
+    @property
+    def budgets(self) -> Self:
+        return self
+
+    @property
+    def models(self) -> Self:
+        return self
+
+    @property
+    def direct_messages(self) -> Self:
+        return self
+
+    @property
+    def claims(self) -> Self:
+        return self
+
+    @property
+    def admission(self) -> Self:
+        return self
+
+    @property
     def preferences(self) -> "FakeChoices":
         return FakeChoices(self)
 
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
 
-    def hide(self, source: str) -> None:
+    def unregister(self, source: str) -> None:
         self.hidden.append(source)
 
     def connected(self, source: str, trouble: str = "") -> None:
@@ -118,13 +142,13 @@ class FakeHost:
         """Where the answer to this message would be shown."""
         return self.surfaces[incoming.source](incoming)
 
-    def fetch_on(self, source: str, fetch: Fetch) -> None:
+    def register_fetcher(self, source: str, fetch: Fetch) -> None:
         self.fetchers[source] = fetch
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)
 
-    async def overhear(self, incoming: Incoming) -> None:
+    async def record_context_message(self, incoming: Incoming) -> None:
         self._keep(incoming, self.overheard)
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
@@ -169,14 +193,14 @@ class FakeHost:
     async def back(self, names: Collection[str]) -> None:
         self.places_back += names
 
-    async def narrow(self, channel: str, place: Place) -> None:
+    async def restrict_place(self, channel: str, place: Place) -> None:
         self.narrowed.append((channel, place))
         self.arrived.set()
 
-    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+    def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         self.delete_pages[source] = delete
 
-    async def stop(self, conversation: str) -> bool:
+    async def stop_conversation(self, conversation: str) -> bool:
         self.fail()
         self.stopped.append(conversation)
         return conversation in self.running
@@ -192,16 +216,16 @@ class FakeHost:
         self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
         self.arrived.set()
 
-    async def models(self, who: Requester) -> ModelMenu:
+    async def menu(self, who: Requester) -> ModelMenu:
         self.asked_for_models.append(who)
         return ModelMenu(self.chosen.get(who.person, "usual:model"), "it is the usual one", self.models_allowed)
 
-    async def choose_model(self, who: Requester, name: str) -> None:
+    async def choose(self, who: Requester, name: str) -> None:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[who.person] = name
 
-    async def budget(self, person: str, channel: str, words: str) -> str:
+    async def answer(self, person: str, channel: str, words: str) -> str:
         self.fail()
         self.asked_for_budget.append((person, channel, words))
         return "You have used nothing today."
@@ -256,29 +280,30 @@ class FakeHost:
         self.taken_back.append(turn)
         return "Taken back: tea."
 
-    async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
-        current, last = self.current.get(channel, (channel, None))
+    async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
+        current, last = self.ongoing.get(channel, (channel, None))
         if last is not None and time - last > idle:
             current = f"{channel}:{message}"
-        self.current[channel] = (current, time)
+        self.ongoing[channel] = (current, time)
         return current
 
-    async def current_conversation(self, channel: str) -> str:
-        return self.current.get(channel, (channel, None))[0]
+    async def current(self, channel: str) -> str:
+        return self.ongoing.get(channel, (channel, None))[0]
 
-    async def begin_conversation(self, channel: str, name: str) -> None:
-        self.current[channel] = (f"{channel}:{name}", None)
+    async def begin(self, channel: str, name: str) -> str:
+        self.ongoing[channel] = (f"{channel}:{name}", None)
+        return self.ongoing[channel][0]
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one for all
         return self.suggested[:limit]
 
-    async def first(self, source: str, what: str) -> bool:
+    async def claim_once(self, source: str, what: str) -> bool:
         new = (source, what) not in self.done
         self.done.add((source, what))
         return new
 
-    async def once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        if not await self.first(source, what):
+    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        if not await self.claim_once(source, what):
             return None
         try:
             return await do()

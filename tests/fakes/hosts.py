@@ -10,8 +10,9 @@ from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
 from bot.connections import PlatformConnections
+from bot.deduplicator import Deduplicator
 from bot.health import Health
-from bot.hosting import BotHost, Desks
+from bot.hosting import BotHost, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
@@ -57,9 +58,28 @@ def host_on(
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
-    desks = Desks(
+    return BotHost(
+        platforms=connections,
+        admission=AdmissionControl(rules, allowances, clock),
+        turns=turns,
+        ledger=store.ledger,
+        conversations=store.conversations,
+        replies=store.replies,
+        preferences=store.preferences,
+        forgetting=ForgetDesk(
+            forgetting=store.forgetting,
+            ledger=store.ledger,
+            jobs=store.jobs,
+            clock=clock,
+            take_back=turns.take_back,
+            sources=connections.sources,
+            withdraw=turns.withdraw,
+        ),
+        budgets=BudgetDesk(rules.access, allowances, clock),
         models=ModelDesk(rehearsal, store.preferences, rules.access),
-        memory=MemoryDesk(
+        direct_messages=RollingConversations(store.conversations, store.preferences),
+        claims=Deduplicator(store.preferences),
+        memories=MemoryDesk(
             facts=store.facts,
             profiles=store.profiles,
             forgetting=store.forgetting,
@@ -69,30 +89,8 @@ def host_on(
             clock=clock,
             audiences=audiences,
         ),
-        budgets=BudgetDesk(rules.access, allowances, clock),
         policies=PolicyDesk(store.facts, clock, audiences),
-        replies=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
+        feedback=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
-    )
-    gate = AdmissionControl(rules, allowances, clock)
-    return BotHost(
-        connections,
-        gate,
-        turns,
-        store.ledger,
-        store.conversations,
-        store.spending,
-        store.replies,
-        store.preferences,
-        ForgetDesk(
-            forgetting=store.forgetting,
-            ledger=store.ledger,
-            jobs=store.jobs,
-            clock=clock,
-            take_back=turns.take_back,
-            sources=connections.sources,
-            withdraw=turns.withdraw,
-        ),
-        desks,
-        clock,
+        clock=clock,
     )

@@ -245,11 +245,11 @@ class FullHost(FakeHost):
 
     attempts = 0
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         self.attempts += 1
         if self.attempts <= 2:
             raise StoreUnavailable("The disk is full: free some space.")
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_author_told_to_wait() -> None:
@@ -278,9 +278,9 @@ class BusyHost(FakeHost):
         super().__init__()
         self.free = asyncio.Event()
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         await self.free.wait()
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_a_question_is_acknowledged_in_time_even_if_storing_it_takes_longer() -> None:

@@ -104,9 +104,9 @@ async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> No
     class Slow(FakeHost):
         may_store = asyncio.Event()
 
-        async def take(self, incoming: Incoming) -> bool:
+        async def submit(self, incoming: Incoming) -> bool:
             await self.may_store.wait()
-            return await super().take(incoming)
+            return await super().submit(incoming)
 
     host = Slow()
     async with recording(host) as (fake, _):
@@ -275,16 +275,16 @@ async def test_what_fits_the_scope_is_offered_while_somebody_types() -> None:
 
 async def test_new_begins_a_conversation_in_a_dm() -> None:
     async with recording() as (fake, host):
-        before = await host.current_conversation(f"discord:{DM_OF[ANN]}")
+        before = await host.direct_messages.current(f"discord:{DM_OF[ANN]}")
         called = await fake.command(ANN, "new", DM_OF[ANN])
         assert seen(await shown_for(fake, called)) == command_texts.NEW_CONVERSATION
-        assert await host.current_conversation(f"discord:{DM_OF[ANN]}") != before
+        assert await host.direct_messages.current(f"discord:{DM_OF[ANN]}") != before
 
 
 async def test_this_conversation_is_the_one_that_goes_on_in_a_dm() -> None:
     async with recording() as (fake, host):
         await shown_for(fake, await fake.command(ANN, "new", DM_OF[ANN]))
-        now = await host.current_conversation(f"discord:{DM_OF[ANN]}")
+        now = await host.direct_messages.current(f"discord:{DM_OF[ANN]}")
         panel = await shown_for(fake, await fake.command(ANN, "forget", DM_OF[ANN], scope="thread"))
         await fake.press(ANN, panel, "Forget")
         await noticed(lambda: host.forgotten)

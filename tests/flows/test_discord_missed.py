@@ -149,9 +149,9 @@ class Forgetful(FakeHost):
 
     failures = 0
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         self._away()
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
         self._away()
@@ -236,10 +236,10 @@ async def test_a_channel_that_cannot_be_read_does_not_keep_others_from_it() -> N
 class Strict(FakeHost):
     """Takes nothing more in after the first two."""
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         if len(self.taken) >= 2:
             raise Refused("You may not ask that.")
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_a_refusal_is_not_told_for_what_was_missed() -> None:

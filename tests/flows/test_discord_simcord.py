@@ -67,8 +67,8 @@ async def town() -> AsyncGenerator[Town, None]:
         ScriptedProvider(lambda messages: f"You said: {messages[-1].text.removeprefix('alice: ')}"), clock
     )
     connection = Connection(clock, edit_interval_s=0.05)
-    host.platforms.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
-    host.platforms.delete_on(SOURCE, partial(clear, connection))
+    host.platforms.register_surface(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
+    host.platforms.register_deletion(SOURCE, partial(clear, connection))
     listening = Watermark(host, SOURCE, clock)
     bot = DiscordClient(
         host, DiscordSettings(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening

@@ -167,11 +167,11 @@ class FailingHost(FakeHost):
 
     failures: int = 0
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         if self.failures:
             self.failures -= 1
             raise StoreError("The database says no.")
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_what_could_not_be_stored_is_acknowledged_at_a_later_attempt(slack: FakeSlack) -> None:

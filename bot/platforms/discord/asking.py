@@ -139,11 +139,11 @@ class Commands:
             files=wish.files,
         )
         quoted = (*wish.quoted, *brought.quoted)
-        return await self._host.take(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
+        return await self._host.submit(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         try:
-            return (await self._host.models(interactions.requester_of(interaction))).allowed
+            return (await self._host.models.menu(interactions.requester_of(interaction))).allowed
         except CogencyError:
             return ()
 

@@ -155,7 +155,7 @@ class CommandDesk:
         author = await self._members.known_at_last(objects.author_of(interaction.user))
         standing = author.standing
         who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        self._host.admit_order(who, standing.authority)
+        self._host.admission.admit_order(who, standing.authority)
 
     async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
         """What contains what was typed so far."""

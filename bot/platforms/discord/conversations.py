@@ -75,8 +75,8 @@ class DiscordConversations:
     async def _rolling(self, incoming: Incoming) -> Incoming:
         channel = known_as(incoming.channel)
         if is_stop(incoming.text):
-            return replace(incoming, conversation=await self._host.current_conversation(channel))
-        conversation = await self._host.conversation(
+            return replace(incoming, conversation=await self._host.direct_messages.current(channel))
+        conversation = await self._host.direct_messages.conversation_of(
             channel, incoming.message_id, incoming.time, idle=self._settings.dm_idle
         )
         return replace(incoming, conversation=conversation)

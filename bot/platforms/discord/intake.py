@@ -168,7 +168,7 @@ class DiscordIntake:
             case message_intake.Answer():
                 return await self._ask(message, said, known=participants is not None)
             case message_intake.Overhear():
-                await self._host.overhear(incoming)
+                await self._host.record_context_message(incoming)
             case message_intake.Obey():
                 self._admit_order(incoming)
                 words = (
@@ -199,12 +199,12 @@ class DiscordIntake:
             raise Refused(str(refused), told=self._told.just_now(incoming.person.id, str(refused))) from None
         new = in_thread and not known
         brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
-        return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
+        return await self._host.submit(replace(incoming, quoted=brought.quoted, files=brought.files))
 
     def _admit_order(self, incoming: Incoming) -> None:
         """Raises Refused if somebody may not say here what is to be done."""
         try:
-            self._host.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+            self._host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         except Refused as refused:
             told = refused.told or self._told.just_now(incoming.person.id, str(refused))
             raise Refused(str(refused), told=told) from None
@@ -222,7 +222,7 @@ class DiscordIntake:
 
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[T]]) -> T | None:
         """In the first of the processes to which it comes. Raises CogencyError."""
-        return await self._host.once(SOURCE, f"{message.channel.id}:{message.id}", obey)
+        return await self._host.claims.run_once(SOURCE, f"{message.channel.id}:{message.id}", obey)
 
     async def _stop(
         self, stop: message_intake.Stop, message: discord.Message, incoming: Incoming
@@ -232,7 +232,9 @@ class DiscordIntake:
         async def obey() -> message_intake.Ignore | message_intake.Overhear:
             try:
                 self._admit_order(incoming)
-                follows = message_intake.after_stop(stop, await self._host.stop(incoming.conversation))
+                follows = message_intake.after_stop(
+                    stop, await self._host.turns.stop_conversation(incoming.conversation)
+                )
             except Refused as refusal:
                 follows = message_intake.after_stop(stop, refusal)
             match follows:

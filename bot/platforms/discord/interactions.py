@@ -196,7 +196,7 @@ class DiscordCaller:
         if channel is None:
             thread = frozenset[str]()
         elif is_direct(self.interaction):
-            thread = frozenset({await self.host.current_conversation(known_as(channel))})
+            thread = frozenset({await self.host.direct_messages.current(known_as(channel))})
         else:
             thread = frozenset({known_as(channel), private_conversation(channel, person)})
         return Forgetter(known_as(person), thread)
@@ -206,12 +206,12 @@ class DiscordCaller:
         channel, person = self.interaction.channel_id or self.interaction.id, self.interaction.user.id
         here = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
         if is_direct(self.interaction):
-            here.add(await self.host.current_conversation(known_as(channel)))
+            here.add(await self.host.direct_messages.current(known_as(channel)))
         return Stoppable([one for one in here if one])
 
     async def begin_conversation(self) -> str:
         channel = known_as(self.interaction.channel_id or self.interaction.id)
-        await self.host.begin_conversation(channel, str(self.interaction.id))
+        await self.host.direct_messages.begin(channel, str(self.interaction.id))
         return command_texts.NEW_CONVERSATION
 
     async def with_names(self, markdown: str) -> str:

@@ -60,7 +60,7 @@ async def settings(call: CommandCall) -> Panel:
     choices, decides = caller.host.preferences, caller.decides()
     may = {_CHANNEL: decides.channel, _TEAM: decides.team}
     replies = {name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may if may[name]}
-    menu = await caller.host.models(await caller.requester())
+    menu = await caller.host.models.menu(await caller.requester())
     return settings_panel(menu, await choices.of(caller.person.id), replies, direct=is_direct(caller.interaction))
 
 

@@ -223,8 +223,8 @@ class Pressing:
             author = await self.members.known(objects.author_of(interaction.user))
             person, standing = known_as(author.id), author.standing
             who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
-            self.host.admit_order(who, standing.authority)
-            if await self.host.stop(made.conversation):
+            self.host.admission.admit_order(who, standing.authority)
+            if await self.host.turns.stop_conversation(made.conversation):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
@@ -333,7 +333,7 @@ class Pressing:
 
         async def store() -> bool:
             author = await self.members.known_at_last(made.author)
-            return await self.host.take(await question(replace(made, author=author)))
+            return await self.host.submit(await question(replace(made, author=author)))
 
         storing = asyncio.ensure_future(store())
         try:

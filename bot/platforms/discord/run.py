@@ -80,15 +80,15 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     def surface_for(incoming: Incoming) -> Surface:
         return DiscordSurface(connection, incoming)
 
-    host.platforms.show_on(SOURCE, surface_for)
-    host.platforms.delete_on(SOURCE, partial(clear, connection))
+    host.platforms.register_surface(SOURCE, surface_for)
+    host.platforms.register_deletion(SOURCE, partial(clear, connection))
     listening = Watermark(host, SOURCE, clock)
     message_content = settings.message_content
     try:
         await listening.begin()
         connection.in_background(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
-            host.platforms.fetch_on(SOURCE, Downloads(files, settings.api_base_url).fetch)
+            host.platforms.register_fetcher(SOURCE, Downloads(files, settings.api_base_url).fetch)
             while True:
                 client = _client(host, settings, connection, listening, message_content=message_content)
                 host.platforms.ask_readers(SOURCE, DiscordMembership(client))
@@ -105,7 +105,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()
-        host.platforms.hide(SOURCE)
+        host.platforms.unregister(SOURCE)
 
 
 async def clear(connection: Connection, shown: ShownPage) -> None:

@@ -484,7 +484,7 @@ class AgentDesk:
         """What runs in that thread, and nothing else. Slack leaves the status to the app."""
         channel, thread = stopped.channel, stopped.thread
         whole, one = inbound.whole_channel(self.me, channel), inbound.thread_conversation(self.me, channel, thread)
-        await self.host.stop(one if thread else whole)
+        await self.host.turns.stop_conversation(one if thread else whole)
         self.sessions.rest_soon(channel, thread)
 
     async def close(self) -> None:

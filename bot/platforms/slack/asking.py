@@ -144,7 +144,7 @@ class SlackAsking:
         member = await self.people.member(heard.user)
         question = SlackQuestion(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
         files = tuple(replace(file, author=member.person.name) for file in heard.files)
-        await self.host.take(replace(self._private(question, member, to), files=files))
+        await self.host.submit(replace(self._private(question, member, to), files=files))
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """The shortcut "Ask", which belongs to no channel."""
@@ -178,7 +178,7 @@ class SlackAsking:
         question = SlackQuestion(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
         quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
         incoming = self._private(question, member, asked.to)
-        await self.host.take(replace(incoming, quoted=quoted, files=asked.files))
+        await self.host.submit(replace(incoming, quoted=quoted, files=asked.files))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))
@@ -220,7 +220,7 @@ class SlackAsking:
                     await self._forget(kept)
                     return
                 await self._keep(kept)
-                if not await self.host.first(self.me.source, f"asked:{kept.question.event}:{kept.attempt}"):
+                if not await self.host.claims.claim_once(self.me.source, f"asked:{kept.question.event}:{kept.attempt}"):
                     return  # another process goes on with it
                 await self._ask(kept)
             except PASSING as error:
@@ -249,14 +249,14 @@ class SlackAsking:
         alone = not to.channel or inbound.is_direct(to.channel)
         unposted = self._private(question, member, replace(to, channel=to.channel or to.user))
         if kept.attempt == 1:
-            await self.host.admit_posting(unposted)
+            await self.host.admission.admit_posting(unposted)
         if question.private and not alone:
-            await self.host.take(unposted)
+            await self.host.submit(unposted)
             return
         found = await self._find(kept) if kept.attempt > 1 else None
         root = found or await self._post(kept, member)
         if root is None:
-            await self.host.take(unposted)
+            await self.host.submit(unposted)
             if not alone:
                 with suppress(SlackError):  # an ornament
                     await self._say(to, command_texts.ONLY_YOU.format(bot=self.me.name))
@@ -304,7 +304,7 @@ class SlackAsking:
     async def _take_or_delete(self, incoming: Incoming, *, found: bool) -> None:
         """A question that will not be answered below its message takes that message away."""
         try:
-            taken = await self.host.take(incoming)
+            taken = await self.host.submit(incoming)
         except StoreUnavailable:
             raise  # it is found again
         except CogencyError:

@@ -97,7 +97,7 @@ class PersonalCommands:
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         member = await self.people.member(to.user)
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
-        self.host.admit_order(who, member.authority, member.person.time_zone)
+        self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
     async def slash(self, command: Command, body: JsonObject) -> None:
         """A slash command. Slack does not say in which thread it is written."""
@@ -341,7 +341,7 @@ class AnswerCommands:
         """The word "stop": whether something ran. Raises CogencyError."""
         outside_threads = heard.direct and not heard.in_thread
         meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
-        return any([await self.host.stop(conversation) for conversation in meant])
+        return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
     async def nothing_runs(self, heard: SlackMessage) -> None:
         await self._say(inbound.of_message(heard), reply_texts.NOTHING_RUNNING)
@@ -360,7 +360,7 @@ class AnswerCommands:
                 log.warning("nor could that be said: %s", silence)
 
         if not refusal.told:
-            await self.host.once(self.me.source, f"refused:{heard.channel}:{heard.ts}", tell)
+            await self.host.claims.run_once(self.me.source, f"refused:{heard.channel}:{heard.ts}", tell)
 
     async def keep_waiting(self, body: JsonObject, why: CogencyError) -> None:
         """What somebody asked cannot be taken in yet: tell them, unless they were told just now."""

@@ -374,7 +374,7 @@ class Home:
         member = await self.people.member(user)
         person, operates = member.person, self.host.operates(member.person.id)
         who = Requester(person.id, "", member.groups, self.me.team)
-        closed = self.host.closed_to(who, member.authority)
+        closed = self.host.admission.closed_to(who, member.authority)
         if closed is not None:
             raise Refused(closed)
         manages = member.authority >= POLICY_AUTHORITY or operates
@@ -391,9 +391,9 @@ class Home:
             prefix=self.me.prefix,
             memory=memory,
             learns=(await self.host.preferences.of(person.id)).get(PAUSE) != PAUSED,
-            account=await self.host.usage(person.id),
-            budget=await self.host.budget(person.id, "", ""),
-            models=await self.host.models(who),
+            account=await self.host.budgets.usage(person.id),
+            budget=await self.host.budgets.answer(person.id, "", ""),
+            models=await self.host.models.menu(who),
             policies=policies,
             sets_policies=manages,
             report=await self.host.report(person.id),

@@ -176,13 +176,13 @@ class SlackIntake:
             case message_intake.Answer():
                 incoming = await self._question(heard, conversation, new=participants is None)
                 try:
-                    return await self.host.take(incoming)
+                    return await self.host.submit(incoming)
                 except Refused as refusal:
                     _unless_unsure(author, refusal)
                     if not decision.late:
                         await self.control.refused(refusal, heard)
             case message_intake.Overhear():
-                await self.host.overhear(await self._incoming(heard, conversation))
+                await self.host.record_context_message(await self._incoming(heard, conversation))
             case message_intake.Obey():
                 assert order is not None  # noqa: S101 -- that is what is obeyed
                 await self._obey(order, heard, author)
@@ -202,7 +202,7 @@ class SlackIntake:
         elif (gone := inbound.read_gone(body, self.me)) is not None:
             await self.host.forgetting.gone(gone.name, gone.what, at_once=gone.at_once)
         elif (closed := inbound.read_closed(body)) is not None:
-            await self.host.narrow(closed, await self.places.closed(closed))
+            await self.host.restrict_place(closed, await self.places.closed(closed))
         elif (changed := inbound.read_change(body, self.me)) is not None:
             await self._change(changed)
         elif (reacted := inbound.read_reaction(body, self.me)) is not None:
@@ -226,7 +226,7 @@ class SlackIntake:
         """Raises Refused."""
         person = author.person
         who = Requester(person.id, heard.channel, author.groups, self.me.team)
-        self.host.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
+        self.host.admission.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
 
     async def _may_stop(self, stopped: inbound.SessionStopped) -> bool:
         """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
@@ -235,7 +235,7 @@ class SlackIntake:
         member = await self.people.member(stopped.user)
         who = Requester(member.person.id, stopped.channel, member.groups, self.me.team)
         try:
-            self.host.admit_order(who, member.authority, member.person.time_zone)
+            self.host.admission.admit_order(who, member.authority, member.person.time_zone)
         except Refused as refused:
             log.info("a stop was refused: %s", refused)
             return False
@@ -265,7 +265,7 @@ class SlackIntake:
 
     async def _once(self, heard: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
         """One mention comes as two events, each to any process."""
-        return await self.host.once(self.me.source, f"{heard.channel}:{heard.ts}", obey)
+        return await self.host.claims.run_once(self.me.source, f"{heard.channel}:{heard.ts}", obey)
 
     async def _obey(self, order: Order, heard: SlackMessage, author: Member) -> None:
         await self._once(heard, partial(self._do, order, heard, author))

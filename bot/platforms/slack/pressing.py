@@ -63,7 +63,7 @@ class ReplyPresses:
         await self._check(made, here)
         match made.offer:
             case ReplyAction.STOP:
-                await self.host.stop(made.conversation)
+                await self.host.turns.stop_conversation(made.conversation)
             case ReplyAction.GOOD:
                 await self._judge(made, here, ReplyVerdict.GOOD)
             case ReplyAction.BAD:
@@ -189,7 +189,7 @@ class ReplyPresses:
         return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
 
     async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
-        if not await self.host.take(incoming):
+        if not await self.host.submit(incoming):
             await self._say(here, reply_texts.ASKED_ALREADY)
 
     async def _question(self, made: ReplyClick, here: ReplyTo, once: str, asked: str) -> Incoming:

@@ -90,7 +90,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
                 task.cancel()
             await _close([parts.delivery.close], DELIVERY_CLOSE_S)
             await _close(parts.closing, CLOSE_S)
-            host.platforms.hide(me.source)
+            host.platforms.unregister(me.source)
 
 
 async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -109,9 +109,9 @@ def _put_together(
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     sessions = AgentSessions(ornaments, clock)
     workspace = SurfaceParts(api, me, clock, settings.streaming)
-    host.platforms.show_on(me.source, SlackSurfaces(host, workspace, sessions))
+    host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
-    host.platforms.fetch_on(me.source, SlackFiles(api, settings.bot_token).fetch)
+    host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch)
 
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
@@ -119,7 +119,7 @@ def _put_together(
     threads = Threads(api, me, people, places, membership)
 
     home = Home(host, api, me, people, clock)
-    host.platforms.delete_on(me.source, partial(_clear, api, sessions, home))
+    host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     looking = Looking(me, places, threads, clock)

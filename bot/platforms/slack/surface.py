@@ -369,5 +369,5 @@ class SlackSurfaces:
         if to.private:
             return PrivateSurface(self._workspace.api, to, incoming.conversation)
         session = self._sessions.of(to, incoming.text)
-        stop = partial(self._host.stop, incoming.conversation)
+        stop = partial(self._host.turns.stop_conversation, incoming.conversation)
         return SlackSurface(self._workspace, to, incoming.conversation, session, stop)

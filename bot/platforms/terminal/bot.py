@@ -15,9 +15,8 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
-from agent.ports import Clock, Conversations, Spending
+from agent.ports import Clock, Conversations
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
-from agent.spending import By, SpendingAccount, SpendingPeriod, account
 from bot.access.acl import Requester
 from bot.access.budgets import BudgetDesk
 from bot.commands.declaration import CommandHost
@@ -144,7 +143,6 @@ class TerminalBot:
     conversations: Conversations
     view: MemoryDesk
     forgetting: ForgetDesk
-    spending: Spending
     budgets: BudgetDesk
     policies: PolicyDesk
     choice: TerminalModelChoice
@@ -171,6 +169,10 @@ class TerminalBot:
             log.warning("what was deleted is erased at the next start: %s", trouble)
         finally:
             await self._stack.aclose()
+
+    @property
+    def models(self) -> Self:
+        return self
 
     @property
     def place(self) -> Place:
@@ -236,24 +238,14 @@ class TerminalBot:
             self._deleted.add(answer.undo)
         return answer
 
-    async def usage(self, person: str) -> SpendingAccount:
-        now = self.clock.now()
-        return account(await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person), now)
-
     async def policy(self, asker: PolicyAsker, words: str) -> str:
         return await self.policies.answer(asker, words)
 
-    async def budget(self, person: str, channel: str, words: str) -> str:
-        return await self.budgets.answer(person, channel, words)
-
-    async def models(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
+    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
 
-    async def choose_model(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
         await self.choice.choose(name or reply_texts.USUAL)
-
-    async def stop(self, conversation: str) -> bool:
-        return await self.turns.stop_conversation(conversation)
 
     def operates(self, person: str) -> bool:
         return person == self.person.id

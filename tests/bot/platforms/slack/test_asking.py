@@ -291,7 +291,7 @@ async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_a
 class DyingHost(FakeHost):
     """Never stores a question, as if the process were killed before."""
 
-    async def take(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- it is never stored
+    async def submit(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- it is never stored
         await asyncio.Event().wait()
         return True
 

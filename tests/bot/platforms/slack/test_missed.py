@@ -192,10 +192,10 @@ async def test_a_place_that_is_gone_does_not_keep_others_from_it(slack: FakeSlac
 class Strict(FakeHost):
     """Takes nothing more in after the first two."""
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         if len(self.taken) >= 2 and incoming not in self.taken:
             raise Refused("You may not ask that.")
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_a_refusal_is_not_told_for_what_was_missed(slack: FakeSlack) -> None:

@@ -31,7 +31,7 @@ CLOSED = "I am not open to guests here; please ask my operator to let you in."
 
 @dataclass
 class RefusingHost(FakeHost):
-    async def take(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- nobody may ask
+    async def submit(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- nobody may ask
         raise Refused(CLOSED)
 
 

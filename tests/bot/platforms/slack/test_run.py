@@ -132,11 +132,11 @@ class FullHost(FakeHost):
 
     failures: int = 0
 
-    async def take(self, incoming: Incoming) -> bool:
+    async def submit(self, incoming: Incoming) -> bool:
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("The disk is full: free some space for /home/ann/bot.db.")
-        return await super().take(incoming)
+        return await super().submit(incoming)
 
 
 async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_its_author_told_to_wait_once(
