@@ -307,6 +307,42 @@ class Admissions(Protocol):
         ...
 
 
+class Feedback(Protocol):
+    """What readers do about replies that have ended. `turn`: a reply's."""
+
+    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more).
+
+        `channel`: of the question, where page ids are unique only there (Slack's).
+        """
+        ...
+
+    async def of(self, turn: int) -> Answered | None:
+        """None if there is none (any more)."""
+        ...
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
+        """Keep what this person thinks of a reply, in place of what they thought before. False if it is not known."""
+        ...
+
+    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        """They think this of it no longer; it counts only if they said nothing after it."""
+        ...
+
+    async def delete(self, turn: int, person: str) -> bool:
+        """Delete a reply in the platform, and its words from memory, for the person whom it answers.
+
+        False if there is no such reply. Raises Refused for anybody else.
+        """
+        ...
+
+    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        """Take back the reply that still grows and of which this is a page, for the person whom it answers: it is not
+        answered any more. False if there is none, or it answers somebody else. `channel` as in `at`.
+        """
+        ...
+
+
 class Host(Protocol):
     @property
     def platforms(self) -> PlatformRegistry: ...
@@ -328,6 +364,8 @@ class Host(Protocol):
     def claims(self) -> Claims: ...
     @property
     def admission(self) -> Admissions: ...
+    @property
+    def feedback(self) -> Feedback: ...
 
     async def submit(self, incoming: Incoming) -> bool:
         """Store the message durably; it will be answered. False if it had been taken in before.
@@ -350,37 +388,6 @@ class Host(Protocol):
 
     async def policy(self, asker: PolicyAsker, words: str) -> str:
         """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
-        ...
-
-    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
-        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more).
-
-        `channel`: of the question, where page ids are unique only there (Slack's).
-        """
-        ...
-
-    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
-        """Take back the reply that still grows and of which this is a page, for the person whom it answers: it is not
-        answered any more. False if there is none, or it answers somebody else. `channel` as in `reply_at`.
-        """
-        ...
-
-    async def reply_of(self, turn: int) -> Answered | None:
-        """The finished reply of a turn; None if there is none (any more)."""
-        ...
-
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
-        """Keep what this person thinks of a reply, in place of what they thought before; None takes it back.
-
-        False if the bot does not know the reply any more.
-        """
-        ...
-
-    async def delete_reply(self, turn: int, person: str) -> bool:
-        """Delete a reply in the platform, and its words from memory, for the person whom it answers.
-
-        False if there is no such reply. Raises Refused for anybody else.
-        """
         ...
 
     async def take_back(self, turn: int, person: str) -> str:

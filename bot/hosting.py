@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 from agent.admission_terms import Authority, TermsNotMet
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Clock, Conversations, Ledger, Preferences, Replies
-from agent.records import Answered, Incoming, ReplyVerdict
+from agent.ports import Clock, Conversations, Ledger, Preferences
+from agent.records import Incoming
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -72,7 +72,6 @@ class BotHost:
     turns: Turns
     ledger: Ledger
     conversations: Conversations
-    replies: Replies
     preferences: Preferences
     forgetting: ForgetDesk
     budgets: BudgetDesk
@@ -112,24 +111,6 @@ class BotHost:
     async def policy(self, asker: PolicyAsker, words: str) -> str:
         authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.policies.answer(replace(asker, authority=authority), words)
-
-    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
-        return await self.replies.by_page(source, page, channel)
-
-    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
-        reply = await self.replies.running_by_page(source, page, channel)
-        if reply is None or reply.person != person:
-            return False
-        return await self.turns.withdraw(reply.channel, reply.message_id)
-
-    async def reply_of(self, turn: int) -> Answered | None:
-        return await self.feedback.of(turn)
-
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
-        return await self.feedback.judge(turn, person, verdict)
-
-    async def delete_reply(self, turn: int, person: str) -> bool:
-        return await self.feedback.delete(turn, person, operates=self.operates(person))
 
     async def take_back(self, turn: int, person: str) -> str:
         return await self.memories.kept.take_back(turn, person)

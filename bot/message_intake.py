@@ -1,6 +1,7 @@
-"""What is done about a message that somebody wrote where the bot can read it. Pure."""
+"""What is done about a message that somebody wrote where the bot can read it."""
 
 import re
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -69,27 +70,13 @@ class Obey:
     """Once, in whichever process: do what the message orders, if they may give orders."""
 
 
-@dataclass(frozen=True, slots=True)
-class TellNothingRuns:
-    """Say that there is nothing to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class TellRefusal:
-    """Say why they may not, unless they were told just now."""
-
-    refusal: Refused
-
-
 Decision: TypeAlias = Ignore | Overhear | Answer | Stop | Obey
-StopOutcome: TypeAlias = bool | Refused
-"""Whether something ran; or why they may not stop it."""
-AfterStop: TypeAlias = Ignore | Overhear | TellNothingRuns | TellRefusal
+AfterStop: TypeAlias = Ignore | Overhear
 
 
 def decide(message: MessageFacts) -> Decision:
     """A platform says what it knows of a message (`MessageFacts`), and does what `decide` answers; where that is to
-    stop an answer, `after_stop` says what follows from how it went.
+    stop an answer, `stop_by_word` does it, and says what else is to be done.
 
     Rules
       A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person
@@ -111,9 +98,22 @@ def decide(message: MessageFacts) -> Decision:
     return Answer(message.late)
 
 
-def after_stop(stop: Stop, outcome: StopOutcome) -> AfterStop:
-    if outcome is True:
-        return Ignore()
+async def stop_by_word(
+    stop: Stop,
+    obey: Callable[[], Awaitable[bool]],
+    nothing_runs: Callable[[], Awaitable[None]],
+    refused: Callable[[Refused], Awaitable[None]],
+) -> AfterStop:
+    """`obey` stops what runs, and returns whether something ran; it raises Refused where the author may not. The other
+    two tell the author so, if the word was said to the bot.
+    """
+    try:
+        if await obey():
+            return Ignore()
+        refusal = None
+    except Refused as error:
+        refusal = error
     if not stop.for_bot:
         return Overhear()
-    return TellRefusal(outcome) if isinstance(outcome, Refused) else TellNothingRuns()
+    await (nothing_runs() if refusal is None else refused(refusal))
+    return Ignore()

@@ -85,7 +85,6 @@ def _host(
         turns=turns,
         ledger=store.ledger,
         conversations=store.conversations,
-        replies=store.replies,
         preferences=store.preferences,
         forgetting=parts.forget_desk(settings, store, turns, work, connections.sources),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
@@ -95,7 +94,14 @@ def _host(
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
         feedback=ReplyFeedback(
-            store.replies, store.ledger, store.forgetting, store.jobs, parts.CLOCK, connections.deletions
+            store.replies,
+            store.ledger,
+            store.forgetting,
+            store.jobs,
+            parts.CLOCK,
+            connections.deletions,
+            access,
+            turns.withdraw,
         ),
         health=Health(
             store.ledger,

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final, assert_never
+
+from cachetools import LRUCache
 
 from agent.errors import Refused, StoreError
 from agent.memory.audience import Place, label, may_flow_from
@@ -16,6 +18,8 @@ from agent.memory.writing import NewFact, Written
 from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Remembered, ReplyVerdict, ShownPage, Thread
 from agent.spending import By, SpendingPeriod, account
+from bot.access.acl import AccessRules
+from bot.caches import MAX_ENTRIES
 from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.memory import view
 from bot.memory.export import ExportedMessages, as_json
@@ -343,7 +347,8 @@ def _missing(which: str) -> str:
 # What people do about a reply that has ended: say what they think of it, or have it deleted.
 #
 # Rules
-#   Whoever can see a reply may judge it; only who asked, or an operator, may delete it.
+#   Whoever can see a reply may judge it, and change their mind: what they take back counts only if they said nothing
+#   after it. Only who asked, or an operator, may delete it.
 #   Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
 #   deleted later, by a job.
 
@@ -363,6 +368,13 @@ class ReplyFeedback:
     jobs: Jobs
     clock: Clock
     deletions: Mapping[str, Delete]
+    access: AccessRules
+    withdraw: Callable[[str, str], Awaitable[bool]]
+    """Takes back a question, by its channel and message."""
+    _said_last: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
+
+    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        return await self.replies.by_page(source, page, channel)
 
     async def of(self, turn: int) -> Answered | None:
         """The reply of a turn, which may just be ending. Raises StoreError."""
@@ -373,16 +385,27 @@ class ReplyFeedback:
             await self.clock.sleep(LOOK_S)
         return reply
 
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         """False if there is no such reply any more. Raises StoreError."""
+        self._said_last[turn, person] = verdict
         return await self.replies.judge(turn, person, verdict, self.clock.now())
 
-    async def delete(self, turn: int, person: str, *, operates: bool) -> bool:
+    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        if self._said_last.get((turn, person), verdict) == verdict:
+            await self.replies.judge(turn, person, None, self.clock.now())
+
+    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        reply = await self.replies.running_by_page(source, page, channel)
+        if reply is None or reply.person != person:
+            return False
+        return await self.withdraw(reply.channel, reply.message_id)
+
+    async def delete(self, turn: int, person: str) -> bool:
         """False if there is no such reply any more. Raises Refused, StoreError."""
         reply = await self.replies.by_turn(turn)
         if reply is None:
             return False
-        if reply.person != person and not operates:
+        if reply.person != person and not self.access.is_operator(person):
             raise Refused(reply_texts.NOT_YOURS)
         await self.forgetting.forget(OneReply(turn), self.clock.now())
         for page in reply.pages:

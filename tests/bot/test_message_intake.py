@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.errors import Refused
 from bot.message_intake import (
+    AfterStop,
     Answer,
     Decision,
     Ignore,
@@ -15,11 +16,9 @@ from bot.message_intake import (
     Obey,
     Overhear,
     Stop,
-    TellNothingRuns,
-    TellRefusal,
-    after_stop,
     decide,
     is_stop,
+    stop_by_word,
 )
 
 IN_THREAD = MessageFacts("ann", participants=frozenset({"ann"}))
@@ -111,15 +110,32 @@ def test_a_question_is_lost_in_no_state(message: MessageFacts) -> None:
     assert isinstance(decide(spoken), Answer | Obey | Stop)
 
 
-def test_a_stop_that_finds_nothing_is_told_to_who_spoke_to_the_bot_and_else_talk() -> None:
-    refusal = Refused("Only members may.")
-    assert [after_stop(Stop(for_bot=True), done) for done in (True, False, refusal)] == [
-        Ignore(),
-        TellNothingRuns(),
-        TellRefusal(refusal),
-    ]
-    assert [after_stop(Stop(for_bot=False), done) for done in (True, False, refusal)] == [
-        Ignore(),
-        Overhear(),
-        Overhear(),
-    ]
+@pytest.mark.parametrize(
+    ("for_bot", "ran", "follows", "told"),
+    [
+        (True, True, Ignore(), ""),
+        (True, False, Ignore(), "nothing runs"),
+        (True, None, Ignore(), "Only members may."),
+        (False, True, Ignore(), ""),
+        (False, False, Overhear(), ""),
+        (False, None, Overhear(), ""),
+    ],
+)
+async def test_a_stop_that_finds_nothing_is_told_to_who_spoke_to_the_bot_and_else_talk(
+    *, for_bot: bool, ran: bool | None, follows: AfterStop, told: str
+) -> None:
+    said: list[str] = []
+
+    async def obey() -> bool:
+        if ran is None:
+            raise Refused("Only members may.")
+        return ran
+
+    async def nothing_runs() -> None:
+        said.append("nothing runs")
+
+    async def refused(refusal: Refused) -> None:
+        said.append(str(refusal))
+
+    assert await stop_by_word(Stop(for_bot), obey, nothing_runs, refused) == follows
+    assert said == ([told] if told else [])

@@ -123,6 +123,10 @@ class FakeHost:
         return self
 
     @property
+    def feedback(self) -> Self:
+        return self
+
+    @property
     def preferences(self) -> "FakeChoices":
         return FakeChoices(self)
 
@@ -240,30 +244,31 @@ class FakeHost:
         self.asked_for_usage.append(person)
         return self.account
 
-    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
+    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
         found = (one for one in self.replies if one.source == source and page in one.pages)
         return next((one for one in found if channel in ("", one.channel)), None)
 
-    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
+    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
         self.deleted_growing.append((source, page, person, channel))
         return False
 
-    async def reply_of(self, turn: int) -> Answered | None:
+    async def of(self, turn: int) -> Answered | None:
         return next((one for one in self.replies if one.turn == turn), None)
 
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         self.fail()
-        if await self.reply_of(turn) is None:
+        if await self.of(turn) is None:
             return False
-        if verdict is None:
-            self.verdicts.pop((turn, person), None)
-        else:
-            self.verdicts[turn, person] = verdict
+        self.verdicts[turn, person] = verdict
         return True
 
-    async def delete_reply(self, turn: int, person: str) -> bool:
+    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        if self.verdicts.get((turn, person)) == verdict:
+            del self.verdicts[turn, person]
+
+    async def delete(self, turn: int, person: str) -> bool:
         self.fail()
-        reply = await self.reply_of(turn)
+        reply = await self.of(turn)
         if reply is None:
             return False
         if reply.person != person:
@@ -274,7 +279,7 @@ class FakeHost:
 
     async def take_back(self, turn: int, person: str) -> str:
         self.fail()
-        reply = await self.reply_of(turn)
+        reply = await self.of(turn)
         if reply is not None and reply.person != person:
             raise Refused(reply_texts.NOT_YOURS)
         self.taken_back.append(turn)

@@ -64,7 +64,6 @@ def host_on(
         turns=turns,
         ledger=store.ledger,
         conversations=store.conversations,
-        replies=store.replies,
         preferences=store.preferences,
         forgetting=ForgetDesk(
             forgetting=store.forgetting,
@@ -90,7 +89,16 @@ def host_on(
             audiences=audiences,
         ),
         policies=PolicyDesk(store.facts, clock, audiences),
-        feedback=ReplyFeedback(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
+        feedback=ReplyFeedback(
+            store.replies,
+            store.ledger,
+            store.forgetting,
+            store.jobs,
+            clock,
+            connections.deletions,
+            rules.access,
+            turns.withdraw,
+        ),
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
         clock=clock,
     )

@@ -148,7 +148,7 @@ async def test_who_asked_deletes_the_reply_with_all_of_its_pages() -> None:
         assert len(by_the_bot(fake)) > 1
         await fake.press(ANN, by_the_bot(fake)[-1], "Delete")
         await noticed(lambda: not by_the_bot(fake))
-        assert await host.reply_of(host.store.turns[0].id) is None
+        assert await host.feedback.of(host.store.turns[0].id) is None
 
 
 async def test_the_answer_of_a_command_is_deleted_too_public_or_private() -> None:
@@ -186,7 +186,7 @@ async def test_nobody_else_deletes_it() -> None:
         await fake.press(BO, reply, "Delete")
         await fake.until(lambda: any(message["flags"] & EPHEMERAL for message in by_the_bot(fake)))
         assert reply["id"] in fake.world.messages
-        assert await host.reply_of(host.store.turns[0].id) is not None
+        assert await host.feedback.of(host.store.turns[0].id) is not None
 
 
 # After a restart, and of replies that are gone
@@ -271,7 +271,7 @@ async def test_a_reply_of_which_somebody_deletes_a_page_is_forgotten_with_its_ot
             assert len(by_the_bot(fake)) > 1
             await fake.take_back(by_the_bot(fake)[0])
             await noticed(lambda fake=fake: not by_the_bot(fake))
-            assert await host.reply_of(host.store.turns[0].id) is None
+            assert await host.feedback.of(host.store.turns[0].id) is None
 
 
 async def test_a_waste_basket_deletes_the_reply_for_whoever_asked_alone() -> None:

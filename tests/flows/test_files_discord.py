@@ -227,7 +227,7 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
         await there.fake.say(ANN, f"{ASK}write it")
         assert len(await there.answered()) == 2
         (turn,) = there.host.store.turns
-        assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
+        assert await there.host.feedback.delete(turn.id, turn.incoming.person.id)
         assert by_the_bot(there.fake) == []
 
 

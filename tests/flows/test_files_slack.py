@@ -282,7 +282,7 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
         (turn,) = there.store.turns
         assert turn.state == "done"
         assert turn.pages[1:] == tuple(file["id"] for file in shared.files)
-        assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
+        assert await there.host.feedback.delete(turn.id, turn.incoming.person.id)
         assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
 
 
@@ -292,7 +292,7 @@ async def test_files_whose_sharing_got_no_answer_are_deleted_with_their_reply_to
         await there.ask(f"{ME} write it")
         assert there.slack.state.handed_over(there.general)
         (turn,) = there.store.turns
-        assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
+        assert await there.host.feedback.delete(turn.id, turn.incoming.person.id)
         assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
 
 

@@ -279,7 +279,7 @@ class Menus:
         if message.author.id == interaction.user.id:
             return agreement(command_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
         for page in pages_at(message.channel.id, message.id):
-            reply = await self._host.reply_at(SOURCE, page)
+            reply = await self._host.feedback.at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
                 return agreement(command_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
         return Panel(command_texts.NOT_YOUR_MESSAGE)
@@ -292,8 +292,8 @@ class Menus:
                 await self._host.forgetting.deleted(channel, {message, *repeats_of(message)})
                 return Panel(command_texts.MESSAGE_FORGOTTEN)
             case ["reply", turn] if turn.isdecimal():
-                reply = await self._host.reply_of(int(turn))
-                if reply is None or not await self._host.delete_reply(int(turn), caller.person.id):
+                reply = await self._host.feedback.of(int(turn))
+                if reply is None or not await self._host.feedback.delete(int(turn), caller.person.id):
                     return Panel(reply_texts.NO_SUCH_REPLY)
                 here = caller.interaction.channel_id or caller.interaction.id
                 await pressing.delete_pages(self._commands.connection, here, reply)

@@ -8,11 +8,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 import discord
-from cachetools import LRUCache
 
 from agent.memory.audience import TeamAudience
 from agent.memory.forgetting_plans import Gone
-from bot.caches import MAX_ENTRIES
 from bot.host import Host
 from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandDesk, CommandTree
@@ -170,8 +168,7 @@ class DiscordClient(discord.Client):
         )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
-        self._said_last = LRUCache[str, str](MAX_ENTRIES)
-        self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
+        self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations)
         self.tree.admits = self._desk.admits
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
@@ -259,11 +256,11 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: pressing.reaction_added(self._host, self._room, self._said_last, payload))
+            await self._intake.follow(lambda: pressing.reaction_added(self._host, self._room, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: pressing.reaction_removed(self._host, self._said_last, payload))
+            await self._intake.follow(lambda: pressing.reaction_removed(self._host, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 import discord
-from cachetools import LRUCache
 from discord import app_commands
 
 from agent.errors import CogencyError
@@ -60,13 +59,12 @@ class CommandDesk:
         surroundings: Surroundings,
         members: Members,
         conversations: DiscordConversations,
-        said_last: LRUCache[str, str],
     ) -> None:
         self._tree = tree
         self._host = host
         self._connection = connection
         self._members = members
-        self._pressing = Pressing(host, connection, members, surroundings, said_last)
+        self._pressing = Pressing(host, connection, members, surroundings)
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)

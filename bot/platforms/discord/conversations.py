@@ -86,7 +86,7 @@ class DiscordConversations:
         if post.replies_to is None or not inbound.answers_me(post, me):
             return ""
         for page in pages_at(incoming.channel, post.replies_to.id):
-            reply = await self._host.reply_at(SOURCE, page)
+            reply = await self._host.feedback.at(SOURCE, page)
             if reply is not None and reply.channel == incoming.channel:
                 return reply.conversation
         return ""

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar, assert_never
 from weakref import WeakValueDictionary
 
@@ -226,26 +227,18 @@ class DiscordIntake:
 
     async def _stop(
         self, stop: message_intake.Stop, message: discord.Message, incoming: Incoming
-    ) -> message_intake.Ignore | message_intake.Overhear:
+    ) -> message_intake.AfterStop:
         """The word "stop"; what else is to be done about it. Raises Refused for who said it to the bot."""
 
-        async def obey() -> message_intake.Ignore | message_intake.Overhear:
-            try:
-                self._admit_order(incoming)
-                follows = message_intake.after_stop(
-                    stop, await self._host.turns.stop_conversation(incoming.conversation)
-                )
-            except Refused as refusal:
-                follows = message_intake.after_stop(stop, refusal)
-            match follows:
-                case message_intake.TellNothingRuns():
-                    await self._answer(message, reply_texts.NOTHING_RUNNING)
-                case message_intake.TellRefusal(refusal):
-                    raise refusal
-                case _:
-                    return follows
-            return message_intake.Ignore()
+        async def stopped() -> bool:
+            self._admit_order(incoming)
+            return await self._host.turns.stop_conversation(incoming.conversation)
 
+        async def refused(refusal: Refused) -> None:
+            raise refusal
+
+        nothing_runs = partial(self._answer, message, reply_texts.NOTHING_RUNNING)
+        obey = partial(message_intake.stop_by_word, stop, stopped, nothing_runs, refused)
         return await self._once(message, obey) or message_intake.Ignore()
 
     def _me(self, guild: discord.Guild | None) -> DiscordBot:

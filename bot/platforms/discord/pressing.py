@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final, assert_never
 
 import discord
-from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place, TeamAudience, label
@@ -43,9 +42,7 @@ _VARIATIONS: Final = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 """The colours of skin, and the wish for a picture in colour: they change nothing of what is meant."""
 
 
-async def reaction_added(
-    host: Host, connection: Connection, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent
-) -> None:
+async def reaction_added(host: Host, connection: Connection, event: discord.RawReactionActionEvent) -> None:
     """Somebody reacted. Raises CogencyError."""
     emoji, person = _meant(event), known_as(event.user_id)
     if emoji not in {*VERDICTS, WASTE_BASKET}:
@@ -53,28 +50,26 @@ async def reaction_added(
     if (reply := await _reply(host, event.channel_id, event.message_id)) is None:
         return
     if emoji in VERDICTS:
-        said_last[f"{reply.turn}:{person}"] = VERDICTS[emoji]
-        await host.judge(reply.turn, person, VERDICTS[emoji])
+        await host.feedback.judge(reply.turn, person, VERDICTS[emoji])
         return
     with suppress(Refused):
-        if reply.person == person and await host.delete_reply(reply.turn, person):
+        if reply.person == person and await host.feedback.delete(reply.turn, person):
             await delete_pages(connection, event.channel_id, reply)
 
 
-async def reaction_removed(host: Host, said_last: LRUCache[str, str], event: discord.RawReactionActionEvent) -> None:
+async def reaction_removed(host: Host, event: discord.RawReactionActionEvent) -> None:
     """Somebody took a reaction back, which counts only if they said nothing after it. Raises CogencyError."""
     verdict, person = VERDICTS.get(_meant(event)), known_as(event.user_id)
     if verdict is None or (reply := await _reply(host, event.channel_id, event.message_id)) is None:
         return
-    if said_last.get(f"{reply.turn}:{person}", verdict) == verdict:
-        await host.judge(reply.turn, person, None)
+    await host.feedback.take_verdict_back(reply.turn, person, verdict)
 
 
 async def messages_deleted(host: Host, connection: Connection, channel: int, messages: Collection[int]) -> None:
     """These messages were deleted. Raises CogencyError."""
     for message in messages:
         reply = await _reply(host, channel, message)
-        if reply is not None and await host.delete_reply(reply.turn, reply.person):
+        if reply is not None and await host.feedback.delete(reply.turn, reply.person):
             await delete_pages(connection, channel, reply)
 
 
@@ -84,7 +79,7 @@ def _meant(event: discord.RawReactionActionEvent) -> str:
 
 
 async def _reply(host: Host, channel: int, message: int) -> Answered | None:
-    found = [await host.reply_at(SOURCE, page) for page in pages_at(channel, message)]
+    found = [await host.feedback.at(SOURCE, page) for page in pages_at(channel, message)]
     return next((reply for reply in found if reply is not None), None)
 
 
@@ -192,8 +187,6 @@ class Pressing:
     connection: Connection
     members: Members
     surroundings: Surroundings
-    said_last: LRUCache[str, str]
-    """The last verdict of each person on each reply, as far as it was seen."""
 
     async def press(self, interaction: Interaction, made: ReplyPress) -> None:
         try:
@@ -236,10 +229,9 @@ class Pressing:
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
-        self.said_last[f"{turn}:{known_as(interaction.user.id)}"] = verdict
         try:
             known = await self._known(interaction, turn) is not None
-            kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
+            kept = known and await self.host.feedback.judge(turn, known_as(interaction.user.id), verdict)
             said = reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY
         except CogencyError as error:
             said = reply_texts.failure(error)
@@ -268,7 +260,7 @@ class Pressing:
         await interaction.response.defer()
         try:
             reply = await self._known(interaction, turn)
-            if reply is None or not await self.host.delete_reply(turn, known_as(interaction.user.id)):
+            if reply is None or not await self.host.feedback.delete(turn, known_as(interaction.user.id)):
                 await interactions.follow_up(interaction, reply_texts.NO_SUCH_REPLY)
                 return
         except CogencyError as error:
@@ -280,7 +272,7 @@ class Pressing:
         """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
-        reply, page = await self.host.reply_of(turn), interaction.message
+        reply, page = await self.host.feedback.of(turn), interaction.message
         pages = frozenset(pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from cachetools import LRUCache
-
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
@@ -22,7 +20,7 @@ from agent.ports import Clock, Membership
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
-from bot.caches import MAX_ENTRIES, RecentKeys
+from bot.caches import RecentKeys
 from bot.commands import forget, memory
 from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelFile, PanelForm, Stoppable
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
@@ -64,7 +62,6 @@ class PersonalCommands:
     underway: TaskGroup = field(default_factory=lambda: TaskGroup(CLOSE_S, ASKED))
     done: RecentKeys = field(default_factory=RecentKeys)
     """What was asked by command and in windows."""
-    verdicts: LRUCache[str, str] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     """The last verdict of each person on each reply."""
 
     @property
@@ -88,9 +85,7 @@ class PersonalCommands:
 
     @property
     def replies(self) -> ReplyPresses:
-        return ReplyPresses(
-            self.host, self.api, self.me, self.people, self.places, self.asking.may_read, self.clock, self.verdicts
-        )
+        return ReplyPresses(self.host, self.api, self.me, self.people, self.places, self.asking.may_read, self.clock)
 
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""

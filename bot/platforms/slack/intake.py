@@ -241,26 +241,15 @@ class SlackIntake:
             return False
         return True
 
-    async def _stop(
-        self, stop: message_intake.Stop, heard: SlackMessage, author: Member
-    ) -> message_intake.Ignore | message_intake.Overhear:
+    async def _stop(self, stop: message_intake.Stop, heard: SlackMessage, author: Member) -> message_intake.AfterStop:
         """The word "stop"; what else is to be done about it."""
 
-        async def obey() -> message_intake.Ignore | message_intake.Overhear:
-            try:
-                self._admit_order(heard, author)
-                follows = message_intake.after_stop(stop, await self.control.stop_in_words(heard))
-            except Refused as refusal:
-                follows = message_intake.after_stop(stop, refusal)
-            match follows:
-                case message_intake.TellNothingRuns():
-                    await self.control.nothing_runs(heard)
-                case message_intake.TellRefusal(refusal):
-                    await self.control.refused(refusal, heard)
-                case _:
-                    return follows
-            return message_intake.Ignore()
+        async def stopped() -> bool:
+            self._admit_order(heard, author)
+            return await self.control.stop_in_words(heard)
 
+        told = partial(self.control.nothing_runs, heard), partial(self.control.refused, heard=heard)
+        obey = partial(message_intake.stop_by_word, stop, stopped, *told)
         return await self._once(heard, obey) or message_intake.Ignore()
 
     async def _once(self, heard: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:

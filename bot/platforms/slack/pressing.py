@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from cachetools import LRUCache
-
 from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
@@ -50,8 +48,6 @@ class ReplyPresses:
     may_read: Callable[[str, str], Awaitable[None]]
     """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
-    said_last: LRUCache[str, str]
-    """The last verdict of each person on each reply, as far as it was seen."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
@@ -100,44 +96,35 @@ class ReplyPresses:
 
     async def reacted(self, reacted: Reacted) -> None:
         """Somebody reacted to a message, or took that back. Raises CogencyError."""
-        reply = await self.host.reply_at(self.me.source, reacted.ts, reacted.channel)
+        reply = await self.host.feedback.at(self.me.source, reacted.ts, reacted.channel)
         person = inbound.person_id(self.me, reacted.user)
         if reply is None:
             if reacted.name in DELETE and reacted.added:
-                await self.host.delete_growing(self.me.source, reacted.ts, person, reacted.channel)
+                await self.host.feedback.delete_running(self.me.source, reacted.ts, person, reacted.channel)
             return
         if reacted.name in DELETE:
             if reacted.added and reply.person == person:
-                await self.host.delete_reply(reply.turn, person)
+                await self.host.feedback.delete(reply.turn, person)
         elif reacted.verdict is not None:
-            await self._note(reply, person, reacted, reacted.verdict)
+            note = self.host.feedback.judge if reacted.added else self.host.feedback.take_verdict_back
+            await note(reply.turn, person, reacted.verdict)
 
     async def gone(self, channel: str, page: str) -> None:
         """Somebody deleted a page of a reply: its words are forgotten, and its other pages go, too."""
-        reply = await self.host.reply_at(self.me.source, page, channel)
+        reply = await self.host.feedback.at(self.me.source, page, channel)
         if reply is not None:
-            await self.host.delete_reply(reply.turn, reply.person)
-
-    async def _note(self, reply: Answered, person: str, reacted: Reacted, verdict: ReplyVerdict) -> None:
-        """What is taken back counts only if nothing was said after it."""
-        key = f"{reply.turn}:{person}"
-        if reacted.added:
-            self.said_last[key] = verdict
-            await self.host.judge(reply.turn, person, verdict)
-        elif self.said_last.get(key, verdict) == verdict:
-            await self.host.judge(reply.turn, person, None)
+            await self.host.feedback.delete(reply.turn, reply.person)
 
     async def _judge(self, made: ReplyClick, here: ReplyTo, verdict: ReplyVerdict) -> None:
         person = inbound.person_id(self.me, here.user)
-        self.said_last[f"{made.turn}:{person}"] = verdict
-        kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
+        kept = await self._known(made) is not None and await self.host.feedback.judge(made.turn, person, verdict)
         await self._say(here, reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY)
 
     async def _delete(self, made: ReplyClick, here: ReplyTo) -> None:
         """A private answer stands in no channel: its message goes by the way on which the press came."""
         person = inbound.person_id(self.me, here.user)
         reply = await self._known(made)
-        if reply is None or not await self.host.delete_reply(made.turn, person):
+        if reply is None or not await self.host.feedback.delete(made.turn, person):
             await self._say(here, reply_texts.NO_SUCH_REPLY)
         elif made.to.private and here.response_url:
             await self.api.respond(here.response_url, delete_original=True)
@@ -174,7 +161,7 @@ class ReplyPresses:
         """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
-        reply = await self.host.reply_of(made.turn)
+        reply = await self.host.feedback.of(made.turn)
         return reply if reply is not None and reply.conversation == made.conversation else None
 
     async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:

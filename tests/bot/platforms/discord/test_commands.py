@@ -2,7 +2,6 @@
 
 import discord
 import pytest
-from cachetools import LRUCache
 
 from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
@@ -20,7 +19,7 @@ async def test_the_registration_of_every_command_is_as_discord_describes_it() ->
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
-    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, LRUCache(1))
+    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations)
     body = [command.to_dict(tree) for command in tree.get_commands()]
     assert body
     assert problems("PUT", "/applications/1/commands", body, {}) == []

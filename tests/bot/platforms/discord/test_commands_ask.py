@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import discord
 import pytest
-from cachetools import LRUCache
 from discord import app_commands
 
 from bot.platforms.discord.commands import CommandDesk
@@ -40,7 +39,6 @@ async def payload() -> list[dict[str, Any]]:
         Surroundings(client),
         members,
         DiscordConversations(host, DiscordSettings(Secret("t"))),
-        LRUCache(1),
     )
     return [command.to_dict(tree) for command in tree.get_commands()]
 
