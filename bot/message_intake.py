@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent.errors import Refused
+from agent.memory.audience import TeamAudience, label
+from agent.records import Answered, Incoming, repeat_of
+from bot.texts import reply_texts
 
 _STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
 
@@ -96,6 +99,22 @@ def decide(message: MessageFacts) -> Decision:
     if message.orders:
         return Ignore() if message.late else Obey()
     return Answer(message.late)
+
+
+def repeat_question(reply: Answered, person: str) -> str:
+    """The id under which a reply's question is asked once more. Raises Refused for others, or where it was often."""
+    if reply.person != person:
+        raise Refused(reply_texts.NOT_YOURS)
+    if (once := repeat_of(reply.message_id)) is None:
+        raise Refused(reply_texts.OFTEN_ENOUGH)
+    return once
+
+
+def check_readers(asked: Incoming, reply: Answered) -> Incoming:
+    """The question that is asked once more. Raises Refused if more people read now what is said there."""
+    if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
+        raise Refused(reply_texts.MORE_PUBLIC)
+    return asked
 
 
 async def stop_by_word(

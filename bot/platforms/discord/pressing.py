@@ -11,8 +11,9 @@ from typing import Final, assert_never
 import discord
 
 from agent.errors import CogencyError, Refused
-from agent.memory.audience import Place, TeamAudience, label
-from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdict, message_of, repeat_of
+from agent.memory.audience import Place
+from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdict, message_of
+from bot import message_intake
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.discord import checks, interactions, objects
@@ -124,16 +125,10 @@ def continue_pressed(press: Press) -> Incoming:
 
 
 def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
-    """The press of "Regenerate": the question that the reply answers, once more, once for each reply.
-
-    Raises Refused if it was asked often enough, or if more people read now what is said there.
-    """
-    if (once := repeat_of(reply.message_id)) is None:
-        raise Refused(reply_texts.OFTEN_ENOUGH)
+    """The press of "Regenerate": the reply's question once more, once for each reply. Raises Refused."""
+    once = message_intake.repeat_question(reply, known_as(press.author.id))
     asked = _pressed(replace(press, conversation=reply.conversation), reply.question, once)
-    if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
-        raise Refused(reply_texts.MORE_PUBLIC)
-    return asked
+    return message_intake.check_readers(asked, reply)
 
 
 def _pressed(press: Press, text: str, once: str) -> Incoming:
@@ -297,8 +292,6 @@ class Pressing:
             reply = await self._known(interaction, button.turn)
             if reply is None:
                 raise Refused(reply_texts.NO_SUCH_REPLY)
-            if reply.person != known_as(made.author.id):
-                raise Refused(reply_texts.NOT_YOURS)
             asked = regenerate_pressed(made, reply)
             files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
             return replace(asked, files=files)

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from cachetools import TLRUCache, TTLCache
+from cachetools import TTLCache
 
 from agent.errors import CogencyError
 from agent.memory.audience import Place
@@ -24,6 +24,7 @@ from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, S
 from bot.platforms.slack.inbound import AgentThingKind, ReplyTo, SlackBot, SlackMessage, Thing
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
+from bot.platforms.slack.message_pages import FeatureSupport
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.rate_limits import MethodRate
 from bot.platforms.slack.sockets import TaskGroup
@@ -69,50 +70,17 @@ def loading_messages(doing: str) -> list[str]:
     return textwrap.wrap(shortened(doing, MOST_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MOST_MESSAGES]
 
 
-# Calls of the Web API whose failure loses nothing: a status, a title, a suggestion.
-#
-# Rules. Nothing is raised. What Slack refuses is let be for a while, so that not every turn asks in vain: what the
-# app cannot do at all (an older workspace, a plan without agents, a scope that was not granted) everywhere, the rest
-# in that channel.
-
-REFUSED_S: Final = 600.0
-"""How long a refusal holds for a channel: whoever changes that waits no longer."""
-
-REFUSED_EVERYWHERE_S: Final = 3_600.0
-"""What the app is not, it rarely becomes while it runs."""
+# Calls of the Web API whose failure loses nothing: a status, a title, a suggestion. Nothing is raised.
 
 DOWN_S: Final = 30.0
 """After a failure of Slack: each further one would hold up something for as long as Slack is waited for."""
-
-MOST_CHANNELS: Final = 2_000
-
-_EVERYWHERE: Final = frozenset(
-    {
-        "feature_disabled",
-        "feature_not_enabled",
-        "missing_scope",
-        "method_deprecated",
-        "method_not_supported",
-        "not_agent_app",
-        "not_allowed_token_type",
-        "not_assistant_app",
-        "not_authorized",
-        "paid_teams_only",
-        "team_access_not_granted",
-        "unknown_method",
-    }
-)
 
 
 @dataclass(slots=True)
 class BestEffortCalls:
     api: SlackApi
     clock: Clock
-    _resting: TLRUCache[tuple[Method, str], float, float] = field(init=False)
-    """Until when each method is not tried; in "" everywhere."""
-
-    def __post_init__(self) -> None:
-        self._resting = TLRUCache(MOST_CHANNELS, lambda _what, until, _now: until, self.clock.monotonic)
+    support: FeatureSupport = field(default_factory=FeatureSupport)
 
     async def call(self, method: Method, channel: str, **args: Json) -> JsonObject | None:
         """The method's answer, with `channel` as its `channel_id`; None if it was refused, or not tried."""
@@ -121,22 +89,18 @@ class BestEffortCalls:
         try:
             return await self.api.call(method, channel_id=channel, **args)
         except SlackRefused as refused:
-            everywhere = refused.code in _EVERYWHERE
             log.info("%s It is left out for a while: an ornament, without which answers are shown.", refused)
-            self._rest(method, "" if everywhere else channel, REFUSED_EVERYWHERE_S if everywhere else REFUSED_S)
+            self.support.refused(method, channel, refused.code, self.clock.monotonic())
         except SlackLimited as limited:
-            self._rest(method, "", limited.retry_after_s)
+            self.support.rest(method, self.clock.monotonic() + limited.retry_after_s)
         except SlackDown as down:
             log.debug("%s", down)
-            self._rest(method, "", DOWN_S)
+            self.support.rest(method, self.clock.monotonic() + DOWN_S)
         return None
 
     def rests(self, method: Method, channel: str) -> bool:
         """Whether it is not tried there now."""
-        return (method, "") in self._resting or (method, channel) in self._resting
-
-    def _rest(self, method: Method, channel: str, seconds: float) -> None:
-        self._resting[method, channel] = self.clock.monotonic() + seconds
+        return not self.support.has(method, channel, self.clock.monotonic())
 
 
 REFRESH_S: Final = 100.0

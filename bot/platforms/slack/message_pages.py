@@ -23,10 +23,11 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-# What a workspace has refused, so that not every reply asks for it in vain.
+# What a workspace has refused is let be for a while, so that not every reply asks for it in vain: what the app cannot
+# do at all (an older workspace, a plan without agents, a scope not granted) everywhere, the rest in that channel.
 
 REFUSED_S: Final = 600.0
-"""How long a refusal to stream holds for a channel: whoever changes that waits no longer."""
+"""How long a refusal holds for a channel: whoever changes that waits no longer."""
 
 REFUSED_EVERYWHERE_S: Final = 3_600.0
 """What the app may not do, or Slack cannot, rarely changes."""
@@ -40,8 +41,12 @@ _EVERYWHERE: Final = frozenset(
         "method_deprecated",
         "method_not_supported",
         "missing_scope",
+        "not_agent_app",
         "not_allowed_token_type",
+        "not_assistant_app",
+        "not_authorized",
         "not_subscribed_to_message_stream_stopped",
+        "paid_teams_only",
         "team_access_not_granted",
         "unknown_method",
     }
@@ -53,16 +58,23 @@ class FeatureSupport:
     """`plain_buttons`: it does not know the blocks that are made for replies of agents."""
 
     plain_buttons: bool = False
-    _no_stream_until: LRUCache[str, float] = field(default_factory=lambda: LRUCache(MOST_CHANNELS))
+    _resting: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MOST_CHANNELS))
+    """Until when each method is not tried; in "" everywhere."""
 
-    def streams(self, channel: str, now: float) -> bool:
-        """Whether a stream may be tried there."""
-        return all(self._no_stream_until.get(where, now) <= now for where in ("", channel))
+    def has(self, method: Method, channel: str, now: float) -> bool:
+        """Whether a method may be tried there."""
+        return all(self._resting.get((method, where), now) <= now for where in ("", channel))
 
-    def refused_stream(self, channel: str, code: str, now: float) -> None:
-        """No stream could be started there, for this reason of Slack's."""
-        where, seconds = ("", REFUSED_EVERYWHERE_S) if code in _EVERYWHERE else (channel, REFUSED_S)
-        self._no_stream_until[where] = now + seconds
+    def refused(self, method: Method, channel: str, code: str, now: float) -> None:
+        """For this reason of Slack's."""
+        if code in _EVERYWHERE:
+            self.rest(method, now + REFUSED_EVERYWHERE_S)
+        else:
+            self._resting[method, channel] = now + REFUSED_S
+
+    def rest(self, method: Method, until: float) -> None:
+        """Do not try it anywhere for a while."""
+        self._resting[method, ""] = until
 
 
 # Slack's refusals of a page, in the words of `bot.reply_surface`.

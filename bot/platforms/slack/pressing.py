@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from agent.errors import Refused
-from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of, repeat_of
+from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of
+from bot import message_intake
 from bot.host import Host
 from bot.platforms.slack import buttons, inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
@@ -146,14 +146,10 @@ class ReplyPresses:
         reply = await self._known(made)
         if reply is None:
             await self._say(here, reply_texts.NO_SUCH_REPLY)
-        elif reply.person != inbound.person_id(self.me, here.user):
-            raise Refused(reply_texts.NOT_YOURS)
         else:
-            if (once := repeat_of(reply.message_id)) is None:
-                raise Refused(reply_texts.OFTEN_ENOUGH)
-            incoming = await self._question(made, here, once, reply.question)
-            if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
-                raise Refused(reply_texts.MORE_PUBLIC)
+            once = message_intake.repeat_question(reply, inbound.person_id(self.me, here.user))
+            asked = await self._question(made, here, once, reply.question)
+            incoming = message_intake.check_readers(asked, reply)
             files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
             await self._ask(replace(incoming, files=files), here)
 

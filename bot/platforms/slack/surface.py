@@ -191,7 +191,8 @@ class SlackSurface:
                 wanted = True
             case _:
                 assert_never(self._workspace.streaming)
-        return wanted and bool(self._to.thread_ts) and self._workspace.abilities.streams(self._to.channel, now)
+        supported = self._workspace.abilities.has(Method.START_STREAM, self._to.channel, now)
+        return wanted and bool(self._to.thread_ts) and supported
 
     async def _start(self, key: PageKey, look: PageContent) -> str:
         """The time stamp of a stream that shows the look; "" where there cannot be one."""
@@ -204,7 +205,7 @@ class SlackSurface:
             self._streaming = False
             if not refused.passing:
                 log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
-                self._workspace.abilities.refused_stream(self._to.channel, refused.code, now)
+                self._workspace.abilities.refused(Method.START_STREAM, self._to.channel, refused.code, now)
             return ""
         self._live[stream.ts] = stream
         self._keys[stream.ts] = key
