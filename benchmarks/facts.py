@@ -31,14 +31,17 @@ import csv
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from agent.admission_terms import Authority
 from agent.context import Context, ContextBudget, Persona
+from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.facts import Fact, Scope
@@ -56,8 +59,9 @@ from agent.turn import TurnLimits
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.host import PolicyAsker
-from bot.memory.learning import Learner, LearningModel
+from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
+from bot.models.choice import LearningModel
 from bot.turns.runner import AgentConfig, ForegroundPriority, known_context
 from store.engine import Store, open_store
 from tests.fakes.minds import always
@@ -119,28 +123,55 @@ class TimelineClock:
         """Nobody waits."""
 
 
-@dataclass
-class DataModel:
-    """Stands for the model that learns: `says` answers its next prompt."""
+Extractor: TypeAlias = Callable[[Timeline, Sequence[Write], Sequence[Message]], str]
+"""Answers the learner's prompt, given what the data writes in that turn."""
 
-    says: Callable[[Sequence[Message]], str] = lambda _: "{}"
 
-    def __call__(self, prompt: Sequence[Message]) -> str:
-        return self.says(prompt)
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What every timeline is lived through with."""
+
+    store: Store
+    mind: AgentConfig
+    clock: TimelineClock
+
+    def world(self, timeline: Timeline, name: str, learns: "Extractor | LearningModel") -> "World":
+        """A person of their own. `learns`: what the product learns with, by `name`."""
+        return World(self.store, timeline, name, self.mind, learns, self.clock)
+
+
+@asynccontextmanager
+async def open_bench() -> AsyncGenerator[Bench]:
+    store = await open_store("sqlite://")
+    try:
+        mind = AgentConfig(
+            provider=always(ScriptedProvider([])),
+            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+            fresh_word=lambda: "harbour",
+            recollect=partial(recollect, store.memories, store.conversations),
+        )
+        yield Bench(store, mind, TimelineClock())
+    finally:
+        await store.close()
 
 
 @dataclass
 class World:
-    """One timeline as it goes on. `names`: whether the model names what a write supersedes."""
+    """One timeline as it goes on."""
 
     store: Store
     timeline: Timeline
-    names: bool
+    name: str
     mind: AgentConfig
-    model: DataModel
-    learner: Learner
+    learns: Extractor | LearningModel
     clock: TimelineClock
     count: int = 0
+    failures: int = 0
+    """How often a real model gave nothing that can be read."""
+    writes: Sequence[Write] = ()
 
     @property
     def person(self) -> Person:
@@ -148,7 +179,7 @@ class World:
 
     @property
     def team(self) -> str:
-        return f"{TEAM}:{self.timeline.id}{'' if self.names else '-unnamed'}"
+        return f"{TEAM}:{self.timeline.id}-{self.name}"
 
     @property
     def place(self) -> Place:
@@ -192,28 +223,29 @@ class World:
         """One turn: the message, its answer, and what is learned from it in the background."""
         claim, _ = await self._begin(turn.text, turn.time, "past")
         await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, reply, learn_at=turn.time), turn.time)
-        self.model.says = partial(self._answer, writes)
+        self.writes = writes
         partition = Partition(self.person.id, label(self.place.audience))
         job = Job(0, 0, "", LEARNING, partition.audience, str(int(Authority.EMPLOYEE)), turn.time, self.person.id)
-        await self.learner.learn(job)
+        for attempt in range(LearningLimits().tries + 1):
+            try:
+                await self._learner().learn(replace(job, attempts=attempt))
+            except ProviderError:
+                self.failures += 1
+            else:
+                break
 
-    def _answer(self, writes: Sequence[Write], prompt: Sequence[Message]) -> str:
-        """What a model that reads well would answer to the learner: the data's writes, and by number what they
-        supersede, as far as the prompt shows it.
-        """
-        shown = prompt[0].text.partition(KNOWN_FACTS)[2]
-        known: dict[str, str] = json.loads(shown) if shown else {}
-        numbers = range(1, len(json.loads(prompt[1].text)) + 1)
-        facts = [
-            {
-                "key": _spoken(one.key) or " ".join(one.value.split()[:4]),
-                "value": one.value,
-                "from": [numbers[-1]],
-                "supersedes": self._numbers(known, one) if self.names else [],
-            }
-            for one in writes
-        ]
-        return json.dumps({"insights": [], "facts": facts})
+    def _learner(self) -> Learner:
+        learns = self.learns
+        model = learns if isinstance(learns, LearningModel) else LearningModel(ScriptedProvider(self._answer))
+        store = self.store
+        return Learner(
+            store.profiles, store.facts, store.jobs, store.spending, lambda: model, self.clock, ForegroundPriority()
+        )
+
+    def _answer(self, prompt: Sequence[Message]) -> str:
+        if isinstance(self.learns, LearningModel):
+            raise TypeError("a real model answers by itself")
+        return self.learns(self.timeline, self.writes, prompt)
 
     async def ask(self, query: Query) -> str:
         """What memory gives to the model for this question, in a thread of its own."""
@@ -244,15 +276,51 @@ class World:
         context, _ = await known_context(self.mind, self.store.knowledge, claim, frozenset())
         return claim, context
 
-    def _numbers(self, known: Mapping[str, str], new: Write) -> list[int]:
-        """The numbers of the shown facts that the data means: it names a fact by its key, or by the id that it gave to
-        the write of that key.
-        """
-        if new.supersedes is None:
-            return []
-        writes = [event for event in self.timeline.events if isinstance(event, Write)]
-        meant = [one.value[:MEANT_CHARS] for one in writes if new.supersedes in (one.key, one.id) and one is not new]
-        return [int(number) for number, text in known.items() if any(value in text for value in meant)]
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the learner's prompt shows: the known facts by number, and the messages."""
+
+    known: Mapping[str, str]
+    messages: tuple[str, ...]
+
+
+def shown_in(prompt: Sequence[Message]) -> Shown:
+    known = prompt[0].text.partition(KNOWN_FACTS)[2]
+    messages: list[dict[str, str]] = json.loads(prompt[1].text)
+    return Shown(json.loads(known) if known else {}, tuple(one["text"] for one in messages))
+
+
+def reads_well(timeline: Timeline, writes: Sequence[Write], prompt: Sequence[Message], *, names: bool = True) -> str:
+    """What a model that reads well would answer to the learner: the data's writes, and by number what they supersede
+    (`names`), as far as the prompt shows it.
+    """
+    shown = shown_in(prompt)
+    return stating(shown, [(key_of(one), one.value, meant(timeline, shown, one) if names else []) for one in writes])
+
+
+def stating(shown: Shown, facts: Iterable[tuple[str, str, Sequence[int]]]) -> str:
+    """The answer that states these facts of the last message: key, value, numbers that it supersedes."""
+    listed = [
+        {"key": key, "value": value, "from": [len(shown.messages)], "supersedes": [*gone]} for key, value, gone in facts
+    ]
+    return json.dumps({"insights": [], "facts": listed})
+
+
+def meant(timeline: Timeline, shown: Shown, new: Write) -> list[int]:
+    """The numbers of the shown facts that the data means: it names a fact by its key, or by the id that it gave to the
+    write of that key.
+    """
+    if new.supersedes is None:
+        return []
+    writes = [event for event in timeline.events if isinstance(event, Write)]
+    values = [one.value[:MEANT_CHARS] for one in writes if new.supersedes in (one.key, one.id) and one is not new]
+    return [int(number) for number, text in shown.known.items() if any(value in text for value in values)]
+
+
+def key_of(written: Write) -> str:
+    """Under what a model would put it."""
+    return _spoken(written.key) or " ".join(written.value.split()[:4])
 
 
 def _spoken(key: str) -> str:
@@ -320,31 +388,16 @@ def baselines(timeline: Timeline, tracks: Iterable[Results]) -> None:
 async def measure(timelines: Sequence[Timeline]) -> dict[str, Results]:
     """Results by track, and of all ("")."""
     tracks: defaultdict[str, Results] = defaultdict(Results)
-    store = await open_store("sqlite://")
-    try:
-        model, clock = DataModel(), TimelineClock()
-        learning = LearningModel(ScriptedProvider(model))
-        profiles, facts, jobs = store.profiles, store.facts, store.jobs
-        learner = Learner(profiles, facts, jobs, store.spending, lambda: learning, clock, ForegroundPriority())
-        mind = AgentConfig(
-            provider=always(ScriptedProvider([])),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([RecallTool(store.memories), RememberTool(facts)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            fresh_word=lambda: "harbour",
-            recollect=partial(recollect, store.memories, store.conversations),
-        )
+    async with open_bench() as bench:
         for timeline in timelines:
             both = (tracks[""], tracks[timeline.track])
             baselines(timeline, both)
             for names in (True, False):
-                world = World(store, timeline, names, mind, model, learner, clock)
+                learns = partial(reads_well, names=names)
+                world = bench.world(timeline, "named" if names else "unnamed", learns)
                 for query, context in await live_through(world):
                     for results in both:
                         (results.ours if names else results.unnamed).add(query, context)
-    finally:
-        await store.close()
     return dict(tracks)
 
 

@@ -26,6 +26,7 @@ from agent.memory.statements import (
     first_sentence,
     read_statement,
     sentences,
+    states_in,
     stem,
     without_label,
 )
@@ -225,7 +226,10 @@ class _Around:
             if not self._may_read(len(sentence)):
                 return None
             statement = self._wordings.reading(sentence)
-            self._subjects[sentence] = statement.subject - ANYTHING if statement.has_subject else None
+            subject = statement.subject if statement.has_subject else frozenset[str]()
+            if statement.progress:
+                subject -= frozenset(map(stem, states_in(statement)))  # "Order confirmed: …" is about the order
+            self._subjects[sentence] = subject - ANYTHING
         return self._subjects[sentence]
 
     def _may_read(self, chars: int) -> bool:

@@ -29,9 +29,10 @@ from agent.memory.statements import (
     read_statement,
     restores,
     sentences,
+    states_in,
     telling_part,
 )
-from agent.memory.supersession import clash, comparable, other_day, replaces, states_in, updates
+from agent.memory.supersession import clash, comparable, other_day, replaces, updates
 
 Reading = Callable[[str], Statement]
 COMPARED: Final = 40

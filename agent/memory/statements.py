@@ -176,6 +176,11 @@ def restores(text: str) -> bool:
     return lexicon.RESTORES.search(folded(text[:READ_CHARS])) is not None
 
 
+def states_in(statement: Statement) -> frozenset[str]:
+    """How far it says that something is: words of change, and so no part of what it is about."""
+    return frozenset(lexicon.PROGRESS.findall(folded(statement.text[:READ_CHARS])))
+
+
 def stem(word: str) -> str:
     """A word without its English ending, roughly: enough to see that two words are one."""
     plain = word.lower().replace("’", "'").removesuffix("'s")

@@ -18,7 +18,7 @@ from typing import Final
 
 from agent.memory import lexicon
 from agent.memory.facts import same_key
-from agent.memory.statements import READ_CHARS, Statement, read_statement, sentences, stem
+from agent.memory.statements import READ_CHARS, Statement, read_statement, sentences, states_in, stem
 
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
@@ -78,11 +78,6 @@ def updates(older: Statement, newer: Statement) -> bool:
             return older.said != newer.said or states_in(older) != states_in(newer)
         return newer.unique and newer.has_subject and not newer.said <= older.said
     return clash(older, newer) or other_day(older, newer) or (newer.cancelled and not newer.values)
-
-
-def states_in(statement: Statement) -> frozenset[str]:
-    """How far it says that something is: words of change, and so no part of what it is about."""
-    return frozenset(lexicon.PROGRESS.findall(lexicon.folded(statement.text[:READ_CHARS])))
 
 
 def _settled_by(older: Statement, newer: Statement) -> bool:

@@ -95,3 +95,9 @@ def test_a_superseded_value_is_marked_in_the_label_of_a_sentence_about_something
     stale = superseded(["$100 per unit"], ["$150"], {"$100 per unit": "unit price"})
     filed = "[INVALID, rested on: $100 per unit] The total is high."
     assert withhold(filed, stale) == "[INVALID, rested on: [superseded]] The total is high."
+
+
+def test_a_state_in_front_of_a_value_is_no_part_of_what_its_sentence_is_about() -> None:
+    stale = superseded(["1000 units"], ["750"], {"1000 units": "order quantity"})
+    assert withhold("Order confirmed: 1000 units to Riga.", stale) == "Order confirmed: [superseded] to Riga."
+    assert withhold("Stock in Riga: 1000 units.", stale) == "Stock in Riga: 1000 units."

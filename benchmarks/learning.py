@@ -1,0 +1,211 @@
+"""What is lost when facts come by the product's own learning, with models that read worse and worse.
+
+    python -m benchmarks.learning --data PATH [--quick] [--json]       any file in StateBench's format
+
+The road is that of `benchmarks.facts`; here what answers the learner differs from run to run:
+
+    named        states what the data writes, and names by number what that supersedes
+    unnamed      the same without numbers: supersession is left to the rules of code
+    drift        a key is said otherwise each time ("launch date", "date of launch", "launch"), nothing is named
+    missed       every second write is missed, what is left is named
+    drift_missed both, and nothing is named
+    sentences    no model: every sentence that says something of something is a fact, its subject the key
+    nothing      learns nothing: what is left comes from recall of the messages
+    model        the model of COGENCY_LEARNING_MODEL or COGENCY_MODEL, if the environment names one
+
+`required_in_context_…` and `queries_with_forbidden_…`: as in `benchmarks.facts`, of all that memory shows.
+`current_values_known_…`: of what the data wrote last under each key, the share that stands in a valid fact at the end.
+`old_values_standing_…`: of what the data wrote before that, the share that still stands in one. Both see the facts
+alone, since recall of the messages hides much of what learning loses. Given facts count in neither.
+`model_failures`: answers of the real model that could not be read, or did not come.
+"""
+
+import asyncio
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from agent.errors import CogencyError
+from agent.memory.audience import label
+from agent.memory.facts import Fact
+from agent.memory.statements import READ_CHARS, WORD, read_statement, sentences, stem
+from agent.messages import Message
+from benchmarks.facts import (
+    QUICK_TIMELINES,
+    Bench,
+    Extractor,
+    Score,
+    key_of,
+    live_through,
+    meant,
+    open_bench,
+    reads_well,
+    shown_in,
+    stating,
+)
+from benchmarks.report import Options, print_report, read_options
+from benchmarks.statebench import Timeline, Write, read_timelines
+from bot.app.parts import CLOCK, model_settings
+from bot.models.choice import LearningModel, ModelSwitch
+from bot.settings import load_settings
+
+MODELS: Final = ("COGENCY_LEARNING_MODEL", "COGENCY_MODEL")
+KEY_WORDS: Final = 6
+_VERSION: Final = re.compile(r"_(?:v\d+|corrected)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well a scripted model reads. `misses`: every so many-th write; 0: none."""
+
+    names: bool = True
+    drifts: bool = False
+    misses: int = 0
+
+    def __call__(self, timeline: Timeline, writes: Sequence[Write], prompt: Sequence[Message]) -> str:
+        shown = shown_in(prompt)
+        order = [event for event in timeline.events if isinstance(event, Write)]
+        found: list[tuple[str, str, Sequence[int]]] = []
+        for one in writes:
+            number = order.index(one)
+            if self.misses and number % self.misses == self.misses - 1:
+                continue
+            key = drifted(key_of(one), number) if self.drifts else key_of(one)
+            found.append((key, one.value, meant(timeline, shown, one) if self.names else ()))
+        return stating(shown, found)
+
+
+def drifted(key: str, number: int) -> str:
+    """A key as a careless model says it the `number`-th time."""
+    words = key.split()
+    ways = (key, " of ".join([words[-1], " ".join(words[:-1])]) if words[1:] else f"the {key}", words[0], words[-1])
+    return ways[number % len(ways)] if words else key
+
+
+def by_sentences(_: Timeline, __: Sequence[Write], prompt: Sequence[Message]) -> str:
+    """What can be learned without a model, and without the data's writes."""
+    shown = shown_in(prompt)
+    found: list[tuple[str, str, Sequence[int]]] = []
+    for sentence in sentences(shown.messages[-1]):
+        statement = read_statement(sentence)
+        if statement.has_subject and not sentence.endswith("?"):
+            words = [word for word in WORD.findall(sentence[:READ_CHARS]) if stem(word) in statement.subject]
+            found.append((" ".join(words[:KEY_WORDS]), sentence, ()))
+    return stating(shown, found)
+
+
+def learns_nothing(_: Timeline, __: Sequence[Write], prompt: Sequence[Message]) -> str:
+    return stating(shown_in(prompt), ())
+
+
+QUALITIES: Final[Mapping[str, Extractor]] = {
+    "named": reads_well,
+    "unnamed": partial(reads_well, names=False),
+    "drift": Quality(names=False, drifts=True),
+    "missed": Quality(misses=2),
+    "drift_missed": Quality(names=False, drifts=True, misses=2),
+    "sentences": by_sentences,
+    "nothing": learns_nothing,
+}
+
+
+@dataclass
+class Learned:
+    """What a quality came to. `known` of `current` values, `standing` of `old` ones."""
+
+    score: Score = field(default_factory=Score)
+    current: int = 0
+    known: int = 0
+    old: int = 0
+    standing: int = 0
+    failures: int = 0
+
+    def add(self, timeline: Timeline, facts: Sequence[Fact]) -> None:
+        """At the end of a timeline, by the facts that are valid then."""
+        held = [f"{fact.key}: {fact.value}".casefold() for fact in facts if fact.is_valid]
+        chains: defaultdict[str, list[str]] = defaultdict(list)
+        for event in timeline.events:
+            if isinstance(event, Write) and not event.given and event.layer != "environment":
+                chains[_VERSION.sub("", event.key)].append(event.value)
+        for values in chains.values():
+            old = [value for value in dict.fromkeys(values) if value != values[-1]]
+            self.current += 1
+            self.known += _stands(values[-1], held)
+            self.old += len(old)
+            self.standing += sum(_stands(value, held) for value in old)
+
+    def metrics(self, name: str) -> dict[str, float]:
+        shown = self.score.metrics()
+        return {
+            f"required_in_context_{name}": shown["required_in_context"],
+            f"queries_with_forbidden_{name}": shown["queries_with_forbidden"],
+            f"current_values_known_{name}": 100 * self.known / max(self.current, 1),
+            f"old_values_standing_{name}": 100 * self.standing / max(self.old, 1),
+        }
+
+
+def _stands(value: str, held: Sequence[str]) -> bool:
+    return any(value.casefold() in one for one in held)
+
+
+async def measure(
+    timelines: Sequence[Timeline], qualities: Mapping[str, Extractor | LearningModel]
+) -> dict[str, Learned]:
+    results = {name: Learned() for name in qualities}
+    async with open_bench() as bench:
+        for timeline in timelines:
+            for name, learns in qualities.items():
+                await _live(bench, timeline, name, learns, results[name])
+    return results
+
+
+async def _live(
+    bench: Bench, timeline: Timeline, name: str, learns: Extractor | LearningModel, result: Learned
+) -> None:
+    world = bench.world(timeline, name, learns)
+    for query, context in await live_through(world):
+        result.score.add(query, context)
+    facts = await bench.store.facts.readable(world.person.id, frozenset({label(world.place.audience)}))
+    result.add(timeline, facts)
+    result.failures += world.failures
+
+
+async def run(options: Options, timelines: Sequence[Timeline], environ: Mapping[str, str]) -> None:
+    """With the real model only where the environment names one: this asks no server whether it is there."""
+    qualities: dict[str, Extractor | LearningModel] = dict(QUALITIES)
+    switch = None
+    if any(environ.get(name) for name in MODELS):
+        switch = await ModelSwitch.open(model_settings(load_settings(environ)), CLOCK, lambda: 0.5)
+        model = switch.learning_model()
+        if model.can_learn:
+            qualities["model"] = model
+    try:
+        results = await measure(timelines, qualities)
+    finally:
+        if switch is not None:
+            await switch.aclose()
+    baseline = results.pop("nothing").metrics("nothing")
+    metrics = {key: value for name, result in results.items() for key, value in result.metrics(name).items()}
+    if "model" in results:
+        metrics["model_failures"] = results["model"].failures
+    print_report("learning", metrics, baseline, options)
+
+
+def main() -> None:
+    options = read_options(__doc__ or "")
+    if options.data is None:
+        raise SystemExit("Say where the timelines are: --data PATH")
+    timelines = read_timelines(options.data)
+    try:
+        some = timelines[:QUICK_TIMELINES] if options.quick else timelines
+        asyncio.run(run(options, some, os.environ))  # noqa: TID251 -- as the entry point of the bot
+    except CogencyError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()
