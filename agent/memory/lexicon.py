@@ -1,7 +1,7 @@
-"""The words by which sentences of five languages say what they are about, what changes and what is denied. Data.
+"""The words by which sentences of eight languages say what they are about, what changes and what is denied. Data.
 
-English, German, Spanish, Chinese and Japanese. Every pattern is linear: fixed words, and runs of bounded
-length. A language that is not here is read by its values and its order of words alone.
+English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese. Every pattern is linear: fixed words, and
+runs of bounded length. A language that is not here is read by its values and its order of words alone.
 
 Patterns are in small letters, to be searched in `folded` text: that takes a third of the time of ignoring case. Those
 to which capitals tell a name or a month (CASED, DISPLACED) take the text as it stands.
@@ -37,19 +37,33 @@ OTHER_FUNCTION_WORDS: Final = _words(
     """yo tú él ella ello nosotros ellos ellas usted el la los las lo un una unos unas mi mis tu tus su sus nuestro
     nuestra nuestros nuestras y o pero de del a al en con por para sin sobre se me te nos que es son está están era fue
     ser estar ha he han hemos hay muy como este esta ese esa""",
+    """je tu il elle nous vous ils elles le les une des du ce cet cette ces mon ma mes ton ta tes sa ses notre nos votre
+    vos leur leurs et ou mais donc ne pas plus qui dans au aux sur sous avec sans pour par chez est étaient était sera
+    ont ai avons avez été être avoir très ça""",
+    """eu nós ele ela eles elas você vocês os as um uma uns umas do da dos das em na nos nas ao aos às com sem para pelo
+    pela mas que é são foi será tem têm há meu minha meus minhas seu sua seus suas nosso nossa nossos nossas não
+    mais muito já isso isto""",
+    """я ты он она оно мы вы они мой моя моё мое мои моего моей моему моих твой наш наша наше наши нашего нашей свой в
+    во на с со к ко у о об от до по за из для без при и или но а что как не ни уже ещё еще же ли бы это этот эта эти был
+    была было были есть будет меня мне нас нам его её ее их ему ей им больше""",
 )
-"""The same of German and Spanish, for what is no English."""
+"""The same of the other languages with blanks between words, for what is no English."""
 PRONOUNS: Final = {
-    **dict.fromkeys(("i", "ich", "yo", "我", "私", "僕", "俺"), "i"),
-    **dict.fromkeys(("we", "wir", "nosotros", "我们", "我們", "私たち", "弊社", "当社"), "we"),
-    **dict.fromkeys(("he", "she", "they", "er", "él", "ella", "ellos", "他", "她", "他们", "彼", "彼女"), "they"),
+    **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
+    **dict.fromkeys(
+        ("we", "wir", "nosotros", "nous", "nós", "мы", "нас", "我们", "我們", "私たち", "弊社", "当社"), "we"
+    ),
+    **dict.fromkeys(("he", "she", "they", "er", "él", "ella", "ellos", "il", "elle", "ils", "elles"), "they"),
+    **dict.fromkeys(("ele", "ela", "eles", "elas", "он", "она", "они", "他", "她", "他们", "彼", "彼女"), "they"),
 }
 """Who a sentence is about that names nobody."""
 
 COPULAS: Final = re.compile(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
-    r"|es|son|está|están|era|fue|será|queda)\b|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
-    r"|是|(?<!现)在(?=\S)|为|は|が(?=\S))"
+    r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
+    r"|(?<!\d[ap]m )(?<! [ap]m )(?<!\d )est|são(?! (?:paulo|luís|josé|joão|pedro|miguel)))\b"
+    r"|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
+    r"|(?<=[а-яё])\s[—–-](?=\s)|是|(?<!现)在(?=\S)|为|は|が(?=\S))"
 )
 """What stands between a subject and what is said of it, and says nothing itself."""
 STATE_VERBS: Final = _words(
@@ -59,50 +73,80 @@ STATE_VERBS: Final = _words(
     expires renews stays meets supports support hosts host""",
     """hat haben habe kostet dauert beginnt startet endet öffnet schließt wohnt wohne wohnen arbeitet arbeite arbeiten
     nutzt nutze nutzen benutzt benutze benutzen verwendet verwende verwenden liegt sitzt heißt heisst leitet läuft
-    trinkt trinke isst esse spricht spreche findet gilt""",
+    trinkt trinke isst esse spricht spreche gilt steht hängt betreut fährt""",
     """tiene tienen tengo tenemos cuesta cuestan dura empieza comienza termina acaba abre cierra sale llega vive vivo
-    vivimos trabaja trabajo trabajamos usa uso usamos utiliza llama dirige habla hablo come como bebe bebo cumple""",
+    vivimos trabaja trabajo trabajamos usa uso usamos utiliza llama dirige habla hablo come como bebe bebo
+    cumple""",
+    """habite habites habitons habitent vis vit travaille travailles travaillons utilise utilisons utilisent coûte
+    coûtent dure commence finit ouvre ferme part arrive appelle parle boit bois mange gère dirige préfère""",
+    """moro mora moramos trabalho trabalha trabalhamos utilizamos custa custam começa acaba fecha sai chega tenho tem
+    têm temos falo fala bebo chama cuida prefiro prefere""",
+    """живу живёт живет живём живем живут работаю работает работаем работают стоит стоят длится начинается заканчивается
+    открывается закрывается отправляется прибывает зовут называется находится находятся пью пьёт пьет ем ест использую
+    использует используем имеет отвечает ведёт говорит""",
 )
 """Verbs of what is so, not of what happened; they count as what is said."""
+SPEAKERS_VERBS: Final = _words(
+    "vivo trabajo uso usamos tengo tenemos hablo como bebo",
+    "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
+)
+"""Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …"."""
 STATE_CJK: Final = re.compile(
     r"(?:有|叫做?|住在|定在|定于|改为|改到|改成|改在|推迟到|提前到|延期到|用|使用|喜欢|需要|に住|で働)"
 )
-HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos")
-RESIDES: Final = re.compile(r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos))\b|住在|に住")
+HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos имеет")
+RESIDES: Final = re.compile(
+    r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b|住在|に住"
+)
 SETTLES: Final = re.compile(
-    r"\bmoved to(?= [a-z])|\bnach \w{1,40} (?:um)?gezogen\b|\bmud(?:é|ado|amos) a\b|搬到|に引っ越"
+    r"\bmoved to(?= [a-z])|\bnach \w{1,40} (?:um)?gezogen\b|\bmud(?:é|ado|amos) a\b|\bdéménagé (?:à|en|au)\b"
+    r"|\bmud(?:ei|amos) (?:para|pra)\b|\bпереехал[аи]? (?:в|во|на)\b|搬到|に引っ越"
 )
 """One lives at one place."""
 
 PLACED: Final = re.compile(
-    r"\b(?:is|are|ist|sind|liegt|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b|在(?!线)|にあります"
+    r"\b(?:is|are|ist|sind|liegt|hängt|steht|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b"
+    r"|\b(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b"
+    r"|在(?!线)|にあります"
 )
 """A thing is at one place."""
 
-NEW: Final = re.compile(r"\bnew(?=\s)|\bneue[nmrs]?\b|\bnuev[oa]s?\b|新しい|新的")
+NEW: Final = re.compile(
+    r"\bnew(?=\s)|\bneue[nmrs]?\b|\bnuev[oa]s?\b|\bnouve(?:au|lle|l)s?\b|\bnov[oa]s?\b|\bнов(?:ый|ая|ое|ые|ого|ой)\b|新しい|新的"
+)
 CUE: Final = re.compile(
     r"\b(?:now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
     r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
     r"|cancel(?:s|led|ed|ling)?|no longer|not any ?more|as of|make (?:that|it)|scratch that|no,? wait|let's"
     r"|go(?:ing)? back to|postponed|delayed|extended|upgraded|downgraded|raised|lowered|increased|reduced"
-    r"|pushed(?: back)?|went (?:up|down)"
+    r"|pushed(?: back)?|(?:went|gone) (?:up|down)|from now on|t(?:ook|aken) over|rebooked"
     r"|jetzt|nun|inzwischen|stattdessen|verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt|korrektur"
-    r"|ab sofort|gezogen"
+    r"|ab (?:sofort|jetzt|heute)|künftig|(?:um)?gezogen|doch|umgebucht|gestiegen|gesunken|erhöht|gesenkt|übernommen"
     r"|ahora|actualmente|corrección|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]"
-    r"|pasado a)\b"
-    r"|现在|如今|目前|改为|改到|改成|改在|换成|换到|变成|变更|更正|调整|推迟到|提前到|延期到|搬到|转到|起改"
-    r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった"
+    r"|pasado a|subido|bajado|finalmente|a partir de ahora"
+    r"|maintenant|désormais|dorénavant|finalement|chang(?:é|ée|és|ées)|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?"
+    r"|passée?s? (?:de|à)|remplac(?:e|é|ée)|déménagé|corrigée?"
+    r"|agora|atualmente|mudou|mudei|mudamos|mudaram|tro(?:quei|cou|camos)|adiad[oa]s?|remarcad[oa]s?|subiu|baixou"
+    r"|passou a|assumiu|correção|a partir de agora"
+    r"|теперь|отныне|перенес(?:ли|ена|ено|ён|ены|ено)|перенёс|изменил(?:ся|ась|ось|ись)|изменили|сменил[аи]?|перешл[аи]|перешёл"
+    r"|переехал[аи]?|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?|вместо)\b"
+    r"|现在|如今|目前|改为|改到|改成|改在|换成|换到|变成|变更|更正|调整|推迟到|提前到|延期到|搬到|转到|起改|涨了?|以后|今后"
+    r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった|上がりました|下がりました"
 )
 """Words that announce a change: those of seed 003, their kin, and those of the other languages."""
 MOVES: Final = re.compile(
     r"\b(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?\b"
     r"|\b(?:verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
-    r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa])\b"
-    r"|改为|改到|改成|改在|换成|推迟|提前|延期|変更|変わ|乗り換え|切り替え"
+    r"|gestiegen|gesunken|erhöht|gesenkt|umgebucht"
+    r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]|subido|bajado"
+    r"|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?|adiad[oa]s?|remarcad[oa]s?|subiu|baixou|mudou"
+    r"|перенес(?:ли|ена|ено|ён|ены)|перенёс|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?)\b"
+    r"|改为|改到|改成|改在|换成|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました"
 )
 """Of these, the verbs: what is moved is what the sentence is about."""
 ADDS: Final = re.compile(
-    r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa])\b"
+    r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
+    r"|aussi|également|autre|também|além disso|outr[oa]|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     r"|也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて|[\w\ue000-\uf8ff]も(?!う)"
 )
 """What is said beside something else does not change it."""
@@ -112,21 +156,26 @@ RESTORES: Final = re.compile(
 FILLERS: Final = re.compile(
     r"\b(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due|set"
     r"|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
-    r"|de momento)\b|计划|定于|予定"
+    r"|de momento|actuellement|déjà|toujours|prévue?s?|programmée?s?|atualmente|já|ainda|previst[oa]s?|marcad[oa]s?"
+    r"|сейчас|уже|пока|назначен[аоы]?|запланирован[аоы]?|состоится|wieder|takes place|tiene lugar|a lieu)\b"
+    r"|\b(?:findet|finden|saí d[aeo]|quitté)\b|\bstatt(?=\W*$)|计划|定于|予定|^今\s?$"
 )
 """What may stand in a statement and changes nothing about it."""
 
 ENDED: Final = re.compile(
-    r"\b(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no)\b"
+    r"\b(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
+    r"|больше не|уже не|já não)\b|\bne (?=\w{1,40}(?: \w{1,40})? plus\b)|\bnão (?=\w{1,40}(?: \w{1,40}){0,2} mais\b)"
     r"|不再|已不|没有再|もう(?=.{0,80}(?:ない|ません))"
 )
 """It was so, and is not any more."""
 NEGATED: Final = re.compile(
     r"\b(?:not|never|cannot|no longer)\b|n['’]t\b|\b(?:nicht|kein(?:e[nmrs]?)?|nie|niemals)\b|(?<!\w)no(?= \w)"
-    r"|\b(?:nunca|jamás|tampoco)\b|不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)"
+    r"|\b(?:nunca|jamás|tampoco|jamais|não|не|никогда)\b|\bne (?=\w{1,40} (?:pas|plus|jamais)\b)"
+    r"|不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)"
 )
 CANCELLED: Final = re.compile(
-    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa])\b|取消|作废|中止|キャンセル"
+    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?)\b"
+    r"|取消|作废|中止|キャンセル"
 )
 PROGRESS: Final = re.compile(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
@@ -155,9 +204,16 @@ LEAD_IN: Final = re.compile(
     r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
     r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
     r"|oh by the way|oh|by the way|for the record|notiz|hinweis|übrigens|also|nota|aviso|por cierto|注意|备注|更新"
-    r"|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
+    r"|planänderung|cambio de planes|changement de programme|mudança de planos|changes? of plans?|планы изменились"
+    r"|finalement|finalmente|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
 )
 """Before a sentence, and no part of what it is about."""
+CORRECTS: Final = re.compile(
+    r"\b(?:changes? of plans?|correction|actually|instead|scratch that|no,? wait|planänderung|korrektur|stattdessen"
+    r"|doch|changement de programme|finalement|en fait|cambio de planes|corrección|en realidad|mejor dicho|finalmente"
+    r"|mudança de planos|correção|na verdade|планы изменились|на самом деле)\b|计划有变|更正|其实|実は|訂正"
+)
+"""Of what takes back something that was just said."""
 DECIDES: Final = re.compile(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
     r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
@@ -166,28 +222,46 @@ DECIDES: Final = re.compile(
 PAST: Final = re.compile(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa])\b|昨天|上周|上个月|买了|去了|見た|ました|先週|昨日"
+    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|gastei|comprei|paguei|вчера|купил[аи]?|заплатил[аи]?)\b|昨天|上周|上个月|买了|去了|見た|ました|先週|昨日"
 )
-HABIT: Final = re.compile(r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los)\b|每|毎(?!日会)")
+HABIT: Final = re.compile(
+    r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?"
+    r"|кажд(?:ый|ую|ое|ые)|всегда)\b|每(?!(?:月|年|天|周|人|小时)\s?\d)|毎(?!日会)"
+)
 
 _DISPLACED: Final = (
     re.compile(
-        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de)"
-        r"\s+"
+        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de"
+        r"|à la place de|au lieu de|no lugar d[aeo]|em vez d[aeo]|вместо)\s+(?:(?:Frau|Herrn?|Mr|Mrs|Ms)\.?\s)?"
         r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})"
     ),
     re.compile(
-        r"\b(?:from|von|vom|de)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+(?:to|auf|zu|zum|a|al)\s"
+        r"\b(?:from|von|vom|de|do|с|со)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+"
+        r"(?:to|auf|zu|zum|a|al|à|para o|para a|para|на)\s"
+    ),
+    re.compile(r"\b(?:took|taken) over\b.{1,60}?\bfrom\s+(?P<old>[A-Z]\w{1,40})"),
+    re.compile(r"\bvon (?:(?:Frau|Herrn) )?(?P<old>[A-ZÄÖÜ]\w{1,40}) übernommen\b"),
+    re.compile(
+        r"\b(?:left|quit|quitté|dejado|[Ss]aí d[aeo]|verlassen)\s+(?P<old>[A-Z][\w.+#-]{1,40})"
+        r"(?=.{1,40}\b(?:work|now|travaille|désormais|maintenant|trabajo|ahora|trabalho|agora|arbeite|jetzt)\b)"
     ),
     re.compile(r"从(?P<old>[^从到换改转搬为成，。]{1,30})(?:换|改|转|搬|迁|切)"),
     re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
     re.compile(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
-    re.compile(r"(?P<old>[^\s、。はがをか]{1,16})から.{1,16}(?:に|へ)(?:乗り換え|切り替え|変え|移り|移行|変更)"),
+    re.compile(
+        r"(?P<old>[^\s、。はがをか]{1,16})から.{1,16}(?:に|へ)(?:乗り換え|切り替え|変え|変わ|代わ|交代|移り|移行|変更)"
+    ),
+    re.compile(r"(?P<old>[^\s、。はがをの]{1,16}?)ではなく"),
 )
-DISPLACED: Final = tuple(zip(("", "", "从", "", "の代わりに", "から"), _DISPLACED, strict=True))
+DISPLACED: Final = tuple(
+    zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
+)
 """What another thing has taken the place of, each with what stands in every text that says so."""
 GENERIC_VERBS: Final = _words(
     """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
+    handle handles handling manage manages look looks maintain maintains responsible betreut leitet verantwortet
+    travaille travaillons utilise utilisons gère gérons déploie déployons trabalho trabalhamos utilizamos cuida cuido
+    работаю работаем использую используем отвечает ведёт занимается
     nutze nutzen nutzt benutze benutzen benutzt verwende verwenden verwendet fahre habe arbeite arbeiten
     uso usa usamos utilizo utilizamos tengo trabajo 用 使"""
 )
@@ -208,9 +282,15 @@ UNIQUE: Final = re.compile(
     r"|chef(?:in)?|vorgesetzter?|leiter(?:in)?|projektleiter(?:in)?|adresse|anschrift|wohnort|hauptstadt|arbeitgeber"
     r"|beruf|zeitzone|sitz|lieblings\w{1,20}|telefonnummer|hausarzt|bürgermeister(?:in)?|ort|währung"
     r"|jef[ea]|director(?:a)?|gerente|dirección|domicilio|nombre|capital|banco|esposa|marido|sede|favorit[oa]|teléfono"
-    r"|responsable|líder|correo|moneda|alcalde(?:sa)?|moneda|ciudad natal)\b"
-    r"|经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|丈夫|首都|总部|最喜欢|时区|货币|职位|雇主"
-    r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先"
+    r"|responsable|líder|correo|moneda|alcalde(?:sa)?|caser[oa]|tutor(?:a)?|ciudad natal"
+    r"|doctor|gp|advis[eo]r|supervisor|vermieter(?:in)?|betreuer(?:in)?|passwort|password|mot de passe|senha|contraseña"
+    r"|chef(?:fe)?|patron(?:ne)?|directeur|directrice|siège|nom|prénom|numéro|téléphone|banque|propriétaire|femme|mari"
+    r"|capitale|maire|préférée?s?|médecin traitant|devise|employeur"
+    r"|chefe|gerente|diretora?|endereço|nome|esposa|senhorio|responsável|prefeit[oa]|preferid[oa]|moeda|apelido"
+    r"|начальник\w{0,2}|директор\w{0,2}|руководител\w{1,2}|босс\w{0,2}|адрес\w{0,2}|штаб-квартир\w{1,2}|столиц\w|банк\w{0,2}"
+    r"|муж\w{0,2}|жен[аыуе]|телефон\w{0,2}|любим\w{2,3}|ответственн\w{2,3}|имя|фамили\w|валют\w|хозя(?:ин|ина|йка))\b"
+    r"|经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|丈夫|首都|总部|最喜欢|时区|货币|职位|雇主|导师|房东|班主任|密码"
+    r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先|上司|担当|大家|主治医|パスワード"
 )
 """What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
 names may both be true.
@@ -219,12 +299,40 @@ MANY: Final = re.compile(
     r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
     r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
     r"|freund(?:in)?|kolleg(?:e|in)|sohn|tochter|kind(?:er)?|bruder|schwester|katze|hund|kund(?:e|in)"
-    r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente)\b|朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客"
+    r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente"
+    r"|amie?|collègue|fils|fille|frère|sœur|chat|chien|cousine?|enfants?|amig[oa]|filh[oa]|irmão|irmã|cachorro"
+    r"|друг\w{0,2}|подруг\w|коллег\w|сын\w{0,2}|доч\w{1,3}|брат\w{0,2}|сестр\w|кошк\w|собак\w|клиент\w{0,2})\b|朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客"
 )
 
 _STATES: Final = (
-    ((r"open|offen|geöffnet|abiert[oa]", "开着|营业|開いて"), (r"closed|geschlossen|zu|cerrad[oa]", "关着|关门|閉ま")),
-    ((r"up|online|running|funciona|läuft", "在线|稼働"), (r"down|offline|stopped|caíd[oa]", "离线|停机|停止")),
+    (
+        (r"open|offen|geöffnet|abiert[oa]|ouverte?s?|abert[oa]|открыт[аоы]?", "开着|营业|開いて"),
+        (r"closed|geschlossen|zu|cerrad[oa]|fermée?s?|fechad[oa]|закрыт[аоы]?", "关着|关门|閉ま"),
+    ),
+    (
+        (r"up|online|running|funciona|läuft", "在线|上线|稼働"),
+        (r"down|offline|stopped|caíd[oa]", "离线|下线|停机|停止"),
+    ),
+    (
+        (
+            (
+                r"broken|out of order|kaputt|defekt|en panne|cassée?|averiad[oa]|estropead[oa]|quebrad[oa]|com defeito"
+                r"|сломан[аоы]?|не работает|сломал(?:ся|ась|ось)"
+            ),
+            "故障|坏了|壊れ",
+        ),
+        (
+            (
+                r"repaired|fixed|works again|repariert|réparée?|reparad[oa]|arreglad[oa]|consertad[oa]|funcionando"
+                r"|починен[аоы]?|отремонтирован[аоы]?|(?<!не )работает|починили"
+            ),
+            "修好|直って|直り",
+        ),
+    ),
+    (
+        (r"in customs|in transit|on its way|on the way|unterwegs|en route|en camino|a caminho|в пути", "运输中|配送中"),
+        (r"delivered|arrived|zugestellt|geliefert|livrée?|entregad[oa]|entregue|доставлен[аоы]?", "已送达|送达|配達済"),
+    ),
     (
         (r"on track|on time|im plan|pünktlich|en plazo", "按时|順調"),
         (r"delayed|late|behind|verspätet|verzögert|retrasad[oa]", "延迟|延误|遅れ"),
@@ -266,6 +374,8 @@ PREDICATE: Final = re.compile("|".join(f"(?:{one.pattern})" for one in (MOVES, C
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AMOUNT: Final = r"\d+(?:[.,]\d+)*"
 """A number with its points and commas. It is begun only where no number goes on: a long list of them is read once."""
+_GROUPED: Final = rf"(?:\d{{1,3}}(?: \d{{3}}){{1,3}}(?!\d)|{_AMOUNT})"
+"""Also with blanks between thousands, where a unit stands behind it."""
 _BEGUN: Final = r"(?<!\w)(?<!\d[.,])"
 _BEGUN_CJK: Final = r"(?<![\d.,A-Za-z])"
 _MONTH: Final = (
@@ -274,7 +384,10 @@ _MONTH: Final = (
 )
 _MONTHS_ABROAD: Final = (
     r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
+    r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)"
 )
 KINDS: Final = tuple(
     (kind, re.compile(pattern))
@@ -282,8 +395,9 @@ KINDS: Final = tuple(
         (
             "money",
             (
-                rf"[$€£¥]\s?{_AMOUNT}\s?(?:[kmb]\b)?"
-                rf"|{_BEGUN}{_AMOUNT}\s?(?:€|(?:usd|eur|gbp|chf|dollars?|euros?)\b)"
+                rf"(?:r\$|[$€£¥₽₹₩])\s?{_AMOUNT}\s?(?:[kmb]\b)?"
+                rf"|{_BEGUN}{_GROUPED}\s?(?:(?:тыс(?:яч[аи]?)?|миллион(?:а|ов)?|млн|млрд|mil|mi(?:lhões|lhão)?)\.?\s(?:de\s)?)?"
+                r"(?:[€₽]|(?:usd|eur|gbp|chf|brl|dollars?|euros?|reais|real|руб(?:л(?:ей|я|ь))?)\b)"
                 rf"|{_BEGUN_CJK}\d[\d.,万千百億亿]*\s?(?:元|円|块钱|美元|欧元|ドル|ユーロ)"
             ),
         ),
@@ -292,30 +406,35 @@ KINDS: Final = tuple(
             "date",
             (
                 rf"\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"
-                rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?(?:{_MONTH}|{_MONTHS_ABROAD})\b(?: \d{{4}}\b)?"
+                rf"|\b\d{{1,2}}(?:st|nd|rd|th|er|º)?\.? (?:of |de )?(?:{_MONTH}|{_MONTHS_ABROAD})\b(?: \d{{4}}\b)?"
                 r"|\b\d{4}-\d\d-\d\d\b|(?<!\d)\d{1,2}月\d{1,2}[日号]|(?<![\d.])\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)"
             ),
         ),
         (
             "month",
             (
-                r"(?<=[nyle] )(?:(?<=\bin )|(?<=\bby )|(?<=\bim )|(?<=\ben )|(?<=\buntil )|(?<=\bsince ))"
+                r"(?<=[nylem] )(?:(?<=\bin )|(?<=\bem )|(?<=\bby )|(?<=\bim )|(?<=\ben )|(?<=\buntil )|(?<=\bsince ))"
                 r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Januar|Februar|März"
                 r"|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
-                r"|diciembre)\b|(?<!\d)\d{1,2}月"
+                r"|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre"
+                r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)\b|(?<!\d)\d{1,2}月"
             ),
         ),
         (
             "weekday",
             (
                 rf"\b(?:{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
-                r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?"
+                r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+                r"|(?:segunda|terça|quarta|quinta|sexta)-feira|(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
+                r"(?:segunda|terça|quarta|quinta|sexta)"
+                r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]|воскресень[ея])\b|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?"
             ),
         ),
         (
             "clock",
             (
-                r"\b\d{1,2}(?:(?::\d\d)?\s?[ap]\.?m\b|:\d\d\b(?: uhr\b)?| uhr\b(?: \d\d\b)?)"
+                r"\b\d{1,2}\s?h(?:\s?\d\d)?\b"
+                r"|\b\d{1,2}(?:(?::\d\d)?\s?[ap]\.?m\b|:\d\d\b(?: uhr\b)?| uhr\b(?: \d\d\b)?)"
                 r"|(?:上午|下午|晚上|早上|中午|午前|午後|凌晨)?(?<!\d)(?:\d{1,2}|[一二三四五六七八九十]{1,2})[点點時](?:半|\d{1,2}分)?"
             ),
         ),
@@ -323,15 +442,17 @@ KINDS: Final = tuple(
             "relative",
             (
                 r"\b(?:today|tomorrow|tonight|yesterday|(?:this|next|last) (?:week|month|quarter|year)"
-                r"|heute|morgen|hoy|mañana)\b|今天|明天|後天|今日|明日|下周|来週"
+                r"|heute|morgen|hoy|mañana|aujourd['’]hui|demain|hoje|amanhã|сегодня|завтра)\b|今天|明天|後天|今日|明日|下周|来週"
             ),
         ),
+        ("address", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,30}){1,4}"),
         ("quarter", r"\bq[1-4]\b|第[一二三四]季度|第[1-4]四半期"),
         (
             "duration",
             (
                 r"\b\d{1,6}[- ](?:minute|hour|day|week|month|year|min|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?"
-                r"|minutos?|horas?|días?|semanas?|mes(?:es)?|años?)s?\b"
+                r"|minutos?|horas?|días?|semanas?|mes(?:es)?|años?|jours?|heures?|mois|semaines?|ans?|dias?|anos?"
+                r"|минут[аы]?|час(?:а|ов)?|дн(?:я|ей)|день|недел[ьия]|месяц(?:а|ев)?|лет|года?)s?\b"
                 r"|(?<![\d.,])\d{1,6}\s?(?:分钟|小时|个?小时|天|周|个月|年間?|分間|時間|日間|週間|か月|ヶ月)"
             ),
         ),
@@ -339,7 +460,9 @@ KINDS: Final = tuple(
             "colour",
             (
                 r"\b(?:red|blue|green|yellow|black|white|grey|gray|brown|orange|purple|pink|turquoise|vermilion"
-                r"|rot|blau|grün|gelb|schwarz|weiß|grau|braun|roj[oa]|azul|verde|amarill[oa]|negr[oa]|blanc[oa])\b"
+                r"|rot|blau|grün|gelb|schwarz|weiß|grau|braun|roj[oa]|azul|verde|amarill[oa]|negr[oa]|blanc[oa]"
+                r"|rouges?|bleue?s?|verte?s?|jaunes?|noire?s?|blanc(?:he)?s?|grise?s?|vermelh[oa]|amarel[oa]|pret[oa]|branc[oa]"
+                r"|(?:красн|зел[её]н|ж[её]лт|ч[её]рн|бел|сер|оранжев|фиолетов)(?:ый|ая|ое|ые)|син(?:ий|яя|ее|ие))\b"
                 r"|[红红蓝绿黄黑白灰]色|赤い|青い|赤色?|青色?|緑色?|黒い|白い"
             ),
         ),
@@ -366,4 +489,7 @@ AT_LEAST: Final = re.compile(
     r"\b(?:min(?:imum|\.)?|at least|no less than|not less than|above|more than|over|mindestens|wenigstens"
     r"|al menos|mínimo)\b|至少|不少于|最低|以上"
 )
-REASON: Final = re.compile(r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据")
+REASON: Final = re.compile(
+    r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a|parce que|à cause de|por causa de"
+    r"|потому что|из-за)\b|因为|由于|根据"
+)

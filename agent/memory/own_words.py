@@ -8,7 +8,7 @@ Rules
   most pairs of letters; and every number and every name. A date may be the model's, which reckons out "next Friday".
   No word may come from others. What a person quotes ("> …", and all that follows ">>> …") is not in their words.
   What they surely deny, ask, suppose, or tell of somebody else they have not said; in doubt they have. That is read
-  clause by clause, in the five languages of `agent.memory.lexicon`; the newest message that says or denies it decides:
+  clause by clause, in English, German, Spanish, Chinese, Japanese; the newest message that says or denies it decides:
 
     I am not allergic to nuts          denied            don't forget that I am allergic to nuts     said
     Am I allergic to nuts?             asked             not only nuts but also milk make me ill      said

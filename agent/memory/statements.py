@@ -6,7 +6,7 @@
 
 The subject of "X is Y" is X, with its names and numbers; where no verb of state is known, what stands before the first
 value. "Ann is the lead" is about the lead. A number that names something (an invoice, a room) is an identifier, and no
-value. Five languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word.
+value. Eight languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word.
 """
 
 import re
@@ -19,7 +19,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 
-READER: Final = 5
+READER: Final = 6
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -31,8 +31,22 @@ READ_VALUES: Final = 60
 TELLING_CHARS: Final = 6_000
 """Of a long text, read for what it is about: a page and more from its beginning, and as much from its end, since people
 put a question before or behind what they paste. It takes milliseconds, in everybody's event loop."""
-_SENTENCE: Final = re.compile(r"[^.!?\n。！？]*(?:[.](?=\S)[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)")
+_ABBREVIATED: Final = "|".join(
+    rf"(?<=\b{short})" for short in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "Sr", "Sra", "Nr", "Hr", "Fr")
+)
+_ORDINAL: Final = r"(?<=\d)[.](?=\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"
+"""German: "am 12. Juli"."""
+_SENTENCE: Final = re.compile(
+    rf"[^.!?\n。！？]*(?:(?:[.](?=\S)|(?:{_ABBREVIATED})[.](?=\s\S)|{_ORDINAL})[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)"
+)
 
+_ELISION: Final = re.compile(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
+"""French: "l'adresse" is "le adresse"."""
+_CYRILLIC_ENDING: Final = re.compile(
+    r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ют|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
+    r"|ах|ях|[аеёиоуыэюяйь])$"
+)
+_CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)
 _ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b")
 _LABEL: Final = re.compile(r"^\[[^\]\n]{1,80}\]:?\s*")
 """Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
@@ -67,7 +81,8 @@ _LAST_WORD: Final = re.compile(r"(?<!\w)(\w++)\s?$")
 _FIRST_WORD: Final = re.compile(r"\s?([^\W\d_]+)")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _DETERMINER: Final = re.compile(
-    r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+)\b",
+    r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+"
+    r"|le|les|mon|ma|mes|notre|nos|votre|vos|o|os|meu|minha|noss[oa])\b",
     re.IGNORECASE,
 )
 _ROLE: Final = re.compile(
@@ -182,8 +197,10 @@ def states_in(statement: Statement) -> frozenset[str]:
 
 
 def stem(word: str) -> str:
-    """A word without its English ending, roughly: enough to see that two words are one."""
+    """A word without its English or Russian ending, roughly: enough to see that two words are one."""
     plain = word.lower().replace("’", "'").removesuffix("'s")
+    if _CYRILLIC.match(plain):
+        return _CYRILLIC_ENDING.sub("", plain)
     for ending in ("ing", "ed", "es", "s", "e"):
         if plain.endswith(ending) and len(plain) - len(ending) >= 3:
             return plain[: -len(ending)]
@@ -193,6 +210,8 @@ def stem(word: str) -> str:
 def read_statement(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
+    if "'" in said or "’" in said:
+        said = _ELISION.sub(r"\1e ", said)
     said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(folded(said))) else said)
     reason = lexicon.REASON.search(folded(said))
     if reason is not None and reason.start() > 0:
@@ -277,7 +296,7 @@ class _Reading:
             settles=lexicon.SETTLES.search(small) is not None,
             unique=lexicon.UNIQUE.search(subjects) is not None and not many,
             placed=lexicon.PLACED.search(small_rest) is not None and not many,
-            definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before)),
+            definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before) or _CYRILLIC.search(before)),
         )
 
     def _without_values(self, said: str) -> str:
@@ -287,7 +306,11 @@ class _Reading:
             if len(self._values) >= READ_VALUES:
                 break
             text = said if kind in lexicon.CASED else small
-            if (kind in lexicon.COUNTED and not counts) or pattern.search(text) is None:
+            if (
+                (kind in lexicon.COUNTED and not counts)
+                or (kind == "address" and "@" not in text)
+                or pattern.search(text) is None
+            ):
                 continue
             parts, done = list[str](), 0
             for match in islice(pattern.finditer(text), READ_VALUES - len(self._values)):
@@ -427,8 +450,8 @@ def _is_function(word: str) -> bool:
 
 
 def _is_spanish_verb(match: re.Match[str]) -> bool:
-    """A verb that may begin a sentence, since it says itself who: "Vivo en …"."""
-    return match.group().lower() in {"vivo", "trabajo", "uso", "usamos", "tengo", "tenemos", "hablo", "como", "bebo"}
+    """A Spanish or Portuguese verb that may begin a sentence, since it says itself who: "Vivo en …"."""
+    return match.group().lower() in lexicon.SPEAKERS_VERBS
 
 
 def _pronoun(text: str) -> str:
@@ -445,6 +468,9 @@ def _slots_in(text: str) -> list[int]:
     return [ord(one) - _SLOT for one in _SLOTS.findall(text)]
 
 
+_HOURS: Final = re.compile(r"^(\d{1,2})h(\d\d)?$")
+
+
 def _canonical(kind: str, value: str) -> str:
     plain = _SPACES.sub("", value.lower())
     if kind == "money":
@@ -453,6 +479,9 @@ def _canonical(kind: str, value: str) -> str:
         plain = _DATE.sub(lambda date: (date[1] or date[4] or "") + (date[2] or date[3] or ""), plain)
     if kind == "clock":
         plain = plain.replace("uhr", "").replace(".", "").removesuffix(":00")
+        plain = _HOURS.sub(lambda hours: f"{hours[1]}:{hours[2]}" if hours[2] else hours[1], plain)
+    if kind == "weekday":
+        plain = plain[:4] if _CYRILLIC.match(plain) else plain.removesuffix("-feira")
     return plain
 
 

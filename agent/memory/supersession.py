@@ -14,6 +14,7 @@ has read both and names the older one, it is enough that they may be about the s
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from agent.memory import lexicon
@@ -23,6 +24,9 @@ from agent.memory.statements import READ_CHARS, Statement, read_statement, sente
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
 _DIGITS: Final = re.compile(r"\d[\d,]{0,20}(?:\.\d{1,9})?")
+_CLAUSES: Final = re.compile("[,;，；、]")
+MAX_CLAUSES: Final = 8
+"""A sentence with more is a list."""
 _NUMBER: Final = frozenset({"number"})
 _GENERIC: Final = frozenset(map(stem, lexicon.GENERIC_VERBS)) | lexicon.GENERIC_VERBS
 
@@ -46,7 +50,7 @@ def replaces(older: Statement, newer: Statement) -> bool:
     if newer.ended or newer.negated != older.negated:
         return _denies(older, newer)
     if not same_subject(older, newer):
-        return False
+        return _corrects(older, newer)
     if newer.cancelled and not older.cancelled:
         return older.progress or bool(older.kinds() & lexicon.TIMES)
     return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
@@ -260,6 +264,16 @@ def _other_name(older: Statement, newer: Statement) -> bool:
 _WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier)")
 
 
+def _corrects(older: Statement, newer: Statement) -> bool:
+    """Is it the same sentence with another name in it, said to be how it really is ("Change of plan: …")?"""
+    if not newer.changes or older.values != newer.values or older.about != newer.about or older.past:
+        return False
+    old, new, same = older.content - newer.content, newer.content - older.content, older.content & newer.content
+    if not (0 < len(old) <= 2 and 0 < len(new) <= 2 and len(same) > 1):
+        return False
+    return lexicon.CORRECTS.search(lexicon.folded(newer.text[:READ_CHARS])) is not None
+
+
 def _denies(older: Statement, newer: Statement) -> bool:
     """One says that it is, the other that it is not, and both say it of the same in the same words."""
     if older.values != newer.values or (older.negated and newer.negated and not newer.ended):
@@ -267,8 +281,21 @@ def _denies(older: Statement, newer: Statement) -> bool:
     if older.about and newer.about and older.about != newer.about:
         return False
     if newer.ended and not older.negated:
+        newer = _ended_clause(newer)
         return bool(newer.content) and newer.content <= older.content and newer.subject <= older.content
     return newer.content == older.content and bool(newer.content)
+
+
+def _ended_clause(newer: Statement) -> Statement:
+    """Of "I no longer go by bus, I cycle" what has ended."""
+    return _ended_in(newer.text) if _CLAUSES.search(newer.text[:READ_CHARS]) else newer
+
+
+@lru_cache(maxsize=64)
+def _ended_in(text: str) -> Statement:
+    clauses = _CLAUSES.split(text[:READ_CHARS], maxsplit=MAX_CLAUSES)
+    found = next((one for one in clauses if lexicon.ENDED.search(lexicon.folded(one))), text)
+    return read_statement(found)
 
 
 def _displaces(older: Statement, newer: Statement) -> bool:
@@ -278,14 +305,17 @@ def _displaces(older: Statement, newer: Statement) -> bool:
     for gone in newer.displaced:
         if not gone <= older.content:
             continue
-        others = older.subject - gone
+        left = older.content - gone - _GENERIC - newer.content
+        told = (older.content - gone) & newer.content
+        spoken = older.about and older.about == newer.about and not older.has_subject
+        if len(left) == 1 and spoken and told:
+            left = frozenset[str]()  # its verb: "we write our tests with …"
         whose = older.about and newer.about and older.about != newer.about
-        if whose or (others and not others <= newer.content):
+        if whose or left or (older.has_subject and not older.subject - gone <= newer.content):
             continue
         if not older.subject and newer.subject and not (newer.subject & older.content):
             continue  # somebody else's
-        if older.content - gone - _GENERIC <= newer.content:
-            return True
+        return True
     return False
 
 

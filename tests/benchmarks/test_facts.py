@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.facts import Pair, measure, read_pairs, supersedes, supersession
+from benchmarks.facts import NATURAL_CHANGES, Pair, measure, read_pairs, supersedes, supersession
 from benchmarks.statebench import matches, read_timelines
 
 NOON = "2026-03-02T12:00:00"
@@ -87,7 +87,25 @@ def test_what_is_superseded_contradicts_and_most_of_what_contradicts_is_supersed
     assert decided["recall"] >= 75
 
 
-HARMLESS = [(pair.older, pair.newer) for pair in PAIRS if not pair.contradicts]
+NATURAL = read_pairs(NATURAL_CHANGES)
+
+
+def test_the_natural_changes_are_many_and_half_of_them_harmless_in_eight_languages() -> None:
+    assert len(NATURAL) >= 200
+    for language in ("en", "de", "fr", "es", "pt", "ru", "zh", "ja"):
+        for half in "ab":
+            some = [pair.contradicts for pair in NATURAL if (pair.language, pair.half) == (language, half)]
+            assert 0.4 <= sum(some) / len(some) <= 0.6
+
+
+def test_of_natural_changes_nothing_harmless_is_superseded_and_most_of_the_rest_is() -> None:
+    for half, recall in (("a", 90), ("b", 70)):
+        decided = supersession([pair for pair in NATURAL if pair.half == half])
+        assert decided["precision"] >= 98
+        assert decided["recall"] >= recall
+
+
+HARMLESS = [(pair.older, pair.newer) for pair in (*PAIRS, *NATURAL) if not pair.contradicts]
 
 
 @pytest.mark.parametrize(("older", "newer"), HARMLESS)
