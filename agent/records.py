@@ -316,10 +316,14 @@ Remembered: TypeAlias = Fact | ProfileEntry
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a text means to a model for embeddings: a vector, to be compared with those of the same model only."""
+    """What a text means to a model for embeddings: a vector, to be compared with those of the same model only.
+
+    `weight`: what the nearest message is worth beside the best words (`Embedder.weight`).
+    """
 
     model: str
     vector: tuple[float, ...]
+    weight: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +337,10 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A vector for each text of one call, all of the same length, and what the call took."""
+    """A vector for each text, all of the same length, and the call that it took; None if nothing was called."""
 
     vectors: tuple[tuple[float, ...], ...]
-    call: ModelCall
+    call: ModelCall | None
 
 
 @dataclass(frozen=True, slots=True)

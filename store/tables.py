@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, tex
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-from store.databases.database import StorableText, UtcDateTime
+from store.databases.database import BitString, StorableText, UtcDateTime
 
 NEVER_REUSED: Final = {"sqlite_autoincrement": True}
 
@@ -121,7 +121,7 @@ class EmbeddingRow(Row, table=True):
 
     message: int = Field(primary_key=True, foreign_key="message.id", ondelete="CASCADE")
     model: str = Field(sa_type=StorableText)
-    signs: bytes
+    signs: bytes = Field(sa_type=BitString)
     vector: bytes
 
 

@@ -234,6 +234,11 @@ class Embedder(Protocol):
         """The model, as "provider:name". Vectors of different models cannot be compared."""
         ...
 
+    @property
+    def weight(self) -> float:
+        """What the message that is nearest in meaning is worth beside the best words, as measured for such a model."""
+        ...
+
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """A vector for each text, in their order. Raises ProviderError."""
         ...

@@ -74,6 +74,9 @@ class _OneRequest:
 
 
 class HttpEmbedder(_OneRequest):
+    weight = 0.8
+    """Of a model that reads whole sentences (measured)."""
+
     async def embed(self, texts: Sequence[str]) -> Embedded:
         request = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
         body = await self._post("/embeddings", "application/json", request, EMBED_TIMEOUT_S)

@@ -53,14 +53,15 @@ class MeaningfulMemories:
             async with asyncio.timeout(self.limits.patience_s):
                 asked = await self.embeddings.without_names(query.person, query.text)
                 embedded = await self.embedder.embed([asked[: self.limits.message_chars]])
-                await self.spending.charge(query.person, KIND, [embedded.call], self.clock.now())
+                if embedded.call is not None:
+                    await self.spending.charge(query.person, KIND, [embedded.call], self.clock.now())
         except (CogencyError, TimeoutError) as error:
             if not self._failing:
                 log.warning("recall goes by words alone until %s answers again: %s", self.embedder.name, error)
             self._failing = True
             return None
         self._failing = False
-        return Meaning(self.embedder.name, embedded.vectors[0])
+        return Meaning(self.embedder.name, embedded.vectors[0], self.embedder.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ class MeaningWriter:
         embedded = await asking if self.floor is None else await self.floor.while_free(asking)
         if embedded is None:
             return False
-        await self.spending.charge(person, KIND, [embedded.call], self.clock.now())
+        if embedded.call is not None:
+            await self.spending.charge(person, KIND, [embedded.call], self.clock.now())
         await self.embeddings.keep(self.embedder.name, messages, embedded.vectors)
         return True
 

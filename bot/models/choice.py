@@ -13,6 +13,7 @@ from typing import Final, Protocol, Self, TypeAlias
 
 from agent.errors import SettingsError
 from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
+from agent.providers import static_embeddings
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
 from agent.providers.fallback import FallbackProvider
 from agent.providers.faults import RetryPolicy
@@ -275,9 +276,18 @@ class OpenEmbedder(Embedder, Protocol):
         ...
 
 
-def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
-    """Connects when it is first used. Raises SettingsError."""
-    if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
+def open_embedder(
+    spec: str, settings: ModelSettings, has_static: Callable[[], bool] = static_embeddings.is_installed
+) -> OpenEmbedder:
+    """Connects, or reads its weights, when it is first used. Raises SettingsError."""
+    provider, _, model = (part.strip().lower() for part in spec.partition(":"))
+    if provider == static_embeddings.PROVIDER:
+        if model != static_embeddings.MODEL:
+            raise SettingsError(setup_texts.NO_STATIC_EMBEDDINGS)
+        if not has_static():
+            raise SettingsError(setup_texts.STATIC_EMBEDDINGS_MISSING)
+        return static_embeddings.StaticEmbedder()
+    if provider in _WITHOUT:  # a key would not help
         raise SettingsError(setup_texts.NO_EMBEDDINGS)
     choice = named_choice(spec, settings, EMBEDDINGS_SETTING)
     if choice.endpoint is None:

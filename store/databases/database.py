@@ -21,8 +21,9 @@ from types import CoroutineType
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Text, text
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy import Connection, CursorResult, DateTime, Dialect, LargeBinary, Text, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from agent.errors import StoreUnavailable
 
@@ -294,3 +295,23 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+class BitString(TypeDecorator[bytes]):
+    """Whole bytes. PostgreSQL keeps them as bits, of which it can count those that differ."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(postgresql.BIT(varying=True) if _has_bits(dialect) else LargeBinary())
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> object:
+        return None if value is None else postgresql.BitString.from_bytes(value) if _has_bits(dialect) else value
+
+    def process_result_value(self, value: postgresql.BitString | bytes | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002  (as above)
+        return value.to_bytes() if isinstance(value, postgresql.BitString) else value
+
+
+def _has_bits(dialect: Dialect) -> bool:
+    return dialect.name == "postgresql"

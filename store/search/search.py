@@ -43,10 +43,10 @@ from store.tables import message, participant, person
 #   answers, never the other way round; its own rows weigh less than people's. A thread with more than one good message
 #   is about the keywords; that lifts all its messages a little. Names of people who wrote are no keywords: whoever is
 #   named, or asks about themselves, comes first with what they wrote themselves. Asked about itself, the bot is heard
-#   like a person. Where vectors are kept, the nearest in meaning gets MEANING of what the best words are worth, the
-#   farthest that was compared nothing, and the others their share: words that are there still say more than what
-#   resembles them. Times in the question lift what was said then, and somewhat what was said soon after. Between equals
-#   the newest comes first; age itself takes nothing away.
+#   like a person. Where vectors are kept, the nearest in meaning gets a share of what the best words are worth
+#   (`Meaning.weight`), the farthest that was compared nothing, and the others in proportion: words that are there still
+#   say more than what resembles them. Times in the question lift what was said then, and somewhat what was said soon
+#   after. Between equals the newest comes first; age itself takes nothing away.
 
 CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
@@ -63,8 +63,6 @@ BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
 SOON_DATED: Final = 1.5
-MEANING: Final = 0.6
-"""What the nearest meaning is worth, beside the best words."""
 SOON: Final = timedelta(days=7)
 """People tell of what happened within days."""
 
@@ -135,8 +133,8 @@ def ranked(
 ) -> list[tuple[int, float]]:
     """(id, score), best first: the candidates, what stands beside them, and what is near in meaning.
 
-    `lines` holds the candidates and, of their neighbours, those that this search may see. `nearness`: of each message
-    whose meaning was compared, the more the nearer.
+    `lines` holds the candidates and, of their neighbours, those that this search may see. `nearness`: what
+    the meaning of a message is worth beside the best words.
     """
     around = _spread(_without(hints.names, found), lines)
     words = {id_: sum(near.values()) for id_, near in around.items()}
@@ -182,13 +180,8 @@ def _reach(id_: int, lines: Mapping[int, FoundLine]) -> Iterable[tuple[int, floa
 
 
 def _mixed(words: Mapping[int, float], nearness: Mapping[int, float]) -> Mapping[int, float]:
-    if not nearness:
-        return words
-    least, most = min(nearness.values()), max(nearness.values())
-    worth = MEANING * max(words.values(), default=1.0) / max(most - least, TINY)
-    return {
-        id_: words.get(id_, 0.0) + worth * max(nearness.get(id_, least) - least, TINY) for id_ in {*words, *nearness}
-    }
+    best = max(words.values(), default=1.0)
+    return {id_: words.get(id_, 0.0) + best * nearness.get(id_, 0.0) for id_ in {*words, *nearness}}
 
 
 def _company(scores: Mapping[int, float], lines: Mapping[int, FoundLine]) -> dict[str, float]:

@@ -24,6 +24,7 @@ class FakeEmbedder:
     name: str = "fake:meanings"
     asked: list[list[str]] = field(default_factory=list[list[str]])
     down: bool = False
+    weight: float = 0.6
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         self.asked.append(list(texts))

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.memory.audience import may_flow_from
+from agent.providers.static_embeddings import StaticEmbedder
 from agent.records import RecallQuery
+from agent.spending import By, SpendingPeriod
 from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
 from bot.turns.runner import ForegroundPriority
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.incoming import LEASE, dm, said
+from tests.fakes.incoming import LEASE, START, dm, said
 from tests.fakes.store import store_in_memory
 
 LIMITS = MeaningLimits()
@@ -110,6 +112,18 @@ async def test_a_service_that_fails_leaves_the_words_and_says_so_once(
     assert [record.message for record in caplog.records] == [
         "recall goes by words alone until fake:meanings answers again: The service for meanings is away."
     ]
+
+
+@pytest.mark.slow
+async def test_the_model_inside_the_program_finds_other_words_and_charges_nobody(world: World) -> None:
+    store, clock, embedder = world.store, world.clock, StaticEmbedder()
+    await store.jobs.schedule(KIND, embedder.name, "", clock.now())
+    job = await store.jobs.claim(frozenset({KIND}), "me", clock.now(), LEASE)
+    assert job is not None
+    await MeaningWriter(store.embeddings, embedder, store.jobs, store.spending, clock).write(job)
+    memories = MeaningfulMemories(store.memories, store.embeddings, embedder, store.spending, clock)
+    assert (await memories.search(QUERY))[0].message.text == "my vessel leaks"
+    assert await world.store.spending.totals(SpendingPeriod.days_until(START, 99), By.MODEL) == []
 
 
 async def test_the_job_of_a_model_that_was_set_before_ends(world: World) -> None:

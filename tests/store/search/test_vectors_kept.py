@@ -1,15 +1,17 @@
 """Vectors of messages: who gets one, who is found by it, and that it falls with its words."""
 
+import random
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from agent.memory.audience import GroupAudience, Place, may_flow_from
 from agent.memory.forgetting_plans import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
-from store.tables import embedding
+from store.search.vectors import NEAREST, cosine, pack_vector, sign_bits
+from store.tables import embedding, message
 from tests.contracts.steps import answered
 from tests.fakes.embedder import meaning_of
 from tests.fakes.incoming import START, dm, said
@@ -109,3 +111,55 @@ async def test_vectors_of_another_length_are_passed_over(talked: Store) -> None:
     query = RecallQuery("ann", "railway", may_flow_from(dm("ann")), "", meaning=wanted)
     assert (await talked.memories.search(query))[0].message.text == "the railway is late"
     assert await talked.memories.search(replace(query, text="boat")) == []
+
+
+SIZE = 64
+"""Numbers of a vector: as many as tell directions apart."""
+
+
+def spoke_much(connection: Connection, count: int, dice: random.Random) -> dict[int, bytes]:
+    """Ann's first message, so many times over, each with a meaning of its own; the vectors by id."""
+    first = dict(connection.execute(select(message).where(message.c.person == "ann")).mappings().first() or {})
+    ids = range(int(first["id"]) + 1000, int(first["id"]) + 1000 + count)
+    meant = {id_: [dice.gauss(0, 1) for _ in range(SIZE)] for id_ in ids}
+    connection.execute(insert(message), [{**first, "id": id_} for id_ in ids])
+    rows = [
+        {"message": id_, "model": MODEL, "signs": sign_bits(vector), "vector": pack_vector(vector)}
+        for id_, vector in meant.items()
+    ]
+    connection.execute(insert(embedding), rows)
+    return {id_: pack_vector(vector) for id_, vector in meant.items()}
+
+
+@pytest.mark.slow
+async def test_what_was_said_first_is_found_among_more_than_were_ever_compared(either: Store) -> None:
+    """The search once looked at the newest 20,000."""
+    await answered(either, said("a message", conversation="a"), "Oh.")
+    vectors = await either.database.write(spoke_much, 20_100, random.Random(1))
+    oldest = min(vectors)
+    [wanted] = [Meaning(MODEL, tuple(memoryview(vectors[oldest]).cast("f")))]
+    hits = await either.memories.search(RecallQuery("ann", "zzz", may_flow_from(dm("ann")), "", meaning=wanted))
+    assert hits[0].message.id == oldest
+
+
+async def test_both_engines_compare_as_an_exact_search_does(either: Store) -> None:
+    await answered(either, said("a message", conversation="a"), "Oh.")
+    dice = random.Random(2)
+    vectors = await either.database.write(spoke_much, 300, dice)
+    for _ in range(5):
+        wanted = Meaning(MODEL, tuple(dice.gauss(0, 1) for _ in range(SIZE)))
+        query = RecallQuery("ann", "zzz", may_flow_from(dm("ann")), "", limit=10, meaning=wanted)
+        packed = pack_vector(wanted.vector)
+        exact = sorted(vectors, key=lambda id_: cosine(packed, vectors[id_]), reverse=True)[: NEAREST // 8]
+        found = [hit.message.id for hit in await either.memories.search(query)]
+        assert found[: len(exact)] == exact
+
+
+async def test_a_model_with_much_weight_comes_before_the_words(talked: Store) -> None:
+    await answered(talked, said("the late boat", conversation="c"), "Fun.")
+    labels = may_flow_from(dm("ann"))
+    firsts = [
+        (await talked.memories.search(RecallQuery("ann", "late", labels, "", meaning=wanted)))[0].message.text
+        for wanted in (Meaning(MODEL, meaning_of("vessel"), 0.1), Meaning(MODEL, meaning_of("vessel"), 5.0))
+    ]
+    assert firsts[0] != firsts[1]
