@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
+
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.discord.rest import Rest, explained
@@ -87,6 +89,11 @@ ACKNOWLEDGE_PATIENCE_S = 5.0
 """More than the three seconds in which an interaction is acknowledged or lost."""
 
 
+PLACES_KEPT: Final = 1_024
+"""Whose pace outlives the replies there: Discord still counts what the last one wrote. More than a bot writes to within
+the few seconds that it counts."""
+
+
 class Connection:
     """`log_in` says that the API can be used; from then on `rest` returns at once."""
 
@@ -96,6 +103,7 @@ class Connection:
         self._rest: Rest | None = None
         self._logged_in = asyncio.Event()
         self._gates: WeakValueDictionary[str, WriteTurns] = WeakValueDictionary()
+        self._lately: LRUCache[str, WriteTurns] = LRUCache(PLACES_KEPT)
         self._typed: dict[str, float] = {}
         """When the bot typed in a channel, whichever of its replies it was for."""
         self._acknowledging: dict[str, asyncio.Event] = {}
@@ -120,6 +128,7 @@ class Connection:
         """The pace of the edits in one place, shared by all replies there; keep it as long as you write."""
         if (gate := self._gates.get(place)) is None:
             gate = self._gates[place] = WriteTurns(self.edit_interval_s)
+        self._lately[place] = gate
         return gate
 
     def is_to_type(self, channel: str, every_s: float) -> bool:

@@ -135,19 +135,22 @@ async def test_a_page_notifies_nobody_and_shows_no_embeds(there: Room) -> None:
 
 
 async def test_posting_the_same_page_again_makes_no_second_message(there: Room) -> None:
-    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
-    assert await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True)) == page
-    assert await there.surface(Address(GENERAL, ANN)).post(SECOND, PageContent("And red.", final=True)) != page
-    assert (
-        await there.surface(Address(GENERAL, ANN), message="9").post(FIRST, PageContent("Green.", final=True)) != page
-    )
+    async def posted(key: PageKey, text: str, message: str = "7") -> PageRef:
+        surface = there.surface(Address(GENERAL, ANN), message=message)
+        return await in_turn(there, lambda: surface.post(key, PageContent(text, final=True)))
+
+    page = await posted(FIRST, "Blue.")
+    assert await posted(FIRST, "Blue.") == page
+    assert await posted(SECOND, "And red.") != page
+    assert await posted(FIRST, "Green.", message="9") != page
     assert there.fake.world.shown(GENERAL) == ["Blue.", "And red.", "Green."]
 
 
 async def test_a_page_that_a_dead_process_had_posted_is_found_and_left_as_it_is(there: Room) -> None:
     page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Bl"))
+    again = there.surface(Address(GENERAL, ANN))
     with pytest.raises(PageFound) as found:
-        await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
+        await in_turn(there, lambda: again.post(FIRST, PageContent("Blue.", final=True)))
     assert found.value.page == page
     assert there.fake.world.shown(GENERAL) == ["Bl"]
 
@@ -351,7 +354,7 @@ async def test_a_button_of_a_dead_process_goes_with_the_last_edit_of_the_next(th
     page = await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", offers=STOP))
     again = there.surface(Address(GENERAL, ANN))
     with pytest.raises(PageFound):
-        await again.post(FIRST, PageContent("Blue.", final=True))
+        await in_turn(there, lambda: again.post(FIRST, PageContent("Blue.", final=True)))
     await again.edit(page, PageContent("Blue.", final=True))
     assert below(there, page) == []
 
