@@ -38,6 +38,8 @@ from tests.fakes.slack_things import (
 )
 from tests.patience import PATIENCE_S
 
+REPEAT_S = 10.0
+"""Real time, which a busy machine may need to acknowledge something."""
 LOOK_S = 0.05
 """How often to look at what the fake cannot see."""
 
@@ -246,7 +248,7 @@ class FakeSlack:
 
     async def acked(self, envelope_id: str) -> Object:
         """What was answered to the envelope."""
-        await self.until(lambda: envelope_id in self.acks)
+        await self._acknowledged(lambda: envelope_id in self.acks)
         return self.acks[envelope_id]
 
     async def repeat(self) -> None:
@@ -255,13 +257,27 @@ class FakeSlack:
 
     async def acknowledged(self) -> None:
         """Everything that was delivered has been acknowledged; what it asked for may still be done."""
-        await self.until(lambda: self.delivered <= self.acks.keys())
+        await self._acknowledged(lambda: self.delivered <= self.acks.keys())
 
     async def settled(self) -> None:
         """Everything that was delivered has been acknowledged, and an adapter in this event loop does nothing for it
         any more: most commands are acknowledged before they are carried out.
         """
-        await self.until(lambda: self.delivered <= self.acks.keys() and not _asked())
+        await self._acknowledged(lambda: self.delivered <= self.acks.keys() and not _asked())
+
+    async def _acknowledged(self, happened: Callable[[], object]) -> None:
+        """Until this is true. What is not acknowledged in time is sent again, as Slack does: it may have gone with a
+        socket that was replaced meanwhile.
+        """
+        async with asyncio.timeout(PATIENCE_S):
+            while not happened():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(REPEAT_S):
+                        await self.until(happened)
+                        return
+                if not self.over_http:
+                    for lost in self.delivered - self.acks.keys():
+                        await self.deliver(self.sent[lost], attempt=1)
 
     async def refresh(self, reason: str = "refresh_requested") -> None:
         """Announce that the latest socket will be closed."""
