@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from agent.admission_terms import Authority
 from agent.memory.statements import Statement, read_statement
@@ -60,6 +60,18 @@ def memory_type_of(source: str) -> MemoryType:
     return MemoryType.CAPABILITY if kind in _CAPABILITY_SOURCES else MemoryType.USER
 
 
+class Reading(Protocol):
+    """What a value says, as somebody has read it before."""
+
+    @property
+    def content(self) -> frozenset[str]:
+        """That of the statement: all that most facts of a turn are asked for."""
+        ...
+
+    @property
+    def statement(self) -> Statement: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One persistent fact. `audience` is a label (see `agent.memory.audience.label`); `person` is whom it is about, or
@@ -90,12 +102,17 @@ class Fact:
     permalink: str | None = None
     everywhere: bool = False
     """Its person lets it be used in all replies to them, wherever it was said."""
-    reading: Statement | None = field(default=None, compare=False, repr=False)
+    reading: Reading | None = field(default=None, compare=False, repr=False)
     """What its value says, if somebody has read it already."""
 
     @property
     def statement(self) -> Statement:
-        return self.reading or read_statement(self.value, about=self.key)
+        return self.reading.statement if self.reading else read_statement(self.value, about=self.key)
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The words that its value tells something by."""
+        return self.reading.content if self.reading else self.statement.content
 
     @property
     def said(self) -> str:

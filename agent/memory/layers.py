@@ -154,7 +154,7 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     """What of the layers stands in a context of at most `budget` estimated tokens."""
     signals, past_signals = _current_signals(layers.environment)
     mine = [fact for fact in layers.facts if _concerns(fact, reader)]
-    valid = readable(mine, reader)
+    valid = _unshadowed([fact for fact in mine if fact.is_valid])
     history = [fact for fact in mine if not fact.is_valid]
     once = cache(read_statement)
     late = Outdated()
@@ -188,20 +188,27 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
 
 def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
     """The valid facts that may be used: of these audiences and scopes, and not shadowed by a narrower one."""
-    usable = [fact for fact in facts if fact.is_valid and _concerns(fact, reader)]
+    return _unshadowed([fact for fact in facts if fact.is_valid and _concerns(fact, reader)])
+
+
+def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
+    keys = [fact.key.strip().casefold() for fact in facts]
     under_key: dict[str, list[Fact]] = {}
-    for fact in usable:
-        under_key.setdefault(fact.key.strip().casefold(), []).append(fact)
+    for key, fact in zip(keys, facts, strict=True):
+        under_key.setdefault(key, []).append(fact)
     others = {key: same for key, same in under_key.items() if key and len(same) > 1}
-    return [fact for fact in usable if not _is_shadowed(fact, others.get(fact.key.strip().casefold(), ()))]
+    if not others:
+        return list(facts)
+    return [fact for key, fact in zip(keys, facts, strict=True) if not _is_shadowed(fact, others.get(key, ()))]
 
 
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Constraints first, then by the share of the question's words that a fact has, then the newest."""
-    asked = read_statement(telling_part(question, QUESTION_CHARS)).content
+    facts = list(facts)
+    asked = read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(fact.statement.content & asked)
+        shared = len(fact.content & asked)
         return fact.is_constraint, shared, fact.timestamp, fact.id
 
     return sorted(facts, key=rank, reverse=True)

@@ -95,11 +95,18 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
         return {}
 
     @cached_property
+    def words_of(self) -> Mapping[str, frozenset[str]]:
+        """The words of the current texts, which are looked through themselves."""
+        return {}
+
+    @cached_property
     def by_word(self) -> Mapping[str, Sequence[int]]:
-        """Where the values stand of which a word is stale, or the longest: a text without it does not hold them."""
+        """Where the values stand of which a word is stale, or without one the longest: a text that has it not does not
+        hold them.
+        """
         found: dict[str, list[int]] = {}
         for at, value in enumerate(self):
-            for word in value.stale | {max(value.words, key=len)}:
+            for word in value.stale or (max(value.words, key=len),):
                 found.setdefault(word, []).append(at)
         return found
 
@@ -122,13 +129,14 @@ def superseded(
     """What to look for, given the values that no longer hold and everything that does. `keys`: what some of the values
     were about; `reading`: see `Wordings`.
     """
-    standing = dict.fromkeys(map(_words, current))
-    said_in: dict[str, list[tuple[str, ...]]] = {}
-    for text in standing:
-        for word in frozenset(text):
-            said_in.setdefault(word, []).append(text)
+    read_current = {text: _words(text) for text in current}
+    standing = {words: frozenset(words) for words in read_current.values()}
     parts = (part for value in values for part in dict.fromkeys((value, *sentences(value))))
     read = {_words(part): part for part in parts}
+    said_in: dict[str, list[tuple[str, ...]]] = {word: [] for words in read for word in words}
+    for text, of_it in standing.items():
+        for word in of_it & said_in.keys():
+            said_in[word].append(text)
     found = Wordings(
         _superseded(words, said_in, part, keys.get(part, ""))
         for words, part in read.items()
@@ -136,6 +144,7 @@ def superseded(
     )
     if reading is not None:
         found.reading = reading
+    found.words_of = {text: standing[words] for text, words in read_current.items()}
     return found
 
 
@@ -170,9 +179,9 @@ def _superseded(
     words: tuple[str, ...], said_in: Mapping[str, Sequence[tuple[str, ...]]], value: str, key: str
 ) -> Superseded:
     """Of its words those are stale that no current text says but one that quotes the value as a whole."""
-    rarest = min((said_in.get(word, ()) for word in words), key=len)
+    rarest = min((said_in[word] for word in words), key=len)
     quoting = sum(_holds(text, words) for text in rarest)
-    stale = frozenset(word for word in words if len(said_in.get(word, ())) <= quoting) - FUNCTION_WORDS
+    stale = frozenset(word for word in words if len(said_in[word]) <= quoting) - FUNCTION_WORDS
     return Superseded(words, stale, value, key)
 
 
@@ -181,7 +190,8 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     if not values:
         return []
     wordings = values if isinstance(values, Wordings) else Wordings(values)
-    near = wordings.near(frozenset(_words(text)))
+    said = wordings.words_of.get(text)
+    near = wordings.near(frozenset(_words(text)) if said is None else said)
     if not near:
         return []
     tokens = list(_tokens(text))
@@ -274,8 +284,7 @@ def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     """The words of the tokens of a text."""
-    words = [found.rstrip(".,:'’/-") for found in _TOKEN.findall(text.lower())]
-    return tuple([word.removesuffix("'s") for word in words if word])
+    return tuple([found.rstrip(".,:'’/-").removesuffix("'s") for found in _TOKEN.findall(text.lower())])
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -9,28 +9,28 @@ What a value says (`agent.memory.statements.read`) is kept beside it, with the v
 changed, all of them are read anew at the next start.
 """
 
-from collections import Counter
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Connection,
-    Integer,
     Select,
     bindparam,
     delete,
     insert,
-    literal_column,
     select,
     union_all,
     update,
 )
 
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
+from store.rows import json_rows
 from store.tables import fact, fact_term, meta
 
 MAX_TERMS: Final = 64
@@ -58,15 +58,15 @@ class Lookup:
 
     def __init__(self, *where: ColumnElement[bool]) -> None:
         self._where = where
-        self._made: dict[int, CompoundSelect[int, int]] = {}
+        self._made: dict[int, CompoundSelect[str]] = {}
         """By the number of terms: making a statement takes longer than running it."""
 
-    def of(self, many: int) -> CompoundSelect[int, int]:
+    def of(self, many: int) -> CompoundSelect[str]:
         if many not in self._made:
             self._made[many] = union_all(*map(self._one, range(many)))
         return self._made[many]
 
-    def _one(self, number: int) -> Select[int, int]:
+    def _one(self, number: int) -> Select[str]:
         newest = (
             select(fact_term.c.fact)
             .join(fact, fact.c.id == fact_term.c.fact)
@@ -76,7 +76,7 @@ class Lookup:
             .limit(PER_TERM)
             .subquery(f"of_term_{number}")
         )
-        return select(literal_column(f"{number}", Integer), newest.c.fact)
+        return select(json_rows(newest.c.fact))
 
 
 def terms(key: str, value: str, said: Statement) -> list[str]:
@@ -106,9 +106,30 @@ def reading(said: Statement) -> dict[str, Any]:
     return {"reading": _encoded(said), "reader": READER}
 
 
-def statement(value: str, kept: str, reader: int) -> Statement | None:
-    """What a value says as it was kept; None if another version of the reader did that."""
-    return _decoded(value, kept) if reader == READER else None
+class KeptReading:
+    """What a value says as it was kept. Taken apart when it is needed, because most of it seldom is."""
+
+    __slots__ = ("_kept", "_statement", "_value")
+
+    def __init__(self, value: str, kept: str) -> None:
+        self._value = value
+        self._kept = kept
+        self._statement: Statement | None = None
+
+    @property
+    def content(self) -> frozenset[str]:
+        return _set(self._kept.split("\n", _CONTENT + 1)[_CONTENT])
+
+    @property
+    def statement(self) -> Statement:
+        if self._statement is None:
+            self._statement = _decoded(self._value, self._kept)
+        return self._statement
+
+
+def kept_reading(value: str, kept: str, reader: int) -> KeptReading | None:
+    """None if another version of the reader read the value."""
+    return KeptReading(value, kept) if reader == READER else None
 
 
 def add(connection: Connection, id_: int, person: str, words: Iterable[str]) -> None:
@@ -129,12 +150,12 @@ def leading_to(
     if not wanted:
         return []
     asked = {f"term{number}": term for number, term in enumerate(wanted)}
-    found = connection.execute(looked_up.of(len(wanted)), {**values, **asked}).all()
-    common = Counter(number for number, _ in found)
     weight = dict[int, float]()
-    for number, id_ in found:
-        weight[id_] = weight.get(id_, 0.0) + 1 / common[number]
-    return sorted(weight, key=lambda id_: (weight[id_], id_), reverse=True)
+    for found in connection.execute(looked_up.of(len(wanted)), {**values, **asked}).scalars():
+        ids = list(chain.from_iterable(json.loads(found)))
+        for id_ in ids:
+            weight[id_] = weight.get(id_, 0.0) + 1 / len(ids)
+    return [id_ for _, id_ in sorted(((of_it, id_) for id_, of_it in weight.items()), reverse=True)]
 
 
 def renew(connection: Connection) -> int:
@@ -171,6 +192,7 @@ def _compared(one: Statement) -> list[str]:
 
 
 _SETS: Final = ("subject", "content", "names", "said", "identifiers")
+_CONTENT: Final = _SETS.index("content")
 _TEXTS: Final = ("about", "verb")
 _FLAGS: Final = tuple(field.name for field in fields(Statement) if field.type is bool)
 

@@ -17,7 +17,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
-    Select,
     and_,
     bindparam,
     delete,
@@ -79,36 +78,46 @@ _READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywher
 _EVERYWHERE: Final = or_(fact.c.scope == Scope.GLOBAL, fact.c.scope == Scope.TASK)
 _IN_SCOPE: Final = or_(_EVERYWHERE, fact.c.scope_id == bindparam("here"))
 _CONCERNED: Final = (_USABLE, _IN_SCOPE)
-_NEWEST: Final = select(fact.c.id).where(_THEIRS, *_CONCERNED).order_by(fact.c.id.desc())
-_BINDING: Final = _NEWEST.where(fact.c.is_valid, fact.c.is_constraint).limit(BINDING)
-_NEWEST_OF_BOTH: Final = union_all(
-    *(
-        select(newest.c.id, newest.c.person, newest.c.is_valid)
-        for newest in (
-            select(fact.c.id, fact.c.person, fact.c.is_valid)
-            .where(whose, is_valid, *_CONCERNED)
-            .order_by(fact.c.id.desc())
-            .limit(limit)
-            .subquery()
-            for whose in (_THEIRS, fact.c.person == "")
-            for is_valid, limit in ((fact.c.is_valid, SHOWN + 1), (~fact.c.is_valid, PAST))
+_BINDS: Final = and_(fact.c.is_constraint, fact.c.is_valid.is_not(False))
+"""Not said as `is_valid`: the index of those that bind is to be taken, and not that of the valid ones."""
+_NEWEST: Final = _LINKED.where(
+    fact.c.id.in_(
+        union_all(
+            *(
+                select(
+                    select(fact.c.id)
+                    .where(whose, which, *_CONCERNED)
+                    .order_by(fact.c.id.desc())
+                    .limit(limit)
+                    .subquery()
+                    .c.id
+                )
+                for whose in (_THEIRS, fact.c.person == "")
+                for which, limit in ((fact.c.is_valid, SHOWN + 1), (~fact.c.is_valid, PAST + 1), (_BINDS, BINDING))
+            )
         )
     )
 )
-"""Of the person and of nobody's: the newest that are valid, and the newest that are superseded."""
-_OF_MESSAGES: Final = _NEWEST.where(fact.c.source_message.in_(ids_in_parameter("seen"))).limit(SHOWN)
-_UNDER_KEYS: Final = (
-    select(fact_term.c.fact)
-    .join(fact, fact.c.id == fact_term.c.fact)
-    .where(fact_term.c.person == bindparam("whose"), fact_term.c.term.in_(texts_in_parameter("keys")))
-    .where(fact.c.is_valid, *_CONCERNED, fact.c.id.not_in(ids_in_parameter("chosen")))
-    .order_by(fact_term.c.fact.desc())
+"""Of the person and of nobody's: the newest that are valid, those that are superseded, and those that bind."""
+_OF_MESSAGES: Final = (
+    select(fact.c.id)
+    .where(_THEIRS, *_CONCERNED, fact.c.source_message.in_(ids_in_parameter("seen")))
+    .order_by(fact.c.id.desc())
     .limit(SHOWN)
+)
+_UNDER_KEYS: Final = _LINKED.where(
+    fact.c.id.in_(
+        select(fact_term.c.fact)
+        .join(fact, fact.c.id == fact_term.c.fact)
+        .where(fact_term.c.person == bindparam("whose"), fact_term.c.term.in_(texts_in_parameter("keys")))
+        .where(fact.c.is_valid, *_CONCERNED, fact.c.id.not_in(ids_in_parameter("chosen")))
+        .order_by(fact_term.c.fact.desc())
+        .limit(SHOWN)
+    )
 )
 _ASKED: Final = fact_index.Lookup(fact.c.is_valid, *_CONCERNED)
 _ASKED_PAST: Final = fact_index.Lookup(~fact.c.is_valid, *_CONCERNED)
 _ALIKE: Final = fact_index.Lookup(_THERE)
-_KEYS: Final = select(fact.c.key).where(fact.c.id.in_(ids_in_parameter("chosen"))).distinct()
 _GROUNDS: Final = (
     select(fact_ground)
     .where(or_(fact_ground.c.fact.in_(ids_in_parameter("found")), fact_ground.c.ground.in_(ids_in_parameter("found"))))
@@ -273,17 +282,15 @@ def relevant(
     connection: Connection, person: str, audiences: frozenset[str], question: str, here: str, seen: Collection[int]
 ) -> list[Fact]:
     """What of `readable` a question in the conversation `here` may need, oldest first; `seen`: the messages that its
-    context shows. Everything, as long as that is not much.
+    context shows. Everything, as long as that is not much. Without their grounds, which no context shows.
     """
     which = {"whose": person, "audiences": sorted(audiences), "here": here}
-    newest = connection.execute(_NEWEST_OF_BOTH, which).all()
-    ids = set[int]()
+    newest = connection.execute(_NEWEST, which).all()
+    rows = list[Row[Any]]()
     for whose in dict.fromkeys((person, "")):
-        valid, past = (
-            [row.id for row in newest if (row.person, row.is_valid) == (whose, is_)] for is_ in (True, False)
-        )
-        ids |= _concerned(connection, {**which, "whose": whose}, question, sorted(seen), valid, past)
-    return _by_id(connection, ids)
+        theirs = {row.id: row for row in newest if row.person == whose}
+        rows += _concerned(connection, {**which, "whose": whose}, question, sorted(seen), theirs)
+    return [_fact(row) for row in sorted(rows, key=_time)]
 
 
 def _concerned(
@@ -291,27 +298,33 @@ def _concerned(
     which: Mapping[str, Any],
     question: str,
     seen: list[int],
-    valid: Sequence[int],
-    past: Sequence[int],
-) -> set[int]:
+    newest: Mapping[int, Row[Any]],
+) -> list[Row[Any]]:
     """Of one person those that the question may need, given their newest."""
-
-    def ids(of: Select[Any], **values: object) -> list[int]:
-        return list(connection.execute(of, {**which, **values}).scalars())
-
-    found = {*valid, *past}
-    words = fact_index.asked_terms(question) if len(past) == PAST or len(valid) > SHOWN else []
-    if seen and (len(past) == PAST or len(valid) > SHOWN):
-        found |= set(ids(_OF_MESSAGES, seen=seen))
-    if len(past) == PAST:
-        found |= set(fact_index.leading_to(connection, _ASKED_PAST, words, which)[:PAST])
-    if len(valid) <= SHOWN:
-        return found
-    asked = fact_index.leading_to(connection, _ASKED, words, which)
-    chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:CHOSEN]
-    named = connection.execute(_KEYS, {"chosen": chosen}).scalars()
-    under = ids(_UNDER_KEYS, keys=fact_index.key_terms(named), chosen=chosen)  # a narrower one shadows a wider one
-    return (found - set(valid)) | set(chosen) | set(under)
+    down = sorted(newest, reverse=True)
+    valid = [id_ for id_ in down if newest[id_].is_valid][: SHOWN + 1]
+    past = [id_ for id_ in down if not newest[id_].is_valid]
+    many, many_past = len(valid) > SHOWN, len(past) > PAST
+    wanted, chosen = dict.fromkeys(past[:PAST]), list[int]()
+    words = fact_index.asked_terms(question) if many or many_past else []
+    if seen and (many or many_past):
+        of_messages = connection.execute(_OF_MESSAGES, {**which, "seen": seen}).scalars()
+        wanted |= dict.fromkeys(id_ for id_ in of_messages if id_ not in valid)
+    if many_past:
+        wanted |= dict.fromkeys(fact_index.leading_to(connection, _ASKED_PAST, words, which)[:PAST])
+    if many:
+        asked = fact_index.leading_to(connection, _ASKED, words, which)
+        binding = [id_ for id_ in down if newest[id_].is_valid and newest[id_].is_constraint]
+        chosen = list(dict.fromkeys([*binding[:BINDING], *asked[:ASKED_FOR], *valid]))[:CHOSEN]
+    wanted |= dict.fromkeys(chosen or valid)
+    rows = [newest[id_] for id_ in wanted if id_ in newest]
+    if missing := sorted(wanted.keys() - newest.keys()):
+        rows += connection.execute(_BY_ID, {"found": missing}).all()
+    if many:  # a narrower one shadows a wider one
+        among = frozenset(chosen)
+        keys = fact_index.key_terms(dict.fromkeys(row.key for row in rows if row.id in among))
+        rows += connection.execute(_UNDER_KEYS, {**which, "keys": keys, "chosen": chosen}).all()
+    return list({row.id: row for row in rows}.values())
 
 
 def use(connection: Connection, ids: Iterable[str], now: datetime) -> None:
@@ -375,6 +388,10 @@ def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
     return _with_grounds(connection, connection.execute(_LINKED.where(where)).all())
 
 
+def _time(row: Row[Any]) -> tuple[datetime, int]:
+    return row.time, row.id
+
+
 def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fact]:
     if not found:
         return []
@@ -386,7 +403,7 @@ def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fac
     return [_fact(row, grounds.get(row.id, ()), derived.get(row.id, ())) for row in found]
 
 
-def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
+def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = ()) -> Fact:
     """Of a row of `_COLUMNS`, taken apart at once: hundreds of these are made while somebody waits."""
     cells: tuple[Any, ...] = tuple(row)
     id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
@@ -415,7 +432,7 @@ def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact
         source_message=source_message,
         permalink=permalink,
         everywhere=everywhere,
-        reading=fact_index.statement(value, reading, reader) if is_valid else None,
+        reading=fact_index.kept_reading(value, reading, reader) if is_valid else None,
     )
 
 

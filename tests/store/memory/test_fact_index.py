@@ -39,8 +39,11 @@ def test_whoever_changes_the_reader_counts_its_version_up() -> None:
 @given(st.text(max_size=300), st.text(max_size=40))
 def test_what_is_kept_is_what_a_reading_finds(value: str, key: str) -> None:
     kept = fact_index.reading(read_statement(value, about=key))
-    assert fact_index.statement(value, kept["reading"], kept["reader"]) == read_statement(value, about=key)
-    assert fact_index.statement(value, kept["reading"], READER + 1) is None
+    read = fact_index.kept_reading(value, kept["reading"], kept["reader"])
+    assert read is not None
+    assert read.content == read_statement(value, about=key).content
+    assert read.statement == read_statement(value, about=key)
+    assert fact_index.kept_reading(value, kept["reading"], READER + 1) is None
 
 
 @given(st.text(max_size=3_000), st.text(max_size=80))
@@ -64,7 +67,8 @@ async def test_facts_that_an_older_reader_read_are_read_anew_at_the_next_start()
         assert await store.database.write(fact_index.renew) == 1
         assert await store.database.write(fact_index.renew) == 0
         (kept,) = await store.facts.readable("ann", frozenset({DM}))
-        assert kept.reading == read_statement("The boat is blue.")
+        assert kept.reading is not None
+        assert kept.statement == read_statement("The boat is blue.")
         assert set(await store.database.read(_terms)) >= {"boat", "blu"}
     finally:
         await store.close()

@@ -1,8 +1,10 @@
 """Of many facts a question is given what it may need, a write meets what it may contradict, and old ones make room."""
 
+import sqlite3
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
@@ -101,6 +103,33 @@ async def test_what_binds_is_given_whatever_the_question_is(store: Store) -> Non
     await kept(store, replace(limit, key="hours", value="at most 8 hours", person=""))
     await store.database.write(fill, 300, DM)
     assert {"at most 100 EUR", "at most 8 hours"} <= await values(store, "Hello?")
+
+
+async def test_a_question_reads_its_facts_in_few_statements_that_stop_early(store: Store) -> None:
+    """Somebody waits, and a statement costs more than what it finds; a list that is read through costs most."""
+    await store.database.write(fill, 300, DM)
+
+    def steps_of(connection: Connection) -> tuple[list[str], int]:
+        asked, steps = list[str](), 0
+
+        def stepped() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+        driver.set_trace_callback(asked.append)
+        driver.set_progress_handler(stepped, 100)
+        fact_store.relevant(connection, "ann", HERE, "Where does boat 7 lie?", "thread", ())
+        driver.set_trace_callback(None)
+        driver.set_progress_handler(None, 0)
+        return asked, steps
+
+    asked, few = await store.database.read(steps_of)
+    assert len(asked) <= 5, asked
+    await store.database.write(fill, 1_500, DM)
+    _, many = await store.database.read(steps_of)
+    assert many <= 1.5 * few, (few, many)
 
 
 async def test_a_narrower_fact_under_the_key_of_a_given_one_is_given_too(store: Store) -> None:
