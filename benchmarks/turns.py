@@ -156,19 +156,12 @@ async def waiting_ms(store: Store, waiting: int) -> float:
         await store.ledger.accept(bench.said(f"w{waiting}-{number}"))
     async with bench.serving() as turns:
         done = min(waiting, 50)
-        while len(bench.asked_at) <= done and not await _soon(turns):
-            pass
+        idle = asyncio.ensure_future(turns.idle())
+        while len(bench.asked_at) <= done and not idle.done():
+            await asyncio.wait({idle}, timeout=0.05)
+        idle.cancel()  # ends what runs
+        await asyncio.wait({idle})
     return 1000 * (bench.asked_at[done - 1] - bench.asked_at[0]) / max(1, done - 1)
-
-
-async def _soon(turns: Turns) -> bool:
-    """Whether nothing is left to do; looks again in a moment."""
-    try:
-        async with asyncio.timeout(0.05):
-            await asyncio.shield(asyncio.ensure_future(turns.idle()))
-    except TimeoutError:
-        return False
-    return True
 
 
 async def streaming(store: Store) -> tuple[float, float, float]:
