@@ -8,7 +8,8 @@ Rules
   with "Update:" or "Correction:" takes the place of the last message about the same.
   Quoted is what holds and is not said by the facts already. Superseded sentences are left out, superseded values
   in others are withheld. A hypothetical, a draft and another task are left out, unless the question is about them; so
-  is what says of itself that it held before ("originally …"). A question states nothing.
+  is what says of itself that it held before ("originally …"). A question states nothing. Of what one person said in
+  nearly the same words the newest is quoted, with its date: a "not" or another day may be all that differs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -189,23 +190,26 @@ def quoted(
 
     `known` is said by the facts; `gone` was taken back. `reading` may know already what a sentence says.
     """
-    shown = _Shown(reading)
-    shown.add(known)
     taken_back = frozenset(gone)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
     asks_what_was = held_before(question)
-    lines: list[tuple[PastMessage, str]] = []
-    for said, scope in zip(thread, scopes, strict=True):
+    shown: dict[str, _Shown] = {}
+    lines: dict[int, tuple[PastMessage, str]] = {}
+    newest = sorted(enumerate(zip(thread, scopes, strict=True)), key=lambda one: (not one[1][0].by_bot, one[0]))
+    for place, (said, scope) in reversed(newest):  # the bot last: it repeats people, and nobody repeats it
+        own = shown.setdefault(said.person, _Shown(reading, known))
+        said_already = shown.values() if said.by_bot else (own,)
         kept = [
             withhold(sentence, stale)
             for sentence in (_holding(said.text, stale, taken_back, reading) if scope in wanted else ())
-            if (asks_what_was or not held_before(sentence)) and shown.is_news(sentence, by_bot=said.by_bot)
+            if (asks_what_was or not held_before(sentence))
+            and all(one.is_news(sentence, by_bot=said.by_bot) for one in said_already)
         ]
         if kept:
-            lines.append((said, " ".join(" ".join(kept).split())))
-            shown.add(map(reading, kept))
-    return lines
+            lines[place] = said, " ".join(" ".join(kept).split())
+            own.add(map(reading, kept))
+    return [line for _, line in sorted(lines.items())]
 
 
 def _holding(text: str, stale: Sequence[Superseded], gone: Collection[str], reading: Reading) -> Iterator[str]:
@@ -231,17 +235,22 @@ def _rests_on(remark: Statement, before: Statement) -> bool:
 
 
 class _Shown:
-    """What the context says already."""
+    """What the context says already: what is known, and what one person said."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, known: Iterable[Statement]) -> None:
         self._reading = reading
-        self._words: set[str] = set()
+        self._known: set[str] = set()
+        self._said: set[str] = set()
         self._values: set[tuple[str, str]] = set()
         self._states: set[str] = set()
+        self._add(known, self._known)
 
     def add(self, statements: Iterable[Statement]) -> None:
+        self._add(statements, self._said)
+
+    def _add(self, statements: Iterable[Statement], words: set[str]) -> None:
         for statement in statements:
-            self._words |= statement.content
+            words |= statement.content
             self._values |= statement.values
             if statement.progress:
                 self._states |= states_in(statement)
@@ -251,10 +260,11 @@ class _Shown:
         if sentence.endswith("?"):
             return False
         statement = self._reading(sentence)
-        new_words = statement.content - self._words
+        few = NOT_NEWS * len(statement.content)
+        said_since = len(statement.content - self._said) <= few
         new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
-        new_state = statement.progress and not states_in(statement) <= self._states
-        new = new_state or len(new_words) > NOT_NEWS * len(statement.content)
+        new_state = statement.progress and not said_since and not states_in(statement) <= self._states
+        new = new_state or len(statement.content - self._said - self._known) > few
         return bool(new_values) or (new and not by_bot)
 
 

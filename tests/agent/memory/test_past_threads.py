@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact
 from agent.memory.marking import superseded
@@ -154,3 +156,40 @@ def test_going_back_to_what_was_said_takes_back_the_last_change_of_it() -> None:
     assert "green" not in " ".join(kept)
     other = quoted_of("The design is card-based UI.", "The demo is now on Friday.", "Let's go back to card-based UI.")
     assert "Friday" in " ".join(other)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "Our supplier Brandt delivers the oak planks to Ghent.",
+            "Our supplier Brandt no longer delivers oak planks to Ghent.",
+        ),
+        ("I enjoy working with Kim on the harbour project.", "I don't enjoy working with Kim on the harbour project."),
+        ("The garage on Mill Street repairs our old van.", "The garage on Mill Street never repairs our old van."),
+        ("Team lunch at the harbour is open to guests.", "Team lunch at the harbour is closed to guests."),
+        ("Lena leads the migration of the invoice service.", "Paul leads the migration of the invoice service."),
+        (
+            "The archive room on floor two stays unlocked at night.",
+            "The archive room on floor two stays locked at night.",
+        ),
+    ],
+)
+def test_of_two_sentences_that_say_the_opposite_in_nearly_the_same_words_the_newest_is_quoted_with_its_date(
+    older: str, newer: str
+) -> None:
+    thread = [PastMessage(older, MONDAY, id=1), PastMessage(newer, MONDAY + timedelta(days=3), id=2)]
+    assert [(said.time.day, line) for said, line in quoted(thread, (), (), (), "")] == [(5, newer)]
+
+
+def test_what_the_bot_repeats_never_takes_the_place_of_what_was_said() -> None:
+    thread = [
+        PastMessage("The rent is €900.", MONDAY, id=1),
+        PastMessage("Noted: the rent is €900.", MONDAY, by_bot=True),
+    ]
+    assert lines(thread, (), (), (), "") == ["The rent is €900."]
+
+
+def test_what_two_people_say_in_the_same_words_both_have_said() -> None:
+    thread = [PastMessage("I like the plan of Rome.", MONDAY, id=number, person=who) for number, who in enumerate("ab")]
+    assert [said.person for said, _ in quoted(thread, (), (), (), "")] == ["a", "b"]
