@@ -1,14 +1,21 @@
-"""Reads conversations in LoCoMo's format: sessions with dates, questions with the messages that answer them. Pure.
+"""Reads conversations with questions about them, in the forms in which they are published. Pure, but for the files.
+
+Forms, told apart by what stands in a file (where they come from stands in docs/memory.md)
+  LoCoMo      a list of conversations with numbered sessions; `qa` names its evidence ("D3:7")
+  REALTALK    the same sessions as a file's own fields, each message with its time
+  BEAM        a list of sessions with `turns` of a person and an assistant; the questions stand beside the file
+  MemDaily    lists of what one person says (`message_list`), alone, in Chinese
 
 What stands for what
-  A talk is one of the file's conversations, between two speakers. The person who asks is `speaker_a`, or the other one
-  if `speaker_a` is an assistant (see BOTS). A session is a thread. A message's text is its words and, after them, the
-  caption of the picture that it shows. Messages of a session are a minute apart.
+  A talk is one conversation. The person who asks is its first speaker, or the other one if the first is an assistant
+  (see BOTS). A session is a thread. A message's text is its words and, after them, the caption of the picture that it
+  shows. Where a message has no time of its own, those of a session are a minute apart.
   A question asks with its raw text. It counts if it has evidence that exists and is not adversarial (category 5).
 """
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -18,10 +25,29 @@ from typing import Any, Final, TypeAlias
 BOTS: Final = frozenset({"agent", "ai", "assistant", "bot", "chatbot", "model"})
 """A speaker of such a name is the bot: its messages are replies."""
 ADVERSARIAL: Final = 5
-_EVIDENCE: Final = re.compile(r"D:?(\d+):(\d+)")
+_EVIDENCE: Final = re.compile(r"D[: ]?(\d+)[:;](\d+)")
 _TIME: Final = "%I:%M %p on %d %B, %Y"
+_DAY_FIRST: Final = "%d.%m.%Y, %H:%M:%S"
+_ANCHOR: Final = "%B-%d-%Y"
+_TICK: Final = timedelta(minutes=1)
+_PLAN: Final = re.compile(r"\s*->->\s*[\d,]+\s*$")
+"""Behind a person's words BEAM says which line of its script they came from."""
+_KINDS: Final = (
+    "information_extraction",
+    "multi_session_reasoning",
+    "temporal_reasoning",
+    "knowledge_update",
+    "event_ordering",
+    "contradiction_resolution",
+    "summarization",
+    "preference_following",
+    "instruction_following",
+)
+"""BEAM's kinds of questions, by category from 11 on; what it abstains from has no evidence."""
+PROBES: Final = Path("probing_questions") / "probing_questions.json"
 
 Json: TypeAlias = dict[str, Any]
+Numbers: TypeAlias = "int | str | Sequence[Numbers] | Mapping[str, Numbers] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +86,45 @@ def is_bot(speaker: str) -> bool:
 
 
 def read_talks(path: Path) -> list[Talk]:
-    """The talks of a file; of a folder, those of its only JSON file. Raises SystemExit with a sentence."""
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if len(files) != 1 or not files[0].exists():
-        raise SystemExit(f"{path} is not a JSON file in LoCoMo's format, nor a folder with one.")
-    return [talk_of(one) for one in json.loads(files[0].read_text(encoding="utf-8"))]
+    """The talks of a file; of a folder, those of its JSON files, or else of its folders'. Raises SystemExit with a
+    sentence.
+    """
+    talks = list(_talks_in(path))
+    if not talks:
+        raise SystemExit(f"{path} is not a JSON file with talks in a form that is known, nor a folder with one.")
+    return talks
+
+
+def _talks_in(path: Path) -> Iterable[Talk]:
+    if path.is_file():
+        yield from _talks_of(json.loads(path.read_text(encoding="utf-8")), path.parent)
+    elif path.is_dir():
+        files = [talk for file in sorted(path.glob("*.json"), key=_natural) for talk in _talks_in(file)]
+        files = files[-1:] if (path / PROBES).exists() else files  # the chat as it was cut to size, where it was
+        folders = sorted((one for one in path.iterdir() if one.is_dir()), key=_natural)
+        yield from files or (talk for folder in folders for talk in _talks_in(folder))
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
+
+
+def _talks_of(held: Json | list[Json], folder: Path) -> Iterable[Talk]:
+    match held:
+        case [{"conversation": _}, *_]:
+            return map(talk_of, held)
+        case {"qa": _, "name": {"speaker_1": str(one), "speaker_2": str(other)}}:
+            times = {name: said[0]["date_time"] for name, said in held.items() if _is_session(name) and said}
+            begins = {f"{name}_date_time": time for name, time in times.items()}
+            return [
+                talk_of({"conversation": {**held, **begins, "speaker_a": one, "speaker_b": other}, "qa": held["qa"]})
+            ]
+        case [{"turns": [[{"role": _}, *_], *_]}, *_] if (folder / PROBES).exists():
+            return [_assisted(held, json.loads((folder / PROBES).read_text(encoding="utf-8")))]
+        case [{"message_list": [_, *_], "question_list": _}, *_]:
+            return [_diary(held)]
+        case _:
+            return ()
 
 
 def talk_of(one: Json) -> Talk:
@@ -76,22 +136,33 @@ def talk_of(one: Json) -> Talk:
     return Talk(second if is_bot(first) else first, lines, tuple(q for q in questions if q is not None))
 
 
+def _is_session(name: str) -> bool:
+    return re.fullmatch(r"session_\d+", name) is not None
+
+
 def _sessions(said: Json) -> list[int]:
-    names = (re.fullmatch(r"session_(\d+)", name) for name in said)
-    return sorted(int(name[1]) for name in names if name)
+    return sorted(int(name.removeprefix("session_")) for name in said if _is_session(name))
 
 
 def _session(said: Json, number: int) -> list[Line]:
-    begin = datetime.strptime(said[f"session_{number}_date_time"].upper(), _TIME).replace(tzinfo=UTC)
-    minutes = (begin + timedelta(minutes=n) for n in count())
+    ticks = count()
+    begin = said.get(f"session_{number}_date_time", "")
     return [
-        Line(line["dia_id"], number, line["speaker"], _text(line), time)
-        for line, time in zip(said[f"session_{number}"], minutes, strict=False)
+        Line(line["dia_id"], number, line["speaker"], _text(line), _time(line.get("date_time", begin), next(ticks)))
+        for line in said[f"session_{number}"]
     ]
 
 
+def _time(written: str, place: int) -> datetime:
+    """A message's own, or the beginning of its session and a minute for each before it."""
+    if re.match(r"\d+\.", written):
+        return datetime.strptime(written, _DAY_FIRST).replace(tzinfo=UTC)
+    return datetime.strptime(written.upper(), _TIME).replace(tzinfo=UTC) + place * _TICK
+
+
 def _text(line: Json) -> str:
-    return "\n".join(part for part in (str(line["text"]), line.get("blip_caption")) if part)
+    words = line["text"] if "text" in line else line["clean_text"]
+    return "\n".join(part for part in (str(words), line.get("blip_caption")) if part)
 
 
 def _question(asked: Json, keys: set[str]) -> Question | None:
@@ -99,3 +170,49 @@ def _question(asked: Json, keys: set[str]) -> Question | None:
     evidence = frozenset(f"D{int(session)}:{int(line)}" for session, line in named) & keys
     category = int(asked.get("category", 0))
     return Question(str(asked["question"]), evidence, category) if evidence and category != ADVERSARIAL else None
+
+
+def _assisted(sessions: Iterable[Json], probes: Mapping[str, list[Json]]) -> Talk:
+    """A talk with an assistant: a session is a stretch of days, whose first message says when it begins."""
+    lines: list[Line] = []
+    for number, session in enumerate(sessions, 1):
+        messages: list[Json] = [said for turn in session["turns"] for said in turn]
+        begin = datetime.strptime(messages[0]["time_anchor"], _ANCHOR).replace(tzinfo=UTC)
+        for place, said in enumerate(messages):
+            text = _PLAN.sub("", said["content"])
+            lines.append(Line(str(said["id"]), number, said["role"], text, begin + place * _TICK))
+    keys = {line.key for line in lines}
+    asked = [
+        Question(probe["question"], evidence, category)
+        for category, kind in enumerate(_KINDS, 11)
+        for probe in probes.get(kind, ())
+        if (evidence := _numbers(probe.get("source_chat_ids")) & keys)
+    ]
+    return Talk("user", tuple(lines), tuple(asked))
+
+
+def _numbers(held: Numbers) -> frozenset[str]:
+    """Every number in lists and fields, however deep."""
+    if held is None or isinstance(held, int | str):
+        return frozenset() if held is None else frozenset({str(held)})
+    within = held.values() if isinstance(held, Mapping) else held
+    return frozenset[str]().union(*map(_numbers, within))
+
+
+def _diary(parts: Iterable[Json]) -> Talk:
+    """What somebody says alone, in parts that are each about something else: each day of a part is a session."""
+    lines: list[Line] = []
+    asked: list[Question] = []
+    days: dict[str, int] = {}
+    for place, part in enumerate(parts):
+        for said in part["message_list"]:
+            year, month, day, hour, minute = map(int, re.findall(r"\d+", said["time"])[:5])
+            session = days.setdefault(f"{place}: {year}-{month}-{day}", len(days) + 1)
+            time = datetime(year, month, day, hour, minute, tzinfo=UTC)
+            lines.append(Line(f"{place}:{said['mid']}", session, "我", said["message"], time))
+        keys = {line.key for line in lines}
+        for probe in part["question_list"]:
+            evidence = {f"{place}:{number}" for number in _numbers(probe["target_step_id"])} & keys
+            if evidence:
+                asked.append(Question(probe["question"], frozenset(evidence), 21))
+    return Talk("我", tuple(lines), tuple(asked))
