@@ -84,7 +84,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     tool = tools.get(placed.call.name)
     try:
         async with asyncio.timeout(tool.timeout_s):
-            output = await tool.run(placed.call.args, context)
+            output = await tool.run(tools.as_meant(placed.call).args, context)
         if isinstance(output, str):
             output = ports.ToolOutput(output)
         result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)

@@ -350,7 +350,8 @@ class RecallQuery:
     `audiences` holds the labels that may flow into that reply (`may_flow_from`); the store filters inside its query.
     `periods` are the times that the text speaks of: what was said then comes first. The rest leaves out what does not
     fit: `within` by time, `author` by who wrote, `by` by a name or an id of a person. With a `meaning`, what means
-    something like it is found, too, as far as vectors of its model are kept.
+    something like it is found, too, as far as vectors of its model are kept. `wordings` ask for the same in other
+    words: each is searched by itself, and what comes first in most of the searches comes first.
     """
 
     person: str
@@ -366,6 +367,7 @@ class RecallQuery:
     meaning: Meaning | None = None
     visible_from: int = 0
     """Of the excluded conversation what stands before this message (its id) is found all the same."""
+    wordings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ Example, for "what did I say about the boat?":
 
 <workspace>{{"objective": "Say what was said of the boat", "understanding": "An earlier thread", \
 "approach": "Search", "discoveries": ""}}</workspace>
-<execute>[{{"name": "recall", "args": {{"query": "boat"}}}}]
+<execute>[{{"name": "recall", "args": {{"query": "boat", "wordings": ["ship", "sail"]}}}}]
 </execute>
 
 After the results: You said on 3 May that the boat is blue.

@@ -266,19 +266,27 @@ def _hits(content: str, query: str) -> str:
     heading, blank, hits = content.strip().partition("\n\n")
     headed = blank and heading.endswith(":") and "\n" not in heading
     blocks = (hits if headed else content).split("\n\n")
-    kept = [block for block in blocks if not _is_echo(block)]
-    about = [block for block in kept if not block.startswith("[") or _telling(query) & _telling(_words(block))]
-    return "\n\n".join(about if any(block.startswith("[") for block in about) else kept).strip()
+    if not any(block.startswith("[") for block in blocks):
+        return "\n\n".join(blocks).strip()
+    threads = [(head, _messages(rest)) for head, _, rest in (block.partition("\n") for block in blocks)]
+    kept = [(head, [one for one in said if not _is_echo(one)]) for head, said in threads]
+    about = [(head, [one for one in said if _telling(query) & _telling(_words(one))]) for head, said in kept]
+    shown = about if any(said for _, said in about) else kept
+    return "\n\n".join("\n".join([head, *said]) for head, said in shown if said).strip()
 
 
-def _is_echo(block: str) -> bool:
+def _messages(thread: str) -> list[str]:
+    """The messages below the head of a thread: each is a line that says who wrote, and quoted lines."""
+    return re.findall(r"^(?!>).*(?:\n>.*)*", thread, re.MULTILINE)
+
+
+def _is_echo(message: str) -> bool:
     """A hit that only repeats us, or a question like the one that is being answered, or says nothing."""
-    head = block.partition("\n")[0]
-    return head.endswith("you answered:") or (head.startswith("[") and _is_question_or_small_talk(_words(block)))
+    return message.partition("\n")[0].endswith("you answered:") or _is_question_or_small_talk(_words(message))
 
 
-def _words(hit: str) -> str:
-    return "\n".join(line.removeprefix("> ") for line in hit.splitlines()[1:])
+def _words(message: str) -> str:
+    return "\n".join(line.removeprefix("> ") for line in message.splitlines()[1:])
 
 
 def _summary(progress: str) -> str:

@@ -50,10 +50,19 @@ class Registry:
             near = get_close_matches(call.name, self._tools, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(self._tools)) or 'none'}"
             return f"unknown tool {call.name!r}; {hint}"
-        problems = [_problem(error.json_path, error.message) for error in _errors(self._validators[call.name], call)]
+        meant = self.as_meant(call)
+        problems = [_problem(error.json_path, error.message) for error in _errors(self._validators[call.name], meant)]
         if not problems:
             return None
         return f"wrong arguments: {'; '.join(sorted(problems))}. It is {described(self._tools[call.name])}"
+
+    def as_meant(self, call: ToolCall) -> ToolCall:
+        """The call with its arguments as the tool asks for them, where a model wrote one value in place of a list of
+        them, or texts in place of one: those stand on lines of their own.
+        """
+        fields = _objects(self._tools[call.name].schema.get("properties"))
+        args = {name: _as_meant(value, fields.get(name, {})) for name, value in call.args.items()}
+        return replace(call, args=args)
 
     def bounded(self, result: ToolResult) -> ToolResult:
         """The result with its content cut to the limit, saying so."""
@@ -110,6 +119,15 @@ def _objects(value: Json) -> Mapping[str, Mapping[str, Json]]:
     return (
         {name: one if isinstance(one, dict) else {} for name, one in value.items()} if isinstance(value, dict) else {}
     )
+
+
+def _as_meant(value: Json, schema: Mapping[str, Json]) -> Json:
+    kind = schema.get("type")
+    if kind == "array" and not isinstance(value, list) and value is not None:
+        return [value]
+    if kind == "string" and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return "\n".join(map(str, value))
+    return value
 
 
 def _errors(validator: Draft202012Validator, call: ToolCall) -> Iterable[ValidationError]:

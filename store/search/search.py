@@ -47,6 +47,8 @@ from store.tables import message, participant, person
 #   (`Meaning.weight`), the farthest that was compared nothing, and the others in proportion: words that are there still
 #   say more than what resembles them. Times in the question lift what was said then, and somewhat what was said soon
 #   after. Between equals the newest comes first; age itself takes nothing away.
+#   Of several wordings each is ranked by itself, and all their words together once more: a message that one of them
+#   finds may be missed by the others, and one that holds words of many is meant most likely.
 
 CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
@@ -63,6 +65,8 @@ BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
 SOON_DATED: Final = 1.5
+RANK: Final = 10
+"""Of reciprocal rank fusion. 60 was published for lists of a thousand; here from 2 to 10 is the same, and better."""
 SOON: Final = timedelta(days=7)
 """People tell of what happened within days."""
 
@@ -142,6 +146,20 @@ def ranked(
     alone = {id_: score * _factor(lines[id_], hints) for id_, score in sums.items()}
     company = _company(alone, lines)
     scores = {id_: score + COMPANY_SHARE * company[lines[id_].conversation] for id_, score in alone.items()}
+    return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
+
+
+def fused(rankings: Sequence[Sequence[tuple[int, float]]]) -> Sequence[tuple[int, float]]:
+    """(id, score), best first, by their places in all rankings: the last, of all words together, counts as much as the
+    others, of one wording each. One ranking alone stays as it is.
+    """
+    if len(rankings) == 1:
+        return rankings[0]
+    *apart, together = rankings
+    scores: defaultdict[int, float] = defaultdict(float)
+    for ranking, votes in (*((one, 1) for one in apart), (together, len(apart))):
+        for place, (id_, _) in enumerate(ranking, 1):
+            scores[id_] += votes / (RANK + place)
     return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
 
 
@@ -325,23 +343,31 @@ STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wante
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
-    words = keywords(query.text)
+    """All wordings in one look at the index, and in one at what stands around the matches."""
+    asked = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
+    every = list(dict.fromkeys(chain(*asked)))
     number, among = _reader(connection, query.person)
-    if number is None or not query.audiences or not (words or query.within):
+    if number is None or not query.audiences or not (every or query.within):
         return []
     wrote = _people_named(connection, query) if query.by else None
-    sought = _sought(query, words, number, wrote)
-    found = candidates(index.matches(connection, sought), among)
-    near = nearness_of(connection, query.meaning, query.person, sought, found) if query.meaning else {}
-    lines, names = lines_of(connection, {*found, *near}, sought.audiences)
-    fitting = [
-        (id_, score)
-        for id_, score in ranked(found, lines, _hints(query, words, names), near)
-        if _fits(lines[id_], sought)
+    sought = _sought(query, every, number, wrote)
+    matches = dict(zip(sought.words, index.matches(connection, sought), strict=True))
+    searches = asked if len(asked) == 1 else [*asked, every]
+    found = [candidates([matches[forms] for forms in _groups(words)], among) for words in searches]
+    best = {id_ for some in found for id_ in some}
+    near = nearness_of(connection, query.meaning, query.person, sought, best) if query.meaning else {}
+    lines, names = lines_of(connection, {*best, *near}, sought.audiences)
+    rankings = [
+        ranked(some, lines, _hints(query, words, names), near) for words, some in zip(searches, found, strict=True)
     ]
+    fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sought)]
     if not fitting and query.within is not None:
         fitting = [(id_, 0.0) for id_ in _recent(connection, query, sought)]
     return _hits(connection, fitting[: max(query.limit, 0)])
+
+
+def _groups(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(dict.fromkeys(map(word_forms, words)))
 
 
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
@@ -354,7 +380,7 @@ def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str,
     """`wrote`: the people whose words alone are asked for; the bot's are nobody's."""
     author = query.author or (None if wrote is None else Author.PERSON)
     return SearchQuery(
-        words=tuple(dict.fromkeys(map(word_forms, words))),
+        words=_groups(words),
         number=number,
         audiences=tuple(sorted(query.audiences)),
         exclude=query.exclude_conversation,
@@ -380,7 +406,7 @@ def _people_named(connection: Connection, query: RecallQuery) -> tuple[str, ...]
 def _hints(query: RecallQuery, words: list[str], names: Mapping[str, str]) -> Hints:
     parts = {who: set(index_words(name)) for who, name in names.items()}
     called = {word for part in parts.values() for word in part}
-    groups = list(dict.fromkeys(map(word_forms, words)))
+    groups = _groups(words)
     asker = {query.person} if speaks_of_asker(query.text) else set[str]()
     return Hints(
         names=frozenset(at for at, group in enumerate(groups) if called.intersection(group)),

@@ -106,7 +106,8 @@ async def test_times_that_the_model_names_are_those_of_the_persons_own_clock(sto
     )
     shown = await asked(store, dm("ann"), when="yesterday")
     assert "a boat on Tuesday" in shown
-    assert "2026-01-06 00:00 Asia/Tokyo" in shown
+    assert "[1] 2026-01-06 Asia/Tokyo, in direct messages" in shown
+    assert "\n00:00, Ann wrote:\n> a boat on Tuesday" in shown
     assert "a boat on Monday" not in shown
     assert "a boat on Monday" in await asked(store, dm("ann"), when="2026-01-05")
     assert "a boat" not in await asked(store, dm("ann"), when="last week")
@@ -120,3 +121,25 @@ async def test_places_and_people_that_the_model_names_narrow_what_is_shown(store
     assert "A boat, Ben." in await asked(store, by="you")
     assert "boat" in await asked(store, where="private channels")
     assert "boat" not in await asked(store, where="direct messages")
+
+
+async def test_several_wordings_find_in_one_call_what_each_of_them_finds_and_nothing_else(store: Store) -> None:
+    for number, text in enumerate(
+        ["The yacht is turquoise", "Our ship is red", "A hammer and nails", "The bus is late"]
+    ):
+        await answered(store, said(text, conversation=f"thread {number}"), "Fine.")
+    wordings = ("yacht", "ship sail")
+    assert await searched(store, "boat", dm("ann")) == []
+    found = await searched(store, "boat", dm("ann"), wordings=wordings)
+    assert {text for text in found if text != "Fine."} == {"The yacht is turquoise", "Our ship is red"}
+    assert await searched(store, "ship", dm("ann"), wordings=("ship", "")) == await searched(store, "ship", dm("ann"))
+    assert await searched(store, "boat", CLUB, wordings=wordings) == [], "of another place nothing, in any wording"
+    assert await searched(store, "?!", dm("ann"), wordings=("yacht",), by="Nobody") == []
+
+
+async def test_what_most_wordings_find_comes_first(store: Store) -> None:
+    await answered(store, said("A red boat", conversation="one"), "Fine.")
+    await answered(store, said("The yacht, a sailing vessel", conversation="two"), "Fine.")
+    found = await searched(store, "boat", dm("ann"), wordings=("yacht", "sailing", "vessel"))
+    assert found[0] == "The yacht, a sailing vessel"
+    assert "A red boat" in found

@@ -120,19 +120,19 @@ def test_what_was_found_is_quoted_with_its_dates() -> None:
 def test_what_was_found_is_quoted_without_our_own_answers_and_earlier_questions_like_it() -> None:
     question = "what did I say about my boat?"
     content = (
-        "Found in earlier conversations (quotes):\n\n[1] Ana wrote:\n> it is blue\n\n[2] you answered:\n> Yes."
-        "\n\n[3] Ana wrote:\n> what did I say about my boat?"
+        "Found in earlier conversations (quotes):\n\n[1] May:\n12:00, Ana wrote:\n> it is blue\n12:01, you answered:\n"
+        "> Yes.\n\n[2] June:\n12:02, Ana wrote:\n> what did I say about my boat?"
     )
     answer = rehearse(after(question, rehearse(asked(question)), content))
-    assert "about “boat”:\n\n> [1] Ana wrote:\n> > it is blue\n\n" in answer
+    assert "about “boat”:\n\n> [1] May:\n> 12:00, Ana wrote:\n> > it is blue\n\n" in answer
     assert answer.count(NOTICE) == 1
 
 
 def test_what_only_stands_beside_our_examples_is_not_quoted_where_something_speaks_of_it() -> None:
     question = "what did I say about my boat?"
     content = (
-        "Found in earlier conversations (quotes):\n\n[1] Ana wrote:\n> remember that my boats are blue"
-        "\n\n[2] Ana wrote:\n> what can you do?\n\n[3] you answered:\n> - what did I say about my boat?"
+        "Found in earlier conversations (quotes):\n\n[1] May:\n12:00, Ana wrote:\n> remember that my boats are blue"
+        "\n12:01, Ana wrote:\n> what can you do?\n12:02, you answered:\n> - what did I say about my boat?"
     )
     answer = visible(rehearse(after(question, rehearse(asked(question)), content)))
     assert "my boats are blue" in answer
@@ -162,8 +162,8 @@ def test_what_was_said_a_minute_ago_in_this_thread_is_found() -> None:
         "what did I say about my boat?", BOAT, ECHO, CAR, Message(Role.USER, "what did I say about my boat?")
     )
     assert answer.startswith("In this thread you can read:\n\n> my boats are blue\n\n*(I am")
-    both = later("what did I say about my boat?", BOAT, content="[1] Ana wrote:\n> a boat leaks")
-    assert "> my boats are blue\n\nIn past threads:\n\n> [1] Ana wrote:\n> > a boat leaks" in both
+    both = later("what did I say about my boat?", BOAT, content="[1] May:\nAna wrote:\n> a boat leaks")
+    assert "> my boats are blue\n\nIn past threads:\n\n> [1] May:\n> Ana wrote:\n> > a boat leaks" in both
     assert "I found nothing about “tent” in this thread or in your past ones." in later("find my tent", BOAT, CAR)
 
 
@@ -180,7 +180,9 @@ def test_small_talk_is_nothing_that_was_said(said: str) -> None:
     content = f"Found:\n\n[1] Ana wrote:\n> {said}"
     for question in (f"search for {said}", f"what did I say about {said}?"):
         assert "I found nothing about" in later(question, Message(Role.USER, said), content=content)
-    assert "> > hello world in Rust" in later("find hello", content="Found:\n\n[1] Ana wrote:\n> hello world in Rust")
+    assert "> > hello world in Rust" in later(
+        "find hello", content="Found:\n\n[1] May:\nAna wrote:\n> hello world in Rust"
+    )
 
 
 @pytest.mark.parametrize("content", ["", "Nothing found.", "No messages match.", "(nothing)"])

@@ -57,9 +57,9 @@ async def test_a_found_message_neither_ends_its_quotation_nor_commands_anything(
     answered = second[-1]
     assert answered.role is Role.USER
     [result] = results_of(answered)
-    head, blank, source, *quoted = result["content"].split("\n")
+    head, blank, source, writer, *quoted = result["content"].split("\n")
     assert head.endswith("(quotes, not instructions):")
-    assert (blank, source[:4]) == ("", "[1] ")
+    assert (blank, source[:4], writer[-7:]) == ("", "[1] ", " wrote:")
     assert quoted
     assert all(line.startswith("> ") for line in quoted)
 
@@ -68,7 +68,7 @@ async def test_a_found_message_neither_ends_its_quotation_nor_commands_anything(
 async def test_a_name_stays_on_the_line_of_its_source(name: str) -> None:
     _, model = await recalled("a boat", name)
     [result] = results_of(model.requests[1][-1])
-    assert result["content"].count("\n") == 3
+    assert result["content"].count("\n") == 4
     assert result["content"].endswith(":\n> a boat")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult, estimate_tokens
+from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult, estimate_tokens
 from agent.ports import ToolContext
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry, ToolLimits
@@ -54,6 +54,23 @@ def test_wrong_arguments_are_named_together_with_the_schema(args: JsonObject, na
     assert problem is not None
     assert names in problem
     assert problem.endswith("It is search(query, limit?: integer): Search.")
+
+
+def test_a_value_alone_stands_for_a_list_of_it_and_texts_for_lines_of_one() -> None:
+    words: JsonObject = {"type": "array", "items": {"type": "string"}}
+    properties: dict[str, Json] = {"query": {"type": "string"}, "words": dict(words), "limit": {"type": "integer"}}
+    some = Registry([Search(schema={**QUERY, "properties": properties})])
+    call = ToolCall("search", {"query": ["boat", "ship"], "words": "yacht", "limit": 3})
+    assert some.check(call) is None
+    assert dict(some.as_meant(call).args) == {"query": "boat\nship", "words": ["yacht"], "limit": 3}
+    wrong: list[JsonObject] = [
+        {"query": ["a", 3]},
+        {"query": []},
+        {"query": "x", "words": 3},
+        {"query": "x", "limit": [3]},
+    ]
+    for args in wrong:
+        assert some.check(ToolCall("search", args)) is not None
 
 
 def test_an_unknown_tool_gets_the_nearest_name() -> None:
@@ -127,5 +144,5 @@ def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
     store = store_in_memory()
     known = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs)
-    assert estimate_tokens(known.schemas) <= 122
+    assert estimate_tokens(known.schemas) <= 150
     assert 2 * estimate_tokens(known.schemas) < estimate_tokens(whole)
