@@ -191,9 +191,7 @@ class Choices(Protocol):
         ...
 
 
-class ForgettingDesk(Protocol):
-    """What people want forgotten, and what follows when messages and places change or go."""
-
+class ForgetQuestions(Protocol):
     async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
         """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet."""
         ...
@@ -204,6 +202,10 @@ class ForgettingDesk(Protocol):
         `replies`: the bot's replies that fall are deleted in the platform, too.
         """
         ...
+
+
+class ForgettingDesk(ForgetQuestions, Protocol):
+    """What people want forgotten, and what follows when messages and places change or go."""
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         """A place is no more, or the bot has been taken out of it: what was said there is erased, in time.
@@ -343,7 +345,32 @@ class Feedback(Protocol):
         ...
 
 
-class Host(Protocol):
+class CommandHost(Protocol):
+    """What commands need of the bot."""
+
+    @property
+    def budgets(self) -> BudgetAnswers: ...
+    @property
+    def models(self) -> ModelChoices: ...
+    @property
+    def turns(self) -> RunningTurns: ...
+    @property
+    def forgetting(self) -> ForgetQuestions: ...
+
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
+        ...
+
+    async def policy(self, asker: PolicyAsker, words: str) -> str:
+        """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
+        ...
+
+    def operates(self, person: str) -> bool:
+        """Whether this person is one of the bot's operators."""
+        ...
+
+
+class Host(CommandHost, Protocol):
     @property
     def platforms(self) -> PlatformRegistry: ...
     @property
@@ -352,12 +379,6 @@ class Host(Protocol):
     def preferences(self) -> Choices: ...
     @property
     def forgetting(self) -> ForgettingDesk: ...
-    @property
-    def turns(self) -> RunningTurns: ...
-    @property
-    def budgets(self) -> BudgetAnswers: ...
-    @property
-    def models(self) -> ModelChoices: ...
     @property
     def direct_messages(self) -> DirectMessages: ...
     @property
@@ -378,16 +399,8 @@ class Host(Protocol):
         """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
         ...
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
-        ...
-
     async def restrict_place(self, channel: str, place: Place) -> None:
         """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
-        ...
-
-    async def policy(self, asker: PolicyAsker, words: str) -> str:
-        """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
         ...
 
     async def take_back(self, turn: int, person: str) -> str:
@@ -399,10 +412,6 @@ class Host(Protocol):
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         """What this person may want to ask next, of what may be shown at their place; the likeliest first."""
-        ...
-
-    def operates(self, person: str) -> bool:
-        """Whether this person is one of the bot's operators."""
         ...
 
     async def report(self, person: str) -> str | None:

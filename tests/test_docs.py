@@ -18,7 +18,8 @@ from agent.ports import ToolContext
 from agent.records import Person
 from agent.tools.registry import Registry
 from benchmarks.house_code import ROOT
-from bot.commands.declaration import Caller, Command, CommandCall, CommandHost, Panel
+from bot.commands.declaration import Caller, Command, CommandCall, Panel
+from bot.host import CommandHost
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]

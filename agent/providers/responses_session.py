@@ -20,17 +20,9 @@ from dataclasses import replace
 from agent.loop import one_round
 from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
+from agent.providers import replay
 from agent.providers.dialect import ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.replay import (
-    AttemptFailed,
-    Counted,
-    Question,
-    ReplayProvider,
-    ServedModel,
-    ServedProvider,
-    in_time,
-)
 from agent.providers.socket_session import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
 from agent.providers.wire_responses import ResponsesDialect
@@ -42,14 +34,14 @@ LOST_LINE = 1006
 """A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket."""
 
 
-class ResponsesProvider(ServedProvider):
+class ResponsesProvider(replay.ServedProvider):
     """One model over WebSocket, and over HTTP (`http`, of the same model) where no socket is to be had.
 
     `dialect` loses the fields that the service refuses.
     """
 
     def __init__(
-        self, served: ServedModel, dialect: ResponsesDialect, http: ReplayProvider, limits: SocketLimits
+        self, served: replay.ServedModel, dialect: ResponsesDialect, http: replay.ReplayProvider, limits: SocketLimits
     ) -> None:
         endpoint = served.endpoint
         url, headers = f"{socket_url(endpoint.base_url)}/responses", endpoint.authorisation(served.key)
@@ -86,7 +78,7 @@ class ResponsesSession:
         self._chain = ResumeChain()
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        question, replayed = Question(messages), False
+        question, replayed = replay.Question(messages), False
 
         def mend(fault: Fault) -> bool:
             nonlocal replayed
@@ -109,7 +101,7 @@ class ResponsesSession:
             self._warm = None
         return ()
 
-    async def _attempt(self, question: Question) -> AsyncGenerator[ProviderEvent, None]:
+    async def _attempt(self, question: replay.Question) -> AsyncGenerator[ProviderEvent, None]:
         """Over a socket, or over HTTP where there is none. A chain does not outlive the socket that it was made on."""
         if self._warm is None or not self._warm.socket.is_open:
             self._drop()
@@ -117,12 +109,12 @@ class ResponsesSession:
         if self._warm is None:
             events = self._over_http(question)
         else:
-            events = in_time(self._over_socket(self._warm, question), self._provider.served.world.patience)
+            events = replay.in_time(self._over_socket(self._warm, question), self._provider.served.world.patience)
         async with aclosing(events):
             async for event in events:
                 yield event
 
-    async def _over_http(self, question: Question) -> AsyncGenerator[ProviderEvent, None]:
+    async def _over_http(self, question: replay.Question) -> AsyncGenerator[ProviderEvent, None]:
         async with aclosing(self._provider.http.stream(question.messages, self._options)) as events:
             async for event in events:
                 if isinstance(event, ResponseEnded) and event.usage:
@@ -131,12 +123,12 @@ class ResponsesSession:
                 else:
                     yield event
 
-    async def _over_socket(self, warm: WarmSocket, question: Question) -> AsyncGenerator[ProviderEvent, None]:
+    async def _over_socket(self, warm: WarmSocket, question: replay.Question) -> AsyncGenerator[ProviderEvent, None]:
         """Ask once. Until the answer is complete there is no chain, and no turn may use the socket after this one."""
         link, self._chain = self._chain.link(question.messages), ResumeChain()
         frame = self._provider.dialect.frame(question.messages, link, self._options)
         question.bytes_up += len(frame.encode())
-        reader, counted = self._provider.dialect.reader(), Counted()
+        reader, counted = self._provider.dialect.reader(), replay.Counted()
         over = False
         try:
             await warm.socket.send(frame)
@@ -145,13 +137,13 @@ class ResponsesSession:
                 over = reader.finished or any(isinstance(event, Fault) for event in events)
                 for event in events:
                     if isinstance(event, Fault):
-                        raise AttemptFailed(event)
+                        raise replay.AttemptFailed(event)
                     counted.see(event)
                     yield event
         except SocketClosed as closed:
             if not reader.begun and closed.code != LOST_LINE:
                 self._provider.sockets.refused()
-            raise AttemptFailed(Fault(FaultKind.CUT)) from None
+            raise replay.AttemptFailed(Fault(FaultKind.CUT)) from None
         finally:
             if not over:
                 self._drop()

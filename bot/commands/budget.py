@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from bot.access.acl import Requester
 from bot.access.budgets import read_budget_request
 from bot.commands import declaration
+from bot.host import CommandHost
 
 CHOOSE = "Please choose whose budget it is."
 AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
@@ -17,7 +18,7 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
     return declaration.Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
 
 
-async def _whose(host: declaration.CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
+async def _whose(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
     return ("channel", "everyone") if host.operates(who.person) else ()
 
 

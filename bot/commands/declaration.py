@@ -14,16 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.host import (
-    BudgetAnswers,
-    ForgetAnswer,
-    Forgetter,
-    MemoryAnswer,
-    ModelChoices,
-    PolicyAsker,
-    RunningTurns,
-    Viewer,
-)
+from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
 
 # --------------------------------------------------------------------------------------------------
 # What a command answers with.
@@ -148,36 +139,6 @@ class Panel:
 
 # --------------------------------------------------------------------------------------------------
 # Who uses it, and where.
-
-
-class ForgetQuestions(Protocol):
-    """The part of `ForgettingDesk` that a command needs."""
-
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer: ...
-
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer: ...
-
-
-class CommandHost(Protocol):
-    """What commands need of the bot. Every async method may raise CogencyError, whose sentence is shown."""
-
-    @property
-    def budgets(self) -> BudgetAnswers: ...
-
-    @property
-    def models(self) -> ModelChoices: ...
-
-    @property
-    def turns(self) -> RunningTurns: ...
-
-    async def policy(self, asker: PolicyAsker, words: str) -> str: ...
-
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer: ...
-
-    @property
-    def forgetting(self) -> ForgetQuestions: ...
-
-    def operates(self, person: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
 from bot.commands import declaration
-from bot.host import ForgetAnswer
+from bot.host import CommandHost, ForgetAnswer
 from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
 
@@ -21,7 +21,7 @@ WORDS = ("this thread", "everything", *TIMES, "about …")
 """Examples of what it understands, offered while somebody types."""
 
 
-async def _examples(_: declaration.CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
+async def _examples(_: CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
     """A subject is theirs alone to name."""
     return {"": WORDS, "time": TIMES}.get(given.get("scope", ""), ())
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
-from bot.commands.declaration import Argument, Command, CommandCall, CommandHost, Panel, PanelPart, PanelSelect
-from bot.host import ModelMenu
+from bot.commands.declaration import Argument, Command, CommandCall, Panel, PanelPart, PanelSelect
+from bot.host import CommandHost, ModelMenu
 from bot.texts import reply_texts
 
 

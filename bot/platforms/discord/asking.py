@@ -22,15 +22,7 @@ from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, pages_at
-from bot.platforms.discord.interactions import (
-    STORE_FIRST_S,
-    Interaction,
-    Tree,
-    discord_caller,
-    everywhere,
-    installed_by_person,
-    typed_text,
-)
+from bot.platforms.discord.interactions import Interaction, Tree
 from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
@@ -100,7 +92,7 @@ class Commands:
             private = await self._is_private(interaction, wish)
             question = _question(interaction, wish, now, private=private)
             storing = asyncio.ensure_future(self._store(interaction, question, wish))
-            await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+            await asyncio.wait({storing}, timeout=interactions.STORE_FIRST_S)
             if interactions.failure_of(storing) is None:
                 await self._acknowledge(interaction, private=question.private and not question.where.direct)
         finally:
@@ -167,7 +159,7 @@ def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: b
         time=now,
         private_place=objects.private_place_of(interaction),
         depth=wish.depth,
-        by_person=installed_by_person(interaction),
+        by_person=interactions.installed_by_person(interaction),
     )
 
 
@@ -241,12 +233,12 @@ class Menus:
 
     def add_to(self, tree: Tree) -> None:
         @tree.context_menu(name=command_texts.ASK_ABOUT_THIS)
-        @everywhere
+        @interactions.everywhere
         async def ask_about(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             await self._open(interaction, message)
 
         @tree.context_menu(name=command_texts.FORGET_THIS)
-        @everywhere
+        @interactions.everywhere
         async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self._forget(interaction, message)
 
@@ -259,7 +251,9 @@ class Menus:
         if meant is None:
             await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
             return
-        await self._commands.ask(interaction, Wish(typed_text(interaction), files=meant.files, quoted=meant.quoted))
+        await self._commands.ask(
+            interaction, Wish(interactions.typed_text(interaction), files=meant.files, quoted=meant.quoted)
+        )
 
     async def _open(self, interaction: Interaction, message: discord.Message) -> None:
         about = AskAboutWindow(interaction.user.id, message.id)
@@ -286,7 +280,7 @@ class Menus:
 
     async def _forgotten(self, call: CommandCall) -> Panel:
         """They agreed, or not. Raises CogencyError."""
-        caller = discord_caller(call)
+        caller = interactions.discord_caller(call)
         match call.words.split(" "):
             case ["message", channel, message]:
                 await self._host.forgetting.deleted(channel, {message, *repeats_of(message)})

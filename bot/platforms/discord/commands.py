@@ -19,15 +19,7 @@ from bot.platforms.discord.asking import Commands, Menus, wish_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
-from bot.platforms.discord.interactions import (
-    STORE_FIRST_S,
-    Choice,
-    DiscordCaller,
-    Interaction,
-    Tree,
-    discord_caller,
-    offered,
-)
+from bot.platforms.discord.interactions import Choice, DiscordCaller, Interaction, Tree
 from bot.platforms.discord.members import Members, refusal
 from bot.platforms.discord.panels import ButtonPress
 from bot.platforms.discord.places import UNREADABLE, known_as
@@ -86,7 +78,7 @@ class CommandDesk:
         """Show what it says in answer to what was acknowledged, or why there is nothing; what was pressed stays then,
         to be pressed again.
         """
-        interaction = discord_caller(call).interaction
+        interaction = interactions.discord_caller(call).interaction
         try:
             if not (call.pressed or command.open_to_all):
                 await self._admit(interaction)
@@ -138,7 +130,7 @@ class CommandDesk:
         """Its window, with what stands in it at first if that is found in time: a window cannot be announced."""
         filled: Filled = {}
         try:
-            async with asyncio.timeout(STORE_FIRST_S):
+            async with asyncio.timeout(interactions.STORE_FIRST_S):
                 if form.prefill is not None:
                     filled = await form.prefill(self._call(interaction, press.words, {}, pressed=True))
         except TimeoutError:
@@ -162,7 +154,7 @@ class CommandDesk:
             names = await suggests(self._host, interactions.requester_of(interaction), given)
         except CogencyError:
             return []
-        return offered(names, typed)
+        return interactions.offered(names, typed)
 
     async def tell(self, client: discord.Client) -> None:
         """Tell Discord of the commands, if they have changed. Everything else works without them."""

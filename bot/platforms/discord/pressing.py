@@ -16,18 +16,10 @@ from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdi
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.host import Host
-from bot.platforms.discord import checks, interactions, objects
+from bot.platforms.discord import checks, inbound, interactions, objects
 from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import (
-    Address,
-    ChannelFactsForConversation,
-    DiscordAuthor,
-    pages_at,
-    place_of_answer,
-    place_of_page,
-    token_until,
-)
+from bot.platforms.discord.inbound import Address, ChannelFactsForConversation, DiscordAuthor
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
@@ -80,7 +72,7 @@ def _meant(event: discord.RawReactionActionEvent) -> str:
 
 
 async def _reply(host: Host, channel: int, message: int) -> Answered | None:
-    found = [await host.feedback.at(SOURCE, page) for page in pages_at(channel, message)]
+    found = [await host.feedback.at(SOURCE, page) for page in inbound.pages_at(channel, message)]
     return next((reply for reply in found if reply is not None), None)
 
 
@@ -88,7 +80,7 @@ async def delete_pages(connection: Connection, channel: int, reply: Answered) ->
     """The pages of an interaction's answer, which the host cannot reach; all see them, or nobody could react."""
     rest = await connection.rest()
     for page in reply.pages:
-        reached, message, _ = place_of_page(page)
+        reached, message, _ = inbound.place_of_page(page)
         if reached == EPHEMERAL_PAGE:
             with suppress(SurfaceError):
                 await rest.delete(str(channel), message)
@@ -143,7 +135,7 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
             interaction=str(press.id),
             application=str(press.application),
             token=press.token,
-            token_until=token_until(press.time),
+            token_until=inbound.token_until(press.time),
             private=private,
             follows=True,
             by_person=press.by_person,
@@ -155,7 +147,7 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
         message_id=once,
         conversation=press.conversation,
         person=Person(known_as(author.id), author.name),
-        place=press.private_place if private else place_of_answer(where, author),
+        place=press.private_place if private else inbound.place_of_answer(where, author),
         text=text,
         time=press.time,
         reply_to=here.encode(),
@@ -268,7 +260,7 @@ class Pressing:
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
         reply, page = await self.host.feedback.of(turn), interaction.message
-        pages = frozenset(pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
+        pages = frozenset(inbound.pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
     async def _take_away(self, interaction: Interaction, reply: Answered) -> None:

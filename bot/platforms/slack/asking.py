@@ -14,31 +14,10 @@ from agent.ports import Clock, Membership
 from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
 from bot.caches import Backoff, RecentKeys
 from bot.host import Host
-from bot.platforms.slack import inbound, modals, slash_commands
-from bot.platforms.slack.api import (
-    Method,
-    SlackApi,
-    SlackDown,
-    SlackError,
-    SlackLimited,
-    SlackRefused,
-    fields,
-    first_text,
-    flag,
-    items,
-    number,
-    text,
-)
+from bot.platforms.slack import api, inbound, modals, slash_commands
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import (
-    ReplyTo,
-    SlackBot,
-    SlackMessage,
-    decode_reply_to,
-    of_click,
-    of_command,
-    of_message,
-)
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.places import Places, person_place
@@ -119,8 +98,8 @@ class SlackAsking:
 
     async def ask(self, body: JsonObject) -> None:
         """`/ask`. Raises CogencyError when the question could not be stored."""
-        to, event = of_command(body), text(body, "trigger_id") or self.clock.now().isoformat()
-        words, private = inbound.ask_words(text(body, "text"))
+        to, event = inbound.of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
+        words, private = inbound.ask_words(api.text(body, "text"))
         depth, question = inbound.depth_words(words)
         if not private:
             question, private = inbound.ask_words(question)
@@ -136,7 +115,7 @@ class SlackAsking:
 
     async def ask_privately(self, heard: SlackMessage, words: str) -> None:
         """The same for what somebody asks privately by a message. Raises CogencyError."""
-        to = of_message(heard)
+        to = inbound.of_message(heard)
         depth, asked = inbound.depth_words(words)
         if not asked:
             await self._say(to, command_texts.ASK_USAGE)
@@ -152,30 +131,30 @@ class SlackAsking:
 
     async def asked_anywhere(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
-        view = fields(body, "view")
+        view = api.fields(body, "view")
         made = modals.asked_anywhere(view)
         if made.question:
-            user = text(body, "user", "id")
-            question = SlackQuestion(text(view, "id"), made.question, made.private, made.depth)
+            user = api.text(body, "user", "id")
+            question = SlackQuestion(api.text(view, "id"), made.question, made.private, made.depth)
             await self._take(question, ReplyTo(await self._readable(user, made.channel), user))
 
     async def open_about(self, body: JsonObject) -> None:
         """The shortcut "Ask about this message": opens a window for the question."""
-        message = fields(body, "message")
-        user = text(message, "user")
-        names = await self.names.of(text(message, "text"), users=(user,) if user else ())
-        author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
-        about = readable(text(message, "text"), names)
-        await self._open(body, modals.ask_view(author, about, of_click(body), items(message, "files")))
+        message = api.fields(body, "message")
+        user = api.text(message, "user")
+        names = await self.names.of(api.text(message, "text"), users=(user,) if user else ())
+        author = names.get(user) or api.first_text(message, "username", "bot_id") or "unknown"
+        about = readable(api.text(message, "text"), names)
+        await self._open(body, modals.ask_view(author, about, inbound.of_click(body), api.items(message, "files")))
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
-        asked = modals.asked(fields(body, "view"))
-        user = text(body, "user", "id")
+        asked = modals.asked(api.fields(body, "view"))
+        user = api.text(body, "user", "id")
         if asked is None or asked.to.user != user:
             return
         member = await self.people.member(user)
-        question = SlackQuestion(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
+        question = SlackQuestion(api.text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
         quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
         incoming = self._private(question, member, asked.to)
         await self.host.submit(replace(incoming, quoted=quoted, files=asked.files))
@@ -184,7 +163,7 @@ class SlackAsking:
         await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))
 
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
-        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+        await self.api.call(Method.OPEN_VIEW, trigger_id=api.text(body, "trigger_id"), view=dict(view))
 
     async def resume(self) -> None:
         """Go on with what earlier processes could not take in. Raises StoreError."""
@@ -278,9 +257,9 @@ class SlackAsking:
             )
         except SlackRefused:
             return None
-        for message in items(said, "messages"):
-            if text(message, "metadata", "event_payload", "key") == kept.question.event:
-                return ReplyTo(to.channel, to.user, text(message, "ts"), after=text(message, "ts"))
+        for message in api.items(said, "messages"):
+            if api.text(message, "metadata", "event_payload", "key") == kept.question.event:
+                return ReplyTo(to.channel, to.user, api.text(message, "ts"), after=api.text(message, "ts"))
         return None
 
     async def _post(self, kept: _Kept, member: Member) -> ReplyTo | None:
@@ -298,8 +277,8 @@ class SlackAsking:
             raise
         except SlackRefused:
             return None
-        ts = text(posted, "ts")
-        return ReplyTo(to.channel or text(posted, "channel"), to.user, ts, after=ts)
+        ts = api.text(posted, "ts")
+        return ReplyTo(to.channel or api.text(posted, "channel"), to.user, ts, after=ts)
 
     async def _take_or_delete(self, incoming: Incoming, *, found: bool) -> None:
         """A question that will not be answered below its message takes that message away."""
@@ -404,10 +383,10 @@ def _decoded(stored: str) -> _Kept | None:
     try:
         kept: Json = json.loads(stored)
         question = SlackQuestion(
-            text(kept, "event"), text(kept, "text"), flag(kept, "private"), Depth(text(kept, "depth"))
+            api.text(kept, "event"), api.text(kept, "text"), api.flag(kept, "private"), Depth(api.text(kept, "depth"))
         )
-        asked = datetime.fromisoformat(text(kept, "asked"))
-        return _Kept(question, _place(text(kept, "to")), asked, number(kept, "attempt"))
+        asked = datetime.fromisoformat(api.text(kept, "asked"))
+        return _Kept(question, _place(api.text(kept, "to")), asked, api.number(kept, "attempt"))
     except ValueError:
         return None
 
@@ -415,4 +394,4 @@ def _decoded(stored: str) -> _Kept | None:
 def _place(stored: str) -> ReplyTo:
     """As `decode`, also of a question without a channel."""
     to: Json = json.loads(stored)
-    return decode_reply_to(stored) if text(to, "channel") else ReplyTo("", text(to, "user"))
+    return inbound.decode_reply_to(stored) if api.text(to, "channel") else ReplyTo("", api.text(to, "user"))

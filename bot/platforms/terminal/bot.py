@@ -19,8 +19,7 @@ from agent.ports import Clock, Conversations
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
 from bot.access.acl import Requester
 from bot.access.budgets import BudgetDesk
-from bot.commands.declaration import CommandHost
-from bot.host import MemoryAnswer, ModelMenu, PolicyAsker, Viewer
+from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
