@@ -12,7 +12,7 @@ Rules
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -36,11 +36,13 @@ TELLING_LETTERS: Final = 4
 
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _ACCENTED: Final = re.compile("([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+")
-_CJK: Final = re.compile(
-    "[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+_CJK_LETTERS: Final = (
+    "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Kana
-    "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff]+"  # Hangul
+    "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # Hangul
 )
+_CJK: Final = re.compile(f"[{_CJK_LETTERS}]+")
+_PIECE: Final = re.compile(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
 _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
 """One sign each, written out in eighteen and eight letters by NFKC: their usual abbreviations, lest a text grow so."""
 _PLAIN_LETTERS: Final = str.maketrans({"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"})
@@ -91,12 +93,18 @@ def normalised(text: str) -> str:
 
 def index_words(text: str) -> list[str]:
     """The words under which `text` is found, in order; a CJK run gives single characters and pairs."""
-    return [word for piece, cjk in _pieces(text) for word in (*(piece if cjk else ()), *_pairs(piece, cjk=cjk))]
+    words: list[str] = []
+    for piece, cjk in _pieces(text):
+        if cjk:
+            words += [*piece, *_pairs(piece)]
+        else:
+            words.append(piece)
+    return words
 
 
 def keywords(question: str) -> list[str]:
     """The different words to look for, at most MAX_KEYWORDS. A question of stop words alone is taken literally."""
-    words = [word for piece, cjk in _pieces(question) for word in _pairs(piece, cjk=cjk)]
+    words = [word for piece, cjk in _pieces(question) for word in (_pairs(piece) if cjk else (piece,))]
     telling = [word for word in words if word not in STOP_WORDS]
     return list(dict.fromkeys(telling or words))[:MAX_KEYWORDS]
 
@@ -141,27 +149,21 @@ def stretches(form: str) -> list[str]:
     return [form[start : start + PIECE_CHARS] for start in starts]
 
 
-def _pairs(piece: str, *, cjk: bool) -> list[str]:
-    if not cjk or len(piece) == 1:
+def _pairs(piece: str) -> list[str]:
+    if len(piece) == 1:
         return [piece]
     return [piece[at : at + 2] for at in range(len(piece) - 1)]
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+def _pieces(text: str) -> list[tuple[str, bool]]:
     """Words, and runs of CJK characters (True)."""
     plain = normalised(text)
     if plain.isascii():
-        yield from ((word, False) for word in _ASCII_WORD.findall(plain))
-        return
-    for word in plain.translate(_SPACED).split():
-        end = 0
-        for run in _CJK.finditer(word):
-            if run.start() > end:
-                yield word[end : run.start()], False
-            yield run.group(), True
-            end = run.end()
-        if end < len(word):
-            yield word[end:], False
+        return [(word, False) for word in _ASCII_WORD.findall(plain)]
+    spaced = plain.translate(_SPACED)
+    if _CJK.search(spaced) is None:
+        return [(word, False) for word in spaced.split(" ") if word]
+    return [(word, False) if word else (run, True) for run, word in _PIECE.findall(spaced)]
 
 
 # English endings cut off: Porter's algorithm of 1980, as the full-text index of SQLite has it. Pure.
