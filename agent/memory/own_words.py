@@ -368,7 +368,7 @@ def otherwise(text: str, own: Sequence[str], *, supposing: bool = False) -> bool
     else? `own`: their messages, the newest last. `supposing`: what is kept is a supposition itself.
     """
     said = _by_message(own)
-    kept = islice(clauses(text[:KEPT_CHARS]), READ_CLAUSES)
+    kept = dict.fromkeys(islice(clauses(text[:KEPT_CHARS]), READ_CLAUSES))  # said twice is said
     return any(_is_otherwise(clause, text, said, supposing=supposing) for clause in kept)
 
 
@@ -377,7 +377,7 @@ def _by_message(own: Sequence[str]) -> "list[list[_Heard]]":
     for message in reversed(own):
         if left <= 0:
             break
-        found.append([_Heard.of(clause) for clause in clauses(message[-left:])])
+        found.append([_Heard.of(clause) for clause in dict.fromkeys(clauses(message[-left:]))])
         left -= len(message) + 1
     return found
 
