@@ -54,6 +54,8 @@ SOURCE_FORGOTTEN = "What this comes from was forgotten or taken back in the mean
 TERMS_NOT_MET = "The message was not taken in: its terms are not met."
 PLACE_UNKNOWN = "The message was not taken in: its place has no name, so it is not known who reads there."
 
+STATIC_MODEL_UNREADABLE = "the model {model} could not be read ({why}): install it again."
+
 # What is wrong with the database
 
 STORE_CLOSED = "The store is closed."

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
+from agent import texts
 from agent.errors import ProviderUnavailable
 from agent.records import Embedded
 
@@ -81,8 +82,8 @@ def _loaded(load: Callable[[], Encode]) -> Encode | ProviderUnavailable:
     try:
         return load()
     except (ImportError, OSError, MemoryError, KeyError, ValueError) as error:
-        name = type(error).__name__
-        return ProviderUnavailable(f"the model {StaticEmbedder.name} could not be read ({name}): install it again.")
+        why = type(error).__name__
+        return ProviderUnavailable(texts.STATIC_MODEL_UNREADABLE.format(model=StaticEmbedder.name, why=why))
 
 
 def rows_of(encode: Encode, texts: Sequence[str]) -> list[tuple[float, ...]]:
