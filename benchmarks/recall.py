@@ -1,12 +1,15 @@
 """How much of the evidence for a question recall finds in past threads, and how fast.
 
-python -m benchmarks.recall --data FILE [--quick] [--json]     FILE: conversations in LoCoMo's format
+python -m benchmarks.recall --data FILE [--quick] [--json]     FILE: a form that benchmarks.talks reads, or a folder
 
 recall_at_K           share of a question's evidence messages among the first K hits, mean over the questions
 mrr                   1 / place of the first evidence message, mean
 thread_recall_at_5    share of the evidence's threads among the first 5 different threads of the hits
 recall_at_10_cN       the questions of category N
 shown_to_model        share of the evidence in what the recall tool shows the model, in shown_tokens_mean tokens
+*_wordings            the same of the questions for which other wordings are stored, asked in all of them at once,
+                      worded_questions of them
+*_unworded            of these very questions without their wordings
 p50_ms, p95_ms        one search through the port Memories, for as many hits as the tool asks for
 
 Shares are in percent. `benchmarks.talks` says what stands for what. Everything goes through the product: the messages
@@ -16,18 +19,24 @@ are the person's DMs. The question is asked in a new thread of the same place, a
 message of the bot that follows no question answers an empty one; a person who says nothing in a session joins it with
 an empty message. `--quick` takes the first two talks.
 
+Wordings stand in benchmarks/data/wordings.json, under the first 16 digits of the question's SHA-256, so that no text of
+the sets is copied: 3 to 5 for each of a sample of LoCoMo's, REALTALK's and BEAM's questions. They were written from the
+questions alone, without a look at the messages or the answers.
+
 Baselines, in the same run: plain FTS5 (Porter stems, stop words out, any word, bm25()) under the same names, and SQL
 LIKE of the whole question, newest first, under like_*.
 """
 
 import asyncio
+import json
 import re
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
@@ -38,8 +47,8 @@ from sqlalchemy import Connection
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow_from
 from agent.memory.periods import periods_in
-from agent.messages import estimate_tokens
-from agent.ports import ToolContext
+from agent.messages import JsonObject, estimate_tokens
+from agent.ports import ToolContext, ToolOutput
 from agent.records import Claiming, Closing, Incoming, Person, RecallQuery
 from agent.tools.recall import MAX_HITS, RecallTool
 from benchmarks.report import Options, print_report, read_options
@@ -50,6 +59,7 @@ from store.search.text import keywords
 from store.turns import claims, ledger
 
 QUICK: Final = 2
+WORDINGS: Final = Path(__file__).parent / "data" / "wordings.json"
 DEEP: Final = 200
 """Hits that the ranked list is judged by: enough for five different threads."""
 LEASE: Final = timedelta(minutes=1)
@@ -84,15 +94,24 @@ class Scores:
         self.values["thread_recall_at_5"].append(_share({threads[one] for one in evidence}, found))
         self.values[f"recall_at_10_c{question.category}"].append(_share(evidence, hits[:10]))
 
+    def add_shown(self, evidence: set[int], hits: Sequence[int], shown: ToolOutput, asked: str = "") -> None:
+        """What a way of asking (the end of the metrics' names) found, and what of it the model was shown."""
+        if asked:
+            self.values[f"recall_at_10{asked}"].append(_share(evidence, hits[:10]))
+        self.values[f"shown_to_model{asked}"].append(_share(evidence, shown.sources))
+        self.values[f"shown_tokens_mean{asked}"].append(estimate_tokens(shown.text))
+
     def metrics(self) -> dict[str, float]:
         found = {name: _mean(name, values) for name, values in sorted(self.values.items())}
+        if worded := self.values.get("recall_at_10_wordings"):
+            found["worded_questions"] = len(worded)
         cuts = quantiles(self.seconds, n=20)
         return {**found, "p50_ms": 1000 * cuts[9], "p95_ms": 1000 * cuts[18]}
 
 
 def _mean(name: str, values: list[float]) -> float:
     """Shares in percent, as in the published tables."""
-    return fmean(values) if name in {"mrr", "shown_tokens_mean"} else 100 * fmean(values)
+    return fmean(values) if name == "mrr" or name.startswith("shown_tokens") else 100 * fmean(values)
 
 
 def _share(wanted: set[int], found: Iterable[int]) -> float:
@@ -163,21 +182,38 @@ def _newest(connection: Connection) -> int:
     return connection.exec_driver_sql("SELECT max(id) FROM message").scalar_one()
 
 
-async def judge(store: Store, stored: Stored, scores: Scores) -> None:
-    """Ask the questions of a talk."""
-    tool = RecallTool(store.memories)
+async def judge(store: Store, stored: Stored, scores: Scores, wordings: Mapping[str, Sequence[str]]) -> None:
+    """Ask the questions of a talk, each as it stands, and in other wordings besides where there are any."""
     for question in stored.talk.questions:
         evidence = {stored.ids[key] for key in question.evidence}
         begin = time.perf_counter()
         await store.memories.search(_query(stored, question, MAX_HITS))
         scores.seconds.append(time.perf_counter() - begin)
-        hits = await store.memories.search(_query(stored, question, DEEP))
-        scores.add(question, evidence, [hit.message.id for hit in hits], stored.threads)
-        shown = await tool.run(
-            {"query": question.text}, ToolContext(stored.asker, stored.place, "a new thread", 0, stored.now)
-        )
-        scores.values["shown_to_model"].append(_share(evidence, shown.sources))
-        scores.values["shown_tokens_mean"].append(estimate_tokens(shown.text))
+        hits, shown = await _asked(store, stored, question)
+        scores.add(question, evidence, hits, stored.threads)
+        scores.add_shown(evidence, hits, shown)
+        if others := wordings.get(key_of(question)):
+            scores.add_shown(evidence, hits, shown, "_unworded")
+            scores.add_shown(evidence, *await _asked(store, stored, question, others), asked="_wordings")
+
+
+async def _asked(
+    store: Store, stored: Stored, question: Question, wordings: Sequence[str] = ()
+) -> tuple[list[int], ToolOutput]:
+    """What is found, the best first, and what of it the tool shows."""
+    query = replace(_query(stored, question, DEEP), wordings=tuple(wordings))
+    found = [hit.message.id for hit in await store.memories.search(query)]
+    args: JsonObject = {"query": question.text, "wordings": list(wordings)}
+    context = ToolContext(stored.asker, stored.place, "a new thread", 0, stored.now)
+    return found, await RecallTool(store.memories).run(args, context)
+
+
+def key_of(question: Question) -> str:
+    return sha256(question.text.encode()).hexdigest()[:16]
+
+
+def stored_wordings() -> dict[str, list[str]]:
+    return json.loads(WORDINGS.read_text(encoding="utf-8"))
 
 
 def _query(stored: Stored, question: Question, limit: int) -> RecallQuery:
@@ -228,15 +264,17 @@ class Plain:
         return [row[0] for row in self._database.execute(sql, bound)]
 
 
-async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, float]]:
-    """The metrics, and those of the baselines."""
+async def measure(
+    talks: Sequence[Talk], wordings: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The metrics, and those of the baselines. `wordings`: by the questions' keys (`key_of`)."""
     with TemporaryDirectory() as folder:
         store = await open_store(f"sqlite:///{Path(folder) / 'recall.db'}")
         try:
             stored = [await store_talk(store, talk, number) for number, talk in enumerate(talks)]
             scores = Scores()
             for one in stored:
-                await judge(store, one, scores)
+                await judge(store, one, scores, wordings)
         finally:
             await store.close()
     return scores.metrics(), Plain(stored).judged(stored)
@@ -244,12 +282,12 @@ async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, fl
 
 def run(options: Options) -> None:
     if options.data is None:
-        raise SystemExit("Say where the conversations are: --data FILE, in LoCoMo's format.")
+        raise SystemExit("Say where the conversations are: --data FILE or FOLDER (docs/memory.md names some).")
     talks = read_talks(options.data)[: QUICK if options.quick else None]
     messages, questions = sum(len(talk.lines) for talk in talks), sum(len(talk.questions) for talk in talks)
     if questions < 2:
         raise SystemExit(f"{options.data} holds no questions with evidence.")
-    metrics, baseline = asyncio.run(measure(talks))
+    metrics, baseline = asyncio.run(measure(talks, stored_wordings()))
     bots = sum(is_bot(line.speaker) for talk in talks for line in talk.lines)
     notes = f"{len(talks)} talks, {messages} messages ({bots} of a bot), {questions} questions; shares in percent"
     print_report("recall", metrics, baseline, options, notes)

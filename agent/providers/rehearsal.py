@@ -56,6 +56,11 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatLast:
+    """Say again what the person said last in this conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShowCode:
     pass
 
@@ -65,7 +70,7 @@ class Talk:
     pass
 
 
-Intent: TypeAlias = Remember | Recall | ShowCode | Talk
+Intent: TypeAlias = Remember | Recall | RepeatLast | ShowCode | Talk
 
 _POLITE = r"""^(?:[^\n:]{1,60}:\s+)?(?:@\S+[,:]?\s+)?
     (?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"""
@@ -86,11 +91,20 @@ _KNOW = rf"""{_POLITE}(?:do|can|did)\s+you\s+(?:still\s+)?(?:remember|recall|kno
 _WHEN = rf"{_POLITE}remember\s+when\s+(?:i|we)\s+(?P<query>\S.*)"
 _FIND = rf"""{_POLITE}{_COULD_YOU}(?:recall|look\s+up|find|search(?:\s+(?:my\s+(?:past\s+)?threads\s+)?for)?)
     (?:\s+what\s+(?:i|we)\s+\w+\s+about)?\s+(?P<query>\S.*)"""
+_DID = rf"""{_POLITE}(?:what|which|who|whom|where|when|why|how)\b[^.?!]*?\b(?:did|have|had|was|were)\s+(?:i|we)\b
+    \s+(?P<query>\S.*)"""
 _MINE = rf"{_POLITE}(?:what|which|who|where|when|how)\b.*?\b(?:my|our)\s+(?P<query>\S.*)\?"
+
+_LAST = rf"""{_POLITE}what\s+(?:
+    (?:did|have|had)\s+(?:i|we)\s+(?:just\s+)?(?:say|said|tell|told|writ(?:e|ten)|mention(?:ed)?|ask(?:ed)?)
+      (?:\s+(?:to\s+)?you)?(?:\s+(?:just|now|last|before|earlier|a\s+(?:second|moment|minute)\s+ago))*
+    |(?:was|were)\s+(?:my|our)\s+(?:last|previous)\s+(?:messages?|questions?|sentences?|words?)
+    )[\s?!.]*$"""
 
 _FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
 _REMEMBERS = re.compile(_REMEMBER, _FLAGS)
-_RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _MINE))
+_RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
+_REPEATS = re.compile(_LAST, _FLAGS)
 _CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
@@ -101,6 +115,7 @@ _NAMED = re.compile(r"^[^\n:]{1,100}: ?")
 """Who writes, where several people may."""
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _WORD = re.compile(r"\w+")
+_ENDING = re.compile(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
 _SMALL_TALK = frozenset(
     re.findall(
         r"\w+",
@@ -126,6 +141,9 @@ def rehearse(messages: Sequence[Message]) -> str:
             return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
         case Recall(query):
             return _call("recall", {"query": query}, f"The person asks about an earlier conversation: {query}")
+        case RepeatLast():
+            said = _said_here(messages, intent)
+            return _answer(_here(said) if said else _explanation(question))
         case ShowCode():
             return _answer(_code(question))
         case Talk():
@@ -157,7 +175,8 @@ def _said_here(messages: Sequence[Message], intent: Intent) -> list[str]:
     """The newest messages of this conversation that a question about the past is about: recall leaves out what stands
     before the model's eyes.
     """
-    if not isinstance(intent, Recall) or not (wanted := _telling(intent.query)):
+    wanted = _telling(intent.query) if isinstance(intent, Recall) else frozenset[str]()
+    if not wanted and not isinstance(intent, RepeatLast):
         return []
     section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
     people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
@@ -166,16 +185,16 @@ def _said_here(messages: Sequence[Message], intent: Intent) -> list[str]:
 
 
 def _telling(text: str) -> frozenset[str]:
-    """The words that say what something is about, without the endings of plurals."""
+    """The words that say what something is about, without the endings of plurals and of verbs."""
     words = _WORD.findall(text.casefold())
     return frozenset(
-        word.rstrip("s") for word in words if (len(word) > 2 or not word.isascii()) and word not in _FILLING
+        _ENDING.sub("", word) for word in words if (len(word) > 2 or not word.isascii()) and word not in _FILLING
     )
 
 
 def _is_question_or_small_talk(text: str) -> bool:
     words = _WORD.findall(text[:READ_CHARS].casefold())
-    return isinstance(_intent(text), Recall) or (bool(words) and set(words) <= _SMALL_TALK)
+    return isinstance(_intent(text), Recall | RepeatLast) or (bool(words) and set(words) <= _SMALL_TALK)
 
 
 def _is_results(messages: Sequence[Message], i: int) -> bool:
@@ -193,6 +212,8 @@ def _intent(question: str) -> Intent:
     text = _UNPRINTABLE.sub(" ", question).strip()
     if match := _REMEMBERS.match(text):
         return Remember(match["text"].strip()[:ARGUMENT_CHARS])
+    if _REPEATS.match(text[:QUESTION_CHARS]):
+        return RepeatLast()
     for pattern in _RECALLS:
         if (match := pattern.match(text[:QUESTION_CHARS])) and (query := _topic(match["query"])):
             return Recall(query)
@@ -231,16 +252,20 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
             )
         case Recall(query):
             hits = _hits(content, query)
-            said = "In this thread you can read:\n\n" + "\n\n".join(map(_quote, here)) if here else ""
+            said = _here(here) if here else ""
             if not hits or _NOTHING.match(hits):
                 return _answer(said or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
             found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
             whole = f"{said}\n\nIn past threads:\n\n{_quote(hits)}" if said else found
             return _answer(whole) + _summary("Looked up an earlier conversation.")
-        case ShowCode() | Talk():
+        case RepeatLast() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
             assert_never(intent)
+
+
+def _here(said: Sequence[str]) -> str:
+    return "In this thread you can read:\n\n" + "\n\n".join(map(_quote, said))
 
 
 def _result(results: str) -> tuple[str, str]:

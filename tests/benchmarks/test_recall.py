@@ -1,11 +1,13 @@
 """The recall benchmark reads any file in LoCoMo's format and asks the product's own store."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.recall import measure
+from benchmarks.recall import key_of, measure, stored_wordings
 from benchmarks.search_scale import measure_scale
 from benchmarks.talks import Talk, read_talks, talk_of
 
@@ -69,10 +71,85 @@ def test_a_file_and_the_folder_it_lies_in_are_read_alike(tmp_path: Path) -> None
 
 
 async def test_recall_finds_the_evidence_of_plain_questions_in_both_kinds_of_talk() -> None:
-    metrics, baseline = await measure(talks())
+    metrics, baseline = await measure(talks(), {})
     assert metrics["recall_at_10"] == metrics["thread_recall_at_5"] == metrics["shown_to_model"] == 100
     assert {*metrics} - {"shown_to_model", "shown_tokens_mean"} <= {*baseline}
     assert baseline["like_recall_at_10"] == 0
+
+
+async def test_questions_with_stored_wordings_are_asked_in_all_of_them_and_compared_with_themselves() -> None:
+    car = {"question": "What did the vehicle cost?", "evidence": ["D2:1"], "category": 4}
+    house = {"question": "What was sold in Ghent?", "evidence": ["D2:1"], "category": 4}
+    talk = talk_of({"conversation": PEOPLE, "qa": [car, house]})
+    metrics, _ = await measure([talk], {key_of(talk.questions[0]): ["sold the house"]})
+    assert (metrics["recall_at_10_unworded"], metrics["recall_at_10_wordings"]) == (0, 100)
+    assert (metrics["shown_to_model_unworded"], metrics["shown_to_model_wordings"]) == (0, 100)
+    assert metrics["recall_at_10"] == 50
+    assert metrics["worded_questions"] == 1
+
+
+def test_the_stored_wordings_are_a_few_for_each_of_several_hundred_questions() -> None:
+    stored = stored_wordings()
+    assert len(stored) > 500
+    assert all(3 <= len(wordings) <= 5 and len(key) == 16 for key, wordings in stored.items())
+
+
+SAID = {"clean_text": "My boat is blue.", "speaker": "Ann", "date_time": "29.12.2023, 22:42:04", "dia_id": "D1:1"}
+REALTALK = {
+    "name": {"speaker_1": "Ann", "speaker_2": "Ben"},
+    "session_1": [SAID, {**SAID, "dia_id": "D1:2", "clean_text": "Look!", "blip_caption": "a boat", "speaker": "Ben"}],
+    "events_session_1": {},
+    "session_1_date_time": "29.12.2023, 22:42:04",
+    "qa": [{"question": "Which colour is the boat?", "evidence": ["D1:1"], "category": 1}],
+}
+CHAT = [
+    {
+        "batch_number": 1,
+        "turns": [
+            [
+                {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "My boat is blue. ->-> 1,1"},
+                {"role": "assistant", "id": 1, "content": "A fine colour."},
+            ]
+        ],
+    }
+]
+PROBES = {
+    "abstention": [{"question": "What is my name?"}],
+    "knowledge_update": [{"question": "Which colour?", "source_chat_ids": {"first": [0], "then": [7]}}],
+}
+DIARY = [
+    {
+        "message_list": [{"mid": 0, "message": "我的船是蓝色的。", "time": "2024年04月01日 周一 08:30"}],
+        "question_list": [{"question": "船是什么颜色？", "target_step_id": [0]}],
+    },
+] * 2
+
+
+def test_each_published_form_is_told_apart_by_what_stands_in_it(tmp_path: Path) -> None:
+    def written(folder: str, **files: Any) -> list[Talk]:
+        for name, held in files.items():
+            file = tmp_path / folder / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(held), encoding="utf-8")
+        return read_talks(tmp_path / folder)
+
+    (people,) = written("realtalk", Chat_1=REALTALK)
+    assert (people.asker, people.lines[1].text) == ("Ann", "Look!\na boat")
+    assert people.lines[0].time == datetime(2023, 12, 29, 22, 42, 4, tzinfo=UTC)
+    assert people.questions[0].evidence == {"D1:1"}
+    (tmp_path / "beam/1/probing_questions").mkdir(parents=True)
+    (tmp_path / "beam/1/probing_questions/probing_questions.json").write_text(json.dumps(PROBES), encoding="utf-8")
+    written("beam/1", chat=CHAT, topic={"id": 1})
+    (assisted,) = read_talks(tmp_path / "beam")
+    assert [(line.text, line.by_bot) for line in assisted.lines] == [
+        ("My boat is blue.", False),
+        ("A fine colour.", True),
+    ]
+    assert assisted.lines[1].time == datetime(2024, 3, 15, 0, 1, tzinfo=UTC)
+    assert [(asked.text, asked.evidence) for asked in assisted.questions] == [("Which colour?", {"0"})]
+    (diary,) = written("memdaily", simple=DIARY)
+    assert [line.key for line in diary.lines] == ["0:0", "1:0"]
+    assert [asked.evidence for asked in diary.questions] == [{"0:0"}, {"1:0"}]
 
 
 async def test_the_scale_benchmark_measures_both_ways_of_searching() -> None:

@@ -90,6 +90,24 @@ def test_what_was_said_a_minute_ago_is_found_and_small_talk_is_not(tmp_path: Pat
     assert "I found nothing about “hello”" in later
 
 
+def test_what_has_left_the_models_sight_in_this_conversation_is_found_and_the_last_is_said_again(
+    tmp_path: Path,
+) -> None:
+    pages = "".join(
+        f"Page {number} of the log. {'The ferry left the harbour at seven. ' * 30}\n" for number in range(5)
+    )
+    typed = (
+        f"I parked the car on level 4.\n{pages}My dentist is in Elm Road.\nwhere did I park?\nwhat did I just say?\n"
+    )
+    answers = cogency(tmp_path, "chat", typed=typed, COGENCY_HISTORY_TOKENS="1000").stdout
+    found, _, last = answers.partition("This is what I found about “park”:")[2].partition(
+        "In this thread you can read:"
+    )
+    assert ", earlier here:" in found
+    assert "> > I parked the car on level 4." in found
+    assert "> My dentist is in Elm Road." in last
+
+
 def test_usage_counts_the_tokens_of_a_rehearsal_as_estimated_and_without_a_price(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="hello\n")
     ran = cogency(tmp_path, "chat", typed="/usage\n/forget everything\nyes\n/usage\n")

@@ -16,7 +16,7 @@ def test_the_example_reads_as_a_workspace_and_a_call() -> None:
     example = teach("").partition('about the boat?":\n\n')[2]
     workspace, calls = Parser(tool_names=frozenset({"recall"})).feed(example)
     assert isinstance(workspace, WorkspaceArrived)
-    assert calls == CallsArrived((ToolCall("recall", {"query": "boat"}),))
+    assert calls == CallsArrived((ToolCall("recall", {"query": "boat", "wordings": ["ship", "sail"]}),))
 
 
 def test_a_model_that_reasons_by_itself_is_not_told_to_think_aloud() -> None:

@@ -77,6 +77,9 @@ def test_what_is_to_be_remembered_becomes_a_call_of_remember(question: str, text
         ("have we talked about invoices before?", "invoices"),
         ("remember when we discussed invoices?", "discussed invoices"),
         ("what colour is my boat?", "boat"),
+        ("where did I park?", "park"),
+        ("Which colour did we choose for the sail?", "choose for the sail"),
+        ("what was I looking for?", "looking for"),
         ("recall the boat", "boat"),
         ("please search for 100% _wool_", "100% _wool_"),
         ("find what I said about boats", "boats"),
@@ -165,6 +168,21 @@ def test_what_was_said_a_minute_ago_in_this_thread_is_found() -> None:
     both = later("what did I say about my boat?", BOAT, content="[1] May:\nAna wrote:\n> a boat leaks")
     assert "> my boats are blue\n\nIn past threads:\n\n> [1] May:\n> Ana wrote:\n> > a boat leaks" in both
     assert "I found nothing about “tent” in this thread or in your past ones." in later("find my tent", BOAT, CAR)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what did I say?", "What did I just say?", "what have I told you a minute ago?", "what was my last message?"],
+)
+def test_what_was_said_last_is_said_again_without_a_search(question: str) -> None:
+    hello = Message(Role.USER, "hello")
+    answer = visible(rehearse([SYSTEM, BOAT, ECHO, CAR, hello, SECTION, Message(Role.USER, question)]))
+    assert answer.startswith("In this thread you can read:\n\n> my boats are blue\n\n> my car is green\n\n*(I am")
+
+
+def test_another_form_of_a_word_is_found_in_this_thread() -> None:
+    parked = Message(Role.USER, "I parked the car on level 4.")
+    assert "> I parked the car on level 4." in later("where did I park?", parked, BOAT)
 
 
 def test_only_the_newest_of_what_was_said_is_repeated_and_no_protocol() -> None:
