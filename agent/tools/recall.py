@@ -46,7 +46,10 @@ MAX_WORDING_CHARS = 100
 MAX_HIT_CHARS = 4_000
 """A message longer than a page of text is quoted by its beginning."""
 
-NOTHING = "Nothing was found in this person's past threads that may be used here."
+NOTHING = (
+    "Nothing was found in this person's past threads that may be used here. "
+    "Search again in other words, unless you did, before you say so."
+)
 
 SOMEBODY: Final = "somebody else"
 ANYWHERE: Final = "anywhere"

@@ -15,7 +15,7 @@ from agent.ports import Tool, ToolSpec
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
     max_result_chars: int = 24_000
-    """About 6,000 tokens: twenty recalled messages fit, a whole web page does not push out the conversation."""
+    """About 6,000 tokens: forty recalled messages fit, a whole web page does not push out the conversation."""
 
 
 class Registry:
