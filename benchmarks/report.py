@@ -6,7 +6,7 @@ object: {"benchmark": name, "metrics": {…}, "baseline": {…}}).
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,16 +16,19 @@ class Options:
     quick: bool
     json: bool
     data: Path | None
+    engine: str = ""
 
 
-def read_options(description: str, arguments: list[str] | None = None) -> Options:
-    """From the command line, or from `arguments`."""
+def read_options(description: str, arguments: list[str] | None = None, engines: Sequence[str] = ()) -> Options:
+    """From the command line, or from `arguments`. `engines`: what `--engine` may name, the default first."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     parser.add_argument("--data", type=Path, help="file or folder to read the input from")
+    if engines:
+        parser.add_argument("--engine", choices=engines, default=engines[0], help="the database to measure")
     read = parser.parse_args(arguments)
-    return Options(quick=read.quick, json=read.json, data=read.data)
+    return Options(quick=read.quick, json=read.json, data=read.data, engine=getattr(read, "engine", ""))
 
 
 def print_report(

@@ -1,6 +1,6 @@
-"""How fast recall searches a large store: 1,000,000 messages of 1,000 people.
+"""How fast recall searches a large store: 1,000,000 messages of 1,000 people; and 100,000 of one person.
 
-python -m benchmarks.search_scale [--quick] [--json]
+python -m benchmarks.search_scale [--engine postgresql] [--quick] [--json]
 
 p50_ms, p95_ms    one search of a random person through the port Memories, warm
 heaviest_p50_ms, heaviest_p95_ms   the same for the person with the most messages
@@ -15,6 +15,15 @@ Rows are written in bulk, past the ledger (no turn is claimed), and are the same
 index entry for each of its thread's people, in the store's own tables and index. `--quick` writes 50,000 messages.
 
 Baseline, in the same run, under the same names: SQL LIKE, the newest of the person's messages with any of the words.
+
+one_person_p50_ms, one_person_p95_ms   a search of somebody with 100,000 messages (`--quick`: 10,000)
+forget_preview_ms_20000   the preview of `/forget about` a word that stands in a fifth of these, the best of three
+forget_preview_matches    how many messages that would erase
+
+With `--engine postgresql` only the figures of one person, on a server with the shared memory that PostgreSQL has by
+default, vacuumed as autovacuum does. Baseline: the same on SQLite, question by question in turn, in the same run.
+times_sqlite_p50, times_sqlite_p95   by how much PostgreSQL takes longer
+differing         searches in which the two did not find the same, in the same order, with the same scores
 """
 
 import asyncio
@@ -27,16 +36,22 @@ from itertools import accumulate, islice
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, insert, text
 
+from agent.memory.forgetting_plans import AboutTopic
 from agent.records import Author, RecallQuery
 from benchmarks.report import Options, print_report, read_options
+from store.databases.database import is_postgresql
+from store.databases.postgresql import connect
 from store.engine import Store, open_store
 from store.search import index
 from store.search.text import index_words
 from store.tables import conversation, message, participant, person, turn
+from tests.fakes.postgresql import running_postgres
+
+Figures: TypeAlias = dict[str, float]
 
 WHOLE: Final = (1_000_000, 1_000, 400)
 """Messages, people, searches."""
@@ -48,8 +63,13 @@ GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)
 """How many people share a thread; somebody drawn twice counts once."""
 THREAD: Final = 20
 """Messages of a thread."""
-BATCH: Final = 20_000
+BATCH: Final = 2_000
 """Messages of one transaction."""
+ONE_PERSON: Final = 100_000
+QUICK_PERSON: Final = 10_000
+ERASED_SHARE: Final = 5
+"""One in so many messages has the word that is to be forgotten."""
+PREVIEWS: Final = 3
 HEAVIEST_SEARCHES: Final = 100
 LIMIT: Final = 20
 PLACE: Final = "team:scale"
@@ -99,6 +119,10 @@ def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> No
     connection.execute(insert(turn), [_turn(id_, one) for id_, one in numbered if one.author is Author.PERSON])
     words = [index_words(one.text) for one in batch]
     connection.execute(insert(message), [_row(id_, one, len(w)) for (id_, one), w in zip(numbered, words, strict=True)])
+    if is_postgresql(connection):
+        for (id_, one), w in zip(numbered, words, strict=True):
+            index.add(connection, id_, w, [reader + 1 for reader in one.people])
+        return
     entries = [
         {"entry": (reader + 1) << index.Fts5.SHIFT | id_, "body": " ".join(w)}
         for (id_, one), w in zip(numbered, words, strict=True)
@@ -234,11 +258,87 @@ async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[d
     return mine, {**spread(likes), **spread(like_heaviest, "heaviest_")}
 
 
+async def measure_one_person(messages: int, searches: int, server: str = "") -> tuple[Figures, Figures]:
+    """The metrics on SQLite, or on PostgreSQL at the URL `server`; those of SQLite are then the baseline."""
+    with TemporaryDirectory() as folder:
+        urls = [f"sqlite:///{Path(folder) / 'person.db'}", *filter(None, [server])]
+        stores = [await open_store(url) for url in urls]
+        try:
+            for store in stores:
+                await fill(store, messages, 1, random.Random(7))
+                if store.database.is_shared:
+                    await vacuum(server)
+            asked = await stores[0].database.read(questions_of, 0, searches, random.Random(7))
+            times, differing = await time_in_turn(stores, asked)
+            topic, matches = await stores[0].database.read(word_in, messages // ERASED_SHARE)
+            found = [spread(each, "one_person_") for each in times]
+            for figures, store in zip(found, stores, strict=True):
+                best = min([await preview_ms(store, topic) for _ in range(PREVIEWS)])
+                figures[f"forget_preview_ms_{messages // ERASED_SHARE}"] = best
+                figures["forget_preview_matches"] = matches
+        finally:
+            for store in stores:
+                await store.close()
+    *baseline, mine = found
+    if not baseline:
+        return mine, {}
+    ratios = {
+        f"times_sqlite_{at}": mine[f"one_person_{at}_ms"] / found[0][f"one_person_{at}_ms"] for at in ("p50", "p95")
+    }
+    return mine | ratios | {"differing": differing}, found[0]
+
+
+async def vacuum(server: str) -> None:
+    connection = await connect(server, timeout_s=60, command_timeout_s=600, settings={})
+    try:
+        await connection.execute("VACUUM ANALYZE")
+    finally:
+        await connection.close()
+
+
+async def time_in_turn(stores: Sequence[Store], asked: Sequence[str]) -> tuple[list[list[float]], int]:
+    """Milliseconds of each search in each store, and how many found different things; the first round warms."""
+    times: list[list[float]] = [[] for _ in stores]
+    differing = 0
+    for round_ in range(2):
+        for question in asked:
+            found: list[list[tuple[int, float]]] = []
+            for store, spent in zip(stores, times, strict=True):
+                begin = time.perf_counter()
+                hits = await store.memories.search(RecallQuery("p0", question, frozenset({PLACE}), "", LIMIT))
+                if round_:
+                    spent.append(1000 * (time.perf_counter() - begin))
+                found.append([(hit.message.id, hit.score) for hit in hits])
+            differing += bool(round_) and any(one != found[0] for one in found)
+    return times, differing
+
+
+def word_in(connection: Connection, messages: int) -> tuple[str, int]:
+    """The word of the vocabulary that about so many messages of the first person have, and how many have it."""
+    held = {f"w{rank}": len(index.having(connection, [f"w{rank}"], 1)) for rank in range(40)}
+    return min(held.items(), key=lambda one: abs(one[1] - messages))
+
+
+async def preview_ms(store: Store, topic: str) -> float:
+    begin = time.perf_counter()
+    await store.forgetting.preview(AboutTopic("p0", topic))
+    return 1000 * (time.perf_counter() - begin)
+
+
 def run(options: Options) -> None:
     messages, people, searches = QUICK if options.quick else WHOLE
+    of_one = QUICK_PERSON if options.quick else ONE_PERSON
+    if options.engine == "postgresql":
+        with running_postgres("shared_buffers=128MB") as server:
+            asyncio.run(server.execute("CREATE DATABASE person"))
+            metrics, baseline = asyncio.run(measure_one_person(of_one, HEAVIEST_SEARCHES, server.url("person")))
+        print_report("search_scale", metrics, baseline, options, "PostgreSQL; the baseline is SQLite")
+        return
     metrics, baseline = asyncio.run(measure_scale(messages=messages, people=people, searches=searches))
-    print_report("search_scale", metrics, baseline, options, "SQLite, one process, searches one after the other")
+    of_person, _ = asyncio.run(measure_one_person(of_one, HEAVIEST_SEARCHES))
+    notes = "SQLite, one process, searches one after the other"
+    print_report("search_scale", metrics | of_person, baseline, options, notes)
 
 
 if __name__ == "__main__":
-    run(read_options("How fast recall searches a large store."))
+    run(read_options("How fast recall searches a large store.", engines=("sqlite", "postgresql")))

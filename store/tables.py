@@ -88,7 +88,7 @@ class MessageRow(Row, table=True):
     __table_args__: ClassVar[Any] = (
         CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
         Index("ix_message_thread", "conversation", "turn", "id"),
-        Index("ix_message_person", "person", "author"),
+        Index("ix_message_person", "person", "id"),
         Index("ix_message_channel", "channel", "audience"),
         _index("ix_message_to_learn", "person", "audience", where="to_learn"),
         NEVER_REUSED,

@@ -130,6 +130,9 @@ class PostgresDatabase:
             "statement_timeout": f"{STATEMENT_S:g}s",
             "lock_timeout": f"{LOCK_S:g}s",
             "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
+            # Nothing here takes long enough to pay for being compiled, or for starting other processes.
+            "jit": "off",
+            "max_parallel_workers_per_gather": "0",
         }
         silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
         try:

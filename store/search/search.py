@@ -24,10 +24,11 @@ from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, selec
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Hit, RecallQuery
 from store import rows
+from store.databases.database import is_postgresql
 from store.history import stored_messages
 from store.rows import ids_in_parameter, json_rows
 from store.search import index
-from store.search.index import MOST, Match
+from store.search.index import MOST, Match, Range
 from store.search.text import EVER, SearchQuery, index_words, keywords, normalised, stem
 from store.search.vectors import nearness_of
 from store.tables import message, participant, person
@@ -69,14 +70,6 @@ RANK: Final = 10
 """Of reciprocal rank fusion. 60 was published for lists of a thousand; here from 2 to 10 is the same, and better."""
 SOON: Final = timedelta(days=7)
 """People tell of what happened within days."""
-
-
-class Range(NamedTuple):
-    """About how many messages could match, and the ids of the first and the last. It need not be exact."""
-
-    total: int
-    first: int = 0
-    last: int = 0
 
 
 class FoundLine(NamedTuple):
@@ -333,12 +326,19 @@ def word_forms(word: str) -> tuple[str, ...]:
     return _GROUPS.get(stem(word), (word,))
 
 
-READER: Final = select(
+COUNTED: Final = 10_000
+"""Messages of the person, the newest, that are counted; by their ids it is estimated how many more there are."""
+
+_theirs = select(message.c.id).where(message.c.person == bindparam("person"))
+_newest = _theirs.order_by(message.c.id.desc()).limit(COUNTED).subquery()
+_counted = select(
     select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery(),
-    func.count(type_=Integer),
-    func.coalesce(func.min(message.c.id), 0),
-    func.coalesce(func.max(message.c.id), 0),
-).where(message.c.person == bindparam("person"))
+    func.coalesce(_theirs.order_by(message.c.id).limit(1).scalar_subquery(), 0),
+    func.count(_newest.c.id, type_=Integer),
+    func.coalesce(func.min(_newest.c.id), 0),
+    func.coalesce(func.max(_newest.c.id), 0),
+)
+READER: Final = {postgresql: _counted.add_columns(engine.NEWEST) for postgresql, engine in index.ENGINES.items()}
 STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wanted")))
 
 
@@ -351,7 +351,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
         return []
     wrote = _people_named(connection, query) if query.by else None
     sought = _sought(query, every, number, wrote)
-    matches = dict(zip(sought.words, index.matches(connection, sought), strict=True))
+    matches = dict(zip(sought.words, index.matches(connection, sought, among), strict=True))
     searches = asked if len(asked) == 1 else [*asked, every]
     found = [candidates([matches[forms] for forms in _groups(words)], among) for words in searches]
     best = {id_ for some in found for id_ in some}
@@ -372,8 +372,11 @@ def _groups(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
     """The person's number, and the size of what they said and were answered: others' threads hardly change it."""
-    number, *size = connection.execute(READER, {"person": person_id}).one()
-    return number, Range(*size)
+    reader = READER[is_postgresql(connection)]
+    number, first, total, oldest, last, newest = connection.execute(reader, {"person": person_id}).one()
+    if total >= COUNTED:  # as many again in each stretch of that length
+        total = round(total * (last - first) / max(last - oldest, 1))
+    return number, Range(total, first, last, newest)
 
 
 def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str, ...] | None) -> SearchQuery:

@@ -46,6 +46,7 @@ class PostgresServer:
 
     folder: Path
     programs: Path
+    settings: tuple[str, ...] = ()
     names: "count[int]" = field(default_factory=lambda: count(1))
     has_shared: bool = False
 
@@ -53,7 +54,7 @@ class PostgresServer:
         return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={self.folder}"
 
     def start(self) -> None:
-        options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in _SETTINGS)])
+        options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in (*_SETTINGS, *self.settings))])
         self.run("pg_ctl", "-D", self.data, "-w", "-t", PATIENCE_S, "-l", self.folder / "log", "-o", options, "start")
 
     def stop(self) -> None:
@@ -108,11 +109,11 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Generator[PostgresServer]:
-    """A new server, which is gone at the end."""
+def running_postgres(*settings: str) -> Generator[PostgresServer]:
+    """A new server, which is gone at the end. `settings`: others than those of the tests, such as "autovacuum=on"."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
     try:
-        server = PostgresServer(folder, _programs(folder))
+        server = PostgresServer(folder, _programs(folder), settings)
         if _is_root():
             nobody = pwd.getpwnam("nobody")
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)

@@ -28,3 +28,12 @@ def with_one_more(folder: Path, *steps: str) -> Migrations:
     body = "".join(f"    {step}\n" for step in steps)
     (folder / "migrations" / "versions" / f"{NEXT}_next.py").write_text(_REVISION + body)
     return Migrations(folder / "migrations")
+
+
+def up_to(version: str, folder: Path) -> Migrations:
+    """Ours up to this version, in `folder`."""
+    shutil.copytree(MIGRATIONS.folder, folder / "migrations")
+    for path in (folder / "migrations" / "versions").glob("r[0-9]*_*.py"):
+        if path.name.partition("_")[0] > version:
+            path.unlink()
+    return Migrations(folder / "migrations")

@@ -1,16 +1,22 @@
 """The full-text index on PostgreSQL: found as on SQLite, read by its GIN index, and never too large."""
 
 import random
+import re
+from pathlib import Path
 
-from sqlalchemy import ARRAY, Connection, Text, bindparam, text
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import ARRAY, Connection, Integer, Text, bindparam, text
 
 from agent.records import RecallQuery
+from benchmarks.search_scale import PLACE, fill, questions_of
 from store.engine import Store, open_store
-from store.search.index import Tsvector
+from store.search.index import Range, Tsvector
 from store.search.text import PARAMETERS, SearchQuery, index_words
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
+from tests.store.migrating import up_to
 
 VOCABULARY = (
     "boat", "boats", "boating", "harbour", "sail", "sailed", "sailing", "red", "blue", "train", "station", "ticket",
@@ -48,15 +54,57 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 
     def plan(connection: Connection) -> str:
         connection.execute(text("SET LOCAL enable_seqscan = off"))  # so few rows would be read one after the other
-        words = bindparam("words", ["'1:boat'"], ARRAY(Text))
-        explained = text(f"EXPLAIN {Tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
+        words = bindparam("words", ["('1:boat')"], ARRAY(Text))
+        stretches = Tsvector().stretches(1, Range(5_000, 1, 5_000, 5_000))
+        ends = (
+            bindparam("stretches", list(stretches), ARRAY(Text)),
+            bindparam("sizes", list(stretches.values()), ARRAY(Integer)),
+        )
+        explained = text(f"EXPLAIN {Tsvector.MATCHES.text}").bindparams(words, *ends, *PARAMETERS)
         sought = SearchQuery((("boat",),), number=1, audiences=("",), exclude="")
         return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
     steps = await store.database.read(plan)
     await store.close()
-    assert "Bitmap Index Scan on ix_message_index_words" in steps
+    assert steps.count("Bitmap Index Scan on ix_message_index_words") == 2, steps
+    assert "pk_message" in steps, steps
     assert "Seq Scan" not in steps
+
+
+async def test_of_common_words_the_newest_alone_are_read_and_found_as_on_sqlite(postgres: PostgresServer) -> None:
+    sqlite, postgresql = await open_store("sqlite://"), await open_store(await postgres.empty())
+    for store in (sqlite, postgresql):
+        await fill(store, messages=5 * Tsvector.STRETCH, people=1, dice=random.Random(5))
+    for question in await sqlite.database.read(questions_of, 0, 12, random.Random(6)):
+        query = RecallQuery("p0", question, frozenset({PLACE}), "", 30)
+        several = [[(h.message.id, h.score) for h in await s.memories.search(query)] for s in (sqlite, postgresql)]
+        assert several[0] == several[1], question
+    for store in (sqlite, postgresql):
+        await store.close()
+
+
+@given(
+    total=st.integers(0, 10**6),
+    first=st.integers(1, 2**31),
+    span=st.integers(0, 2**31),
+    later=st.integers(0, 10**6),
+    back=st.integers(0, 10**6),
+)
+def test_a_stretch_has_each_of_the_newest_messages_and_few_names(
+    total: int, first: int, span: int, later: int, back: int
+) -> None:
+    index_, last = Tsvector(), first + span
+    newest = min(last + later, 2**32 - 1)
+    found = index_.stretches(7, Range(total, first, last, newest))
+    *some, everything = found
+    assert everything == ""
+    assert len(some) <= max(total // Tsvector.STRETCH, 1).bit_length()
+    for end in some:
+        names = re.findall(r"'(7#[0-3]+)':\*", end)
+        assert 1 <= len(names) <= Tsvector.BLOCKS
+        least = int(found[end] * Tsvector.STRETCH * span / max(total, 1)) if span else 0
+        for id_ in {newest, max(newest - least, 0), max(newest - min(back, least), 0)}:
+            assert index_.block(7, id_).startswith(tuple(names))
 
 
 async def test_a_text_of_any_length_can_be_kept_and_found(postgres: PostgresServer) -> None:
@@ -76,3 +124,19 @@ def test_what_does_not_fit_is_left_out_from_the_end() -> None:
     assert lexemes[0] == "7:" + "000000" * 40
     assert sum(len(lexeme.encode()) for lexeme in lexemes) <= Tsvector.ENTRY_BYTES
     assert Tsvector().lexemes(index_words("boats boat 東京"), 7) == ["7:boat", "7:東", "7:京", "7:東京"]
+
+
+async def test_entries_from_before_the_blocks_are_given_theirs(postgres: PostgresServer, tmp_path: Path) -> None:
+    ids = (1, 1023, 1024, 70_000, 2**31 - 1)
+    bare = "INSERT INTO message_index (reader, message, words) VALUES (7, :id, array_to_tsvector(ARRAY['7:boat']))"
+    async with postgres.database() as url:
+        older = await open_store(url, migrations=up_to("r0002", tmp_path))
+        await older.database.write(lambda c: [c.execute(text(bare), {"id": id_}) for id_ in ids])
+        await older.close()
+        store = await open_store(url)
+        kept = text("SELECT message, tsvector_to_array(words) FROM message_index ORDER BY message")
+        entries = await store.database.read(lambda c: c.execute(kept).all())
+        await store.close()
+    assert [(id_, sorted(words)) for id_, words in entries] == [
+        (id_, sorted([Tsvector().block(7, id_), "7:boat"])) for id_ in ids
+    ]
