@@ -74,7 +74,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 async def test_of_common_words_the_newest_alone_are_read_and_found_as_on_sqlite(postgres: PostgresServer) -> None:
     sqlite, postgresql = await open_store("sqlite://"), await open_store(await postgres.empty())
     for store in (sqlite, postgresql):
-        await fill(store, messages=5 * Tsvector.STRETCH, people=1, dice=random.Random(5))
+        await fill(store, messages=2 * Tsvector.STRETCH + 200, people=1, dice=random.Random(5))
     for question in await sqlite.database.read(questions_of, 0, 12, random.Random(6)):
         query = RecallQuery("p0", question, frozenset({PLACE}), "", 30)
         several = [[(h.message.id, h.score) for h in await s.memories.search(query)] for s in (sqlite, postgresql)]
