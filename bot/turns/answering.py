@@ -61,7 +61,7 @@ class Lease:
         await self._ledger.renew(claim, asked[1], self._length)
         self._asked = asked
 
-    async def sure(self, claim: Claim) -> None:
+    async def ensure(self, claim: Claim) -> None:
         """Return when it is. Raises LeaseLost if somebody else has the turn, PageUnsent if nobody knows."""
         while not self._holds():
             try:
@@ -187,7 +187,7 @@ class Answering:
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing = Closing(Outcome.STOPPED, "")
-        resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.sure, claim)
+        resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.ensure, claim)
         live = LiveReply(
             surface, self.clock, claim.turn, pages, keep_pages, resumed=resumed, sure=sure, logged=self.logged
         )
@@ -227,7 +227,7 @@ class Answering:
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing
         try:
-            await running.lease.sure(claim)
+            await running.lease.ensure(claim)
             async with asyncio.timeout(ATTACH_S):
                 shown_ = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
         except (SurfaceError, TimeoutError) as error:

@@ -36,7 +36,7 @@ MAX_REMEMBERED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RequestedAnswer:
     """A question, and how it is to be answered. `private` None: as its asker has chosen for all of theirs."""
 
     text: str
@@ -47,12 +47,12 @@ class Wish:
     quoted: tuple[Quoted, ...] = ()
 
 
-def wish_of(interaction: Interaction, given: Mapping[str, Any]) -> Wish:
+def requested_answer(interaction: Interaction, given: Mapping[str, Any]) -> RequestedAnswer:
     """What was given to `/ask`."""
     file: discord.Attachment | None = given.get("file")
     files = attachments([file] if file is not None else [], interaction.user.display_name)
     depth = Depth(given.get("depth") or Depth.ADAPT)
-    return Wish(given["question"], given.get("private"), depth, given.get("model") or "", tuple(files))
+    return RequestedAnswer(given["question"], given.get("private"), depth, given.get("model") or "", tuple(files))
 
 
 class Commands:
@@ -83,7 +83,7 @@ class Commands:
         """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
         return self._asked_last.get((channel, person))
 
-    async def ask(self, interaction: Interaction, wish: Wish) -> None:
+    async def ask(self, interaction: Interaction, wish: RequestedAnswer) -> None:
         """Take the question in, and acknowledge it within three seconds."""
         now = self.connection.clock.now()
         if not self.connection.acknowledging(str(interaction.id)):
@@ -111,15 +111,15 @@ class Commands:
         except UNREADABLE as error:
             self.connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
 
-    async def _is_private(self, interaction: Interaction, wish: Wish) -> bool:
+    async def _is_private(self, interaction: Interaction, wish: RequestedAnswer) -> bool:
         if wish.private is not None or interaction.context.dm_channel is True:
             return bool(wish.private)
         return await preferences.private_by_default(self._host, interaction.user.id)
 
-    async def _store(self, interaction: Interaction, question: AskedQuestion, wish: Wish) -> bool:
+    async def _store(self, interaction: Interaction, question: AskedQuestion, wish: RequestedAnswer) -> bool:
         if wish.model and wish.model not in (menu := await self._open_models(interaction)):
             raise SettingsError(reply_texts.model_not_allowed(menu))
-        author = await self._members.known_at_last(question.author)
+        author = await self._members.author_retrying(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._asked_last[question.where.channel, question.author.id] = incoming.conversation
         brought = await self._surroundings.of_question(
@@ -143,7 +143,7 @@ class Commands:
         return where.parent is not None and await self._host.conversations.participants(incoming.conversation) is None
 
 
-def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: bool) -> AskedQuestion:
+def _question(interaction: Interaction, wish: RequestedAnswer, now: datetime, *, private: bool) -> AskedQuestion:
     user = interaction.user
     author = objects.author_of(user)
     direct = interaction.context.dm_channel is True
@@ -206,7 +206,7 @@ class AskAboutWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class AttachedContext:
     """What the question will bring along."""
 
     quoted: tuple[Quoted, ...]
@@ -225,7 +225,7 @@ class Menus:
     def __init__(self, host: Host, commands: Commands) -> None:
         self._host = host
         self._commands = commands
-        self._meant = LRUCache[AskAboutWindow, Meant](MAX_WINDOWS)
+        self._meant = LRUCache[AskAboutWindow, AttachedContext](MAX_WINDOWS)
         self.forget_this = Command(
             name="message", summary=command_texts.FORGET_THIS, run=self._forgotten, open_to_all=True, bare=False
         )
@@ -252,7 +252,7 @@ class Menus:
             await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
             return
         await self._commands.ask(
-            interaction, Wish(interactions.typed_text(interaction), files=meant.files, quoted=meant.quoted)
+            interaction, RequestedAnswer(interactions.typed_text(interaction), files=meant.files, quoted=meant.quoted)
         )
 
     async def _open(self, interaction: Interaction, message: discord.Message) -> None:
@@ -296,16 +296,16 @@ class Menus:
                 return Panel(memory_texts.FORGET_DECLINED)
 
 
-def _meant(message: discord.Message) -> Meant:
+def _meant(message: discord.Message) -> AttachedContext:
     author = message.author.display_name
     said = readable(message.content, objects.names_of(message)).strip()
     forwarded = [one.content for one in message.message_snapshots]
     text = "\n".join(filter(None, [said, *forwarded]))
     quoted = (Quoted(SOURCE_WORDS, author, text),) if text else ()
-    return Meant(quoted, tuple(attachments(message.attachments, author, "file of that message")))
+    return AttachedContext(quoted, tuple(attachments(message.attachments, author, "file of that message")))
 
 
-async def _fetched(interaction: Interaction, message: int) -> Meant | None:
+async def _fetched(interaction: Interaction, message: int) -> AttachedContext | None:
     channel = interaction.channel
     if not isinstance(channel, discord.abc.Messageable):
         return None

@@ -15,7 +15,7 @@ from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelF
 from bot.commands.discovery import form_named
 from bot.host import Host
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
-from bot.platforms.discord.asking import Commands, Menus, wish_of
+from bot.platforms.discord.asking import Commands, Menus, requested_answer
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
@@ -66,7 +66,7 @@ class CommandDesk:
     async def _use(self, command: Command, interaction: Interaction, given: Given) -> None:
         """Carry a command out."""
         if command.run is None:
-            await self._commands.ask(interaction, wish_of(interaction, given))
+            await self._commands.ask(interaction, requested_answer(interaction, given))
             return
         await interaction.response.defer(ephemeral=True)
         first = next((given.get(argument.name) for argument in command.arguments), None)
@@ -142,7 +142,7 @@ class CommandDesk:
 
     async def _admit(self, interaction: Interaction) -> None:
         """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
-        author = await self._members.known_at_last(objects.author_of(interaction.user))
+        author = await self._members.author_retrying(objects.author_of(interaction.user))
         standing = author.standing
         who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
         self._host.admission.admit_order(who, standing.authority)

@@ -144,7 +144,7 @@ class DiscordIntake:
         await self._surroundings.find_channel(message)
         post = objects.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
-            post = replace(post, author=await self._members.known(post.author))
+            post = replace(post, author=await self._members.author(post.author))
         said = await self._conversations.of_post(post, me)
         if said is None:
             return False

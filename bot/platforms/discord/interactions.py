@@ -187,7 +187,7 @@ class DiscordCaller:
     async def viewer(self) -> Viewer:
         """In a DM they read at the place of its turns."""
         author, direct = self._author, is_direct(self.interaction)
-        place = own_place(await self.members.known(author)) if direct else objects.private_place_of(self.interaction)
+        place = own_place(await self.members.author(author)) if direct else objects.private_place_of(self.interaction)
         return Viewer(self.person, place, self.channel, self._manages_channel)
 
     async def forgetter(self) -> Forgetter:

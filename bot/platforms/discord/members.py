@@ -166,7 +166,7 @@ class Members:
     def __post_init__(self) -> None:
         self._known = TLRUCache(MAX_ENTRIES, until_too_old, self.clock.monotonic)
 
-    async def known(self, author: DiscordAuthor) -> DiscordAuthor:
+    async def author(self, author: DiscordAuthor) -> DiscordAuthor:
         """The author with the standing that counts; whom Discord calls a stranger there may be a member elsewhere.
 
         Raises MemberUnknown.
@@ -176,12 +176,12 @@ class Members:
             return replace(author, standing=ranked(found, self.ranks))
         return self.here(author)
 
-    async def known_at_last(self, author: DiscordAuthor) -> DiscordAuthor:
+    async def author_retrying(self, author: DiscordAuthor) -> DiscordAuthor:
         """The same for a command or a button, which is delivered once: asked again while somebody waits."""
         backoff, until = Backoff(), self.clock.monotonic() + COMMAND_PATIENCE_S
         while True:
             try:
-                return await self.known(author)
+                return await self.author(author)
             except DiscordMemberUnknown:
                 pause = backoff.failed()
                 if self.clock.monotonic() + pause > until:

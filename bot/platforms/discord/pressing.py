@@ -200,7 +200,7 @@ class Pressing:
     async def _stop(self, interaction: Interaction, made: ReplyPress) -> None:
         await interaction.response.defer()
         try:
-            author = await self.members.known(objects.author_of(interaction.user))
+            author = await self.members.author(objects.author_of(interaction.user))
             person, standing = known_as(author.id), author.standing
             who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
             self.host.admission.admit_order(who, standing.authority)
@@ -309,7 +309,7 @@ class Pressing:
             return
 
         async def store() -> bool:
-            author = await self.members.known_at_last(made.author)
+            author = await self.members.author_retrying(made.author)
             return await self.host.submit(await question(replace(made, author=author)))
 
         storing = asyncio.ensure_future(store())

@@ -21,7 +21,7 @@ from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
-from bot.platforms.slack.inbound import AgentThingKind, ReplyTo, SlackBot, SlackMessage, Thing
+from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import FeatureSupport
@@ -281,73 +281,73 @@ MESSAGE: Final = "the message that the person is looking at"
 
 
 @dataclass(slots=True)
-class Looking:
+class ViewedEntities:
     me: SlackBot
     places: Places
     threads: Threads
     clock: Clock
-    _seen: TTLCache[str, tuple[Thing, ...]] = field(init=False)
+    _seen: TTLCache[str, tuple[Entity, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._seen = TTLCache(MOST_PEOPLE, KEPT_S, self.clock.monotonic)
 
-    def sees(self, user: str, things: tuple[Thing, ...]) -> None:
+    def sees(self, user: str, entities: tuple[Entity, ...]) -> None:
         """This person looks at these now; () for nothing that can be named."""
-        self._seen[user] = things
+        self._seen[user] = entities
 
     async def beside(self, heard: SlackMessage, author: str, target: Place) -> tuple[Quoted, ...]:
         """What the author of a direct question looks at, as far as an answer that is read at `target` may use it."""
-        things = self._taken(heard)
+        entities = self._taken(heard)
         messages: list[Quoted] = []
         lines: list[str] = []
-        for thing in things:
-            read = await self._message(thing, target)
+        for entity in entities:
+            read = await self._message(entity, target)
             messages += read
-            if not read and thing.id != heard.channel:
-                lines.append(await self._named(thing))
+            if not read and entity.id != heard.channel:
+                lines.append(await self._named(entity))
         noted = (Quoted(NOTE, author, "\n".join(lines)),) if lines else ()
         return (*messages, *noted)
 
-    def _taken(self, heard: SlackMessage) -> tuple[Thing, ...]:
+    def _taken(self, heard: SlackMessage) -> tuple[Entity, ...]:
         kept = self._seen.pop(heard.user, ())
         return kept if heard.sees is None else heard.sees
 
-    async def _message(self, thing: Thing, target: Place) -> tuple[Quoted, ...]:
-        if thing.kind is not AgentThingKind.MESSAGE:
+    async def _message(self, entity: Entity, target: Place) -> tuple[Quoted, ...]:
+        if entity.kind is not EntityKind.MESSAGE:
             return ()
-        return await self.threads.one(SlackMessageLink(thing.id, thing.ts, ""), target, MESSAGE)
+        return await self.threads.one(SlackMessageLink(entity.id, entity.ts, ""), target, MESSAGE)
 
-    async def _named(self, thing: Thing) -> str:
-        link = self._link(thing)
-        match thing.kind:
-            case AgentThingKind.CHANNEL:
-                name = (await self.places.names([thing.id])).get(thing.id)
+    async def _named(self, entity: Entity) -> str:
+        link = self._link(entity)
+        match entity.kind:
+            case EntityKind.CHANNEL:
+                name = (await self.places.names([entity.id])).get(entity.id)
                 what = f"the channel #{name}" if name else "a channel"
-            case AgentThingKind.MESSAGE:
+            case EntityKind.MESSAGE:
                 what = "a message that is not read here"
-            case AgentThingKind.CANVAS:
+            case EntityKind.CANVAS:
                 what = "a canvas"
-            case AgentThingKind.LIST:
+            case EntityKind.LIST:
                 what = "a list"
             case _:
-                assert_never(thing.kind)
+                assert_never(entity.kind)
         return f"{what} ({link})" if link else what
 
-    def _link(self, thing: Thing) -> str:
+    def _link(self, entity: Entity) -> str:
         address = self.me.address
-        match thing.kind:
+        match entity.kind:
             case _ if not address:
                 return ""
-            case AgentThingKind.CHANNEL:
-                return f"{address}archives/{thing.id}"
-            case AgentThingKind.MESSAGE:
-                return inbound.permalink(self.me, thing.id, thing.ts) or ""
-            case AgentThingKind.CANVAS:
-                return f"{address}docs/{self.me.team}/{thing.id}"
-            case AgentThingKind.LIST:
-                return f"{address}lists/{self.me.team}/{thing.id}"
+            case EntityKind.CHANNEL:
+                return f"{address}archives/{entity.id}"
+            case EntityKind.MESSAGE:
+                return inbound.permalink(self.me, entity.id, entity.ts) or ""
+            case EntityKind.CANVAS:
+                return f"{address}docs/{self.me.team}/{entity.id}"
+            case EntityKind.LIST:
+                return f"{address}lists/{self.me.team}/{entity.id}"
             case _:
-                assert_never(thing.kind)
+                assert_never(entity.kind)
 
 
 # What a person may want to ask, offered as they open the agent's conversations.
@@ -425,18 +425,18 @@ class AgentDesk:
     me: SlackBot
     sessions: AgentSessions
     prompts: Prompts
-    looking: Looking
+    looking: ViewedEntities
 
     async def see(self, event: inbound.AgentEvent) -> None:
         """Raises CogencyError when a stop could not be stored; Slack then sends it again."""
         match event:
-            case inbound.AgentOpened(user, _, tab, things):
-                if things is not None:
-                    self.looking.sees(user, things)
+            case inbound.AgentOpened(user, _, tab, entities):
+                if entities is not None:
+                    self.looking.sees(user, entities)
                 if tab == MESSAGES:
                     self.prompts.offer(event)
-            case inbound.LookedAt(user, things):
-                self.looking.sees(user, things)
+            case inbound.LookedAt(user, entities):
+                self.looking.sees(user, entities)
             case inbound.SessionStopped():
                 await self._stop(event)
             case inbound.SessionRenamed(channel, thread):

@@ -100,10 +100,10 @@ class SlackAsking:
         """`/ask`. Raises CogencyError when the question could not be stored."""
         to, event = inbound.of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
         words, private = inbound.ask_words(api.text(body, "text"))
-        depth, question = inbound.depth_words(words)
+        depth, question = inbound.split_depth(words)
         if not private:
             question, private = inbound.ask_words(question)
-        nearly = "" if private or inbound.is_direct(to.channel) else inbound.nearly_private(question)
+        nearly = "" if private or inbound.is_direct(to.channel) else inbound.mistyped_private(question)
         if nearly:
             await self._say(to, command_texts.NEARLY_PRIVATE.format(word=formatting.literal(nearly)))
         elif question.casefold() in ("help", "help?"):
@@ -116,7 +116,7 @@ class SlackAsking:
     async def ask_privately(self, heard: SlackMessage, words: str) -> None:
         """The same for what somebody asks privately by a message. Raises CogencyError."""
         to = inbound.of_message(heard)
-        depth, asked = inbound.depth_words(words)
+        depth, asked = inbound.split_depth(words)
         if not asked:
             await self._say(to, command_texts.ASK_USAGE)
             return

@@ -41,7 +41,7 @@ def row(elements: Sequence[Json]) -> list[Json]:
     return [{"type": "actions", "elements": list(elements)}] if elements else []
 
 
-def sure(title: str, explanation: str, yes: str, no: str) -> Json:
+def confirm_dialog(title: str, explanation: str, yes: str, no: str) -> Json:
     """The question before something that cannot be undone."""
     return {
         "title": plain(title),
@@ -96,12 +96,12 @@ def option(label: str, value: str) -> dict[str, Json]:
     return {"text": plain(label), "value": value}
 
 
-def typed(view: JsonObject, name: str) -> str:
+def text_input(view: JsonObject, name: str) -> str:
     """What was typed into the field with this name; "" for nothing."""
     return text(view, "state", "values", name, name, "value").strip()
 
 
-def picked(view: JsonObject, name: str) -> str:
+def selected_option(view: JsonObject, name: str) -> str:
     """What was picked in the field with this name: an option's value, or an id; "" for nothing."""
     values = ("state", "values", name, name)
     return (

@@ -45,7 +45,7 @@ class ReplyClick:
     to: ReplyTo
 
 
-def below(
+def button_rows(
     offers: AbstractSet[ReplyAction], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
 ) -> list[Json]:
     """The blocks below a reply; [] where nothing is offered. Two at most.
@@ -74,7 +74,7 @@ def reply_click(action: JsonObject) -> ReplyClick | None:
     return made if made.turn else None
 
 
-def undone(blocks: Sequence[JsonObject]) -> list[Json]:
+def without_undo(blocks: Sequence[JsonObject]) -> list[Json]:
     """The blocks of a reply as Slack shows them, without the words that were remembered, and without the button; [] if
     its words are in none of them.
     """

@@ -45,13 +45,13 @@ _TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 # Slack leaves out what it does not know, and its pages disagree about who is named where: whatever is missing reads as
 # "", and something that nobody can be found for is no event.
 
-MOST_THINGS: Final = 5
+MOST_ENTITIES: Final = 5
 """Slack names what a person sees by its relevance: what comes later is beside the point."""
 
-_THING_ID: Final = re.compile(r"[A-Z][A-Z0-9]{1,63}")
+_ENTITY_ID: Final = re.compile(r"[A-Z][A-Z0-9]{1,63}")
 
 
-class AgentThingKind(StrEnum):
+class EntityKind(StrEnum):
     CHANNEL = "channel"
     MESSAGE = "message"
     CANVAS = "canvas"
@@ -59,22 +59,22 @@ class AgentThingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Entity:
     """Something that a person sees in Slack. `id`: of the canvas, the list or the channel; `ts`: of the message."""
 
-    kind: AgentThingKind
+    kind: EntityKind
     id: str
     ts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOpened:
-    """A person opened a tab of the app. `things`: what they looked at; None if Slack did not say."""
+    """A person opened a tab of the app. `entities`: what they looked at; None if Slack did not say."""
 
     user: str
     channel: str
     tab: str
-    things: tuple[Thing, ...] | None = None
+    entities: tuple[Entity, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class LookedAt:
     """A person looks at something else now; () for nothing that can be named."""
 
     user: str
-    things: tuple[Thing, ...]
+    entities: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def read_agent_event(body: JsonObject) -> AgentEvent | None:
     user, channel, thread = _who(body), text(event, "channel"), text(event, "thread_ts")
     match text(event, "type"):
         case "app_home_opened" if user:
-            return AgentOpened(user, channel, text(event, "tab"), things(event, "context"))
+            return AgentOpened(user, channel, text(event, "tab"), entities_in(event, "context"))
         case "app_context_changed" if user:
-            return LookedAt(user, things(event, "context") or ())
+            return LookedAt(user, entities_in(event, "context") or ())
         case "agent_session_stopped" if channel:
             return SessionStopped(channel, thread, user)
         case "agent_session_title_changed" if channel:
@@ -125,30 +125,30 @@ def read_agent_event(body: JsonObject) -> AgentEvent | None:
             return None
 
 
-def things(event: JsonObject, where: str) -> tuple[Thing, ...] | None:
+def entities_in(event: JsonObject, where: str) -> tuple[Entity, ...] | None:
     """What a person sees, as the field `where` of an event says; None if it says nothing."""
     if not isinstance(at(event, where), dict):
         return None
-    return tuple(_known(items(event, where, "entities")))[:MOST_THINGS]
+    return tuple(_known(items(event, where, "entities")))[:MOST_ENTITIES]
 
 
-def _known(entities: Iterable[JsonObject]) -> Iterable[Thing]:
+def _known(entities: Iterable[JsonObject]) -> Iterable[Entity]:
     for entity in entities:
         match text(entity, "type").rpartition("/")[2]:
             case "channel_id":
-                thing = Thing(AgentThingKind.CHANNEL, text(entity, "value"))
+                seen = Entity(EntityKind.CHANNEL, text(entity, "value"))
             case "canvas_id":
-                thing = Thing(AgentThingKind.CANVAS, text(entity, "value"))
+                seen = Entity(EntityKind.CANVAS, text(entity, "value"))
             case "list_id":
-                thing = Thing(AgentThingKind.LIST, text(entity, "value"))
+                seen = Entity(EntityKind.LIST, text(entity, "value"))
             case "message_context":
-                thing = Thing(
-                    AgentThingKind.MESSAGE, text(entity, "value", "channel_id"), text(entity, "value", "message_ts")
+                seen = Entity(
+                    EntityKind.MESSAGE, text(entity, "value", "channel_id"), text(entity, "value", "message_ts")
                 )
             case _:
                 continue
-        if _THING_ID.fullmatch(thing.id) and (thing.kind is not AgentThingKind.MESSAGE or _TS.fullmatch(thing.ts)):
-            yield thing
+        if _ENTITY_ID.fullmatch(seen.id) and (seen.kind is not EntityKind.MESSAGE or _TS.fullmatch(seen.ts)):
+            yield seen
 
 
 def _who(body: JsonObject) -> str:
@@ -199,7 +199,7 @@ class SlackMessage:
     by_bot: bool = False
     bot_name: str = ""
     """Set for a message of another bot that has no user."""
-    sees: tuple[Thing, ...] | None = None
+    sees: tuple[Entity, ...] | None = None
     """What its author looked at, if Slack said so."""
     closed: bool = False
     """Whether Slack says with it that its channel is private, or a group message."""
@@ -239,7 +239,7 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         files=attachments(event, me),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
-        sees=things(event, "app_context"),
+        sees=entities_in(event, "app_context"),
         closed=text(event, "channel_type") in ("group", "mpim"),
     )
 
@@ -304,7 +304,7 @@ def budget_ids(words: str, me: SlackBot) -> str:
     )
 
 
-def depth_words(words: str) -> tuple[Depth, str]:
+def split_depth(words: str) -> tuple[Depth, str]:
     """How deep the answer should go, and the question: "deep: why …", "fast: when …"."""
     first, colon, rest = words.strip().partition(":")
     depth = {"deep": Depth.DEEP, "fast": Depth.FAST}.get(first.strip().casefold())
@@ -318,14 +318,14 @@ def ask_words(words: str) -> tuple[str, bool]:
     return (rest.strip(), True) if private else (words.strip(), False)
 
 
-def private_words(written: str) -> str:
+def split_private(written: str) -> str:
     """The question in a message that asks it privately, as in "ask privately fast: why …"."""
     first, _, rest = written.partition(" ")
     words, _ = ask_words(rest if first.casefold() == "ask" else written)
-    return depth_words(words)[1] or written
+    return split_depth(words)[1] or written
 
 
-def nearly_private(words: str) -> str:
+def mistyped_private(words: str) -> str:
     """The first word of the question, if it is most likely a mistyped "privately"; "" otherwise."""
     first = words.strip().partition(" ")[0].casefold().rstrip(":,")
     return first if first not in _PRIVATE and get_close_matches(first, [PRIVATELY], 1, _ALIKE) else ""

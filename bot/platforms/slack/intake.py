@@ -114,7 +114,7 @@ def _private(rest: str) -> AskPrivately | MistypedOrder | None:
     words, private = inbound.ask_words(rest)
     if private:
         return AskPrivately(words)
-    nearly = inbound.nearly_private(rest)
+    nearly = inbound.mistyped_private(rest)
     return MistypedOrder(f"ask {nearly}", f"ask {inbound.PRIVATELY}") if nearly else None
 
 
@@ -294,7 +294,7 @@ class SlackIntake:
         await self.host.forgetting.amend(changed.channel, changed.ts, text)
         private = inbound.private_message(f"{changed.channel}:{changed.ts}")
         await self._amend_known(changed.channel, repeats, text)
-        await self._amend_known(changed.channel, (private, *repeats_of(private)), inbound.private_words(text))
+        await self._amend_known(changed.channel, (private, *repeats_of(private)), inbound.split_private(text))
 
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Up to the first that is not known: none is asked again before the one before it."""
@@ -305,7 +305,7 @@ class SlackIntake:
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""
         asked_for = without_ask(without_mention(written, self.me.user), self.me)
-        depth, asked = inbound.depth_words(await self.names.read(asked_for))
+        depth, asked = inbound.split_depth(await self.names.read(asked_for))
         return depth, asked or f"@{self.me.name}"
 
     async def _incoming(self, heard: SlackMessage, conversation: str) -> Incoming:

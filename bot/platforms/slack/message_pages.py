@@ -14,7 +14,7 @@ from agent.ports import Clock
 from bot import reply_surface
 from bot.platforms.slack import api
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.buttons import below
+from bot.platforms.slack.buttons import button_rows
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn, neutral, settled
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
@@ -166,7 +166,7 @@ class MessagePages:
     def buttons(self, look: reply_surface.PageContent) -> list[list[Json]]:
         """What stands below the words, in each form that Slack may take, the best one first; [] for nothing."""
         forms = dict.fromkeys((self.abilities.plain_buttons, True))
-        made = [below(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
+        made = [button_rows(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
         return [blocks for blocks in made if blocks]
 
     def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
 from bot.platforms.slack.api import items, number, text
-from bot.platforms.slack.block_kit import field, line, option, picked, typed, window
+from bot.platforms.slack.block_kit import field, line, option, selected_option, text_input, window
 from bot.platforms.slack.inbound import ReplyTo, attachment, decode_reply_to
 from bot.texts import command_texts
 
@@ -106,9 +106,9 @@ def anywhere_view() -> JsonObject:
 def asked_anywhere(view: JsonObject) -> AskedAnywhere:
     """What was filled in there."""
     ticked = items(view, "state", "values", _PRIVATE, _PRIVATE, "selected_options")
-    chosen = picked(view, _DEPTH)
+    chosen = selected_option(view, _DEPTH)
     depth = Depth(chosen) if chosen in {*Depth} else Depth.ADAPT
-    return AskedAnywhere(typed(view, _QUESTION), picked(view, _WHERE), bool(ticked), depth)
+    return AskedAnywhere(text_input(view, _QUESTION), selected_option(view, _WHERE), bool(ticked), depth)
 
 
 def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> dict[str, Json]:

@@ -17,7 +17,6 @@ from bot.commands.declaration import Command, FieldKind, Filled, FormField, Pane
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import fields, items, text
-from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by_view, line, option, picked, plain, row, typed
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_window, person_id
 from bot.texts import command_texts
 from bot.texts.formatting import shortened
@@ -77,10 +76,10 @@ def panel_blocks(panel: Panel, command: Command, at: ShownTo, show: TextBlocks =
     """What stands below the text of a panel."""
     numbers = count()
     boxes = [_box(command, name, ticked=ticked) for name, ticked in panel.boxes.items()]
-    blocks = row([*boxes, *(_button(one, command, at, next(numbers)) for one in panel.actions)])
+    blocks = block_kit.row([*boxes, *(_button(one, command, at, next(numbers)) for one in panel.actions)])
     for part in panel.parts:
         blocks += show(part.text) if part.text else []
-        blocks += row([_button(one, command, at, next(numbers)) for one in part.actions])
+        blocks += block_kit.row([_button(one, command, at, next(numbers)) for one in part.actions])
         blocks += [] if part.select is None else _menu(part.select, command, at, next(numbers))
     return blocks
 
@@ -131,7 +130,7 @@ def form_sent(view: JsonObject, me: SlackBot) -> FormSent | None:
     command, form = found
     filled = {one.name: _filled(view, one, me) for one in form.fields}
     elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
-    carried = carried_by_view(view)
+    carried = block_kit.carried_by_view(view)
     return FormSent(command, form, text(carried, "words"), filled, to, _thread(carried), elsewhere)
 
 
@@ -145,17 +144,18 @@ def _button(one: PanelAction, command: Command, at: ShownTo, number: int) -> Jso
     carried = _carried(at, one.words) | ({"form": one.form.name} if one.form else {})
     more: dict[str, Json] = {"style": "danger"} if one.danger else {}
     if one.confirm:
-        more["confirm"] = block_kit.sure(command_texts.ARE_YOU_SURE, one.confirm, one.label, "Keep")
-    return button(f"{PRESS}:{command.name}:{number}", one.label, carried, **more)
+        more["confirm"] = block_kit.confirm_dialog(command_texts.ARE_YOU_SURE, one.confirm, one.label, "Keep")
+    return block_kit.button(f"{PRESS}:{command.name}:{number}", one.label, carried, **more)
 
 
 def _menu(one: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
     fitting = [value for value in one.options if value.strip() and len(value) <= OPTION_CHARS]
-    options = {value: option(shortened(one.options[value], LABEL_CHARS), value) for value in fitting[:OPTIONS]}
+    labels = {value: shortened(one.options[value], block_kit.LABEL_CHARS) for value in fitting[:OPTIONS]}
+    options = {value: block_kit.option(label, value) for value, label in labels.items()}
     menu: dict[str, Json] = {
         "type": "static_select",
         "action_id": f"{PRESS}:{command.name}:{number}",
-        "placeholder": plain(one.placeholder),
+        "placeholder": block_kit.plain(one.placeholder),
         "options": [*options.values()],
     }
     if one.chosen in options:
@@ -164,7 +164,7 @@ def _menu(one: PanelSelect, command: Command, at: ShownTo, number: int) -> list[
 
 
 def _box(command: Command, name: str, *, ticked: bool) -> Json:
-    options: list[Json] = [option(next(one.summary for one in command.arguments if one.name == name), name)]
+    options: list[Json] = [block_kit.option(next(one.summary for one in command.arguments if one.name == name), name)]
     more: dict[str, Json] = {"initial_options": options} if ticked else {}
     return {"type": "checkboxes", "action_id": f"{TICK}:{name}", "options": options, **more}
 
@@ -202,12 +202,12 @@ def _field(one: FormField, before: str) -> Json:
 def _element(one: FormField, before: str) -> dict[str, Json]:
     match one.kind:
         case FieldKind.LINE | FieldKind.LINES:
-            return line(initial=before, multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
+            return block_kit.line(initial=before, multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
         case FieldKind.CHOICE:
-            options = [option(label, value) for value, label in one.choices.items()]
+            options = [block_kit.option(label, value) for value, label in one.choices.items()]
             return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
         case FieldKind.BOX:
-            return {"type": "checkboxes", "options": [option(one.hint, one.name)]}
+            return {"type": "checkboxes", "options": [block_kit.option(one.hint, one.name)]}
         case FieldKind.PERSON:
             return {"type": "users_select"}
         case FieldKind.CHANNEL:
@@ -221,13 +221,13 @@ def _element(one: FormField, before: str) -> dict[str, Json]:
 def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
     match one.kind:
         case FieldKind.LINE | FieldKind.LINES:
-            return typed(view, one.name)
+            return block_kit.text_input(view, one.name)
         case FieldKind.PERSON:
-            user = picked(view, one.name)
+            user = block_kit.selected_option(view, one.name)
             return person_id(me, user) if user else ""
         case FieldKind.BOX:
             return "yes" if items(view, "state", "values", one.name, one.name, "selected_options") else ""
         case FieldKind.CHOICE | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
-            return picked(view, one.name)
+            return block_kit.selected_option(view, one.name)
         case _:
             assert_never(one.kind)

@@ -136,7 +136,7 @@ class ReplyPresses:
             await self._say(here, reply_texts.NO_SUCH_REPLY)
             return
         await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
-        blocks, page = buttons.undone(items(body, "message", "blocks")), text(body, "message", "ts")
+        blocks, page = buttons.without_undo(items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
             words = memory_texts.undone(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said

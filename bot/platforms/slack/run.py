@@ -19,7 +19,7 @@ from agent.ports import Clock
 from agent.records import ShownPage, ShownReply
 from bot.access.admission import NoticeThrottle
 from bot.host import Host, PlatformUnavailable
-from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Looking, Prompts
+from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Prompts, ViewedEntities
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
@@ -122,7 +122,7 @@ def _put_together(
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
-    looking = Looking(me, places, threads, clock)
+    looking = ViewedEntities(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
 
     intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)

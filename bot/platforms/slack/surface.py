@@ -14,7 +14,7 @@ from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
-from bot.platforms.slack.buttons import below, undone
+from bot.platforms.slack.buttons import button_rows, without_undo
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
@@ -282,7 +282,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
     with message_pages.page_errors():
         shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
         before = api.items(shown, "blocks")
-        if (blocks := undone(before)) and blocks != before:
+        if (blocks := without_undo(before)) and blocks != before:
             said = memory_texts.undone(api.text(shown, "text"))
             await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
 
@@ -329,7 +329,7 @@ class PrivateSurface:
         if not look.final:
             return
         buttons, simpler = (
-            below(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)
+            button_rows(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)
         )
         with message_pages.page_errors():
             try:

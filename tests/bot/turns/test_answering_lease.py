@@ -47,7 +47,7 @@ async def test_a_fresh_claim_is_sure_without_asking() -> None:
     ledger, clock = asked_ledger(), FakeClock(auto=False)
     lease, claim = await claimed(ledger, clock)
     await clock.advance(19)
-    await lease.sure(claim)
+    await lease.ensure(claim)
     assert ledger.renewals == 0
 
 
@@ -55,8 +55,8 @@ async def test_a_claim_that_was_not_renewed_for_long_is_sure_only_after_asking()
     ledger, clock = asked_ledger(), FakeClock(auto=False)
     lease, claim = await claimed(ledger, clock)
     await clock.advance(25)
-    await lease.sure(claim)
-    await lease.sure(claim)
+    await lease.ensure(claim)
+    await lease.ensure(claim)
     assert ledger.renewals == 1
 
 
@@ -66,7 +66,7 @@ async def test_a_process_that_wakes_after_its_turn_was_taken_over_is_told_so() -
     await clock.advance(31)
     assert await ledger.claim(Claiming("another", clock.now(), LENGTH)) is not None
     with pytest.raises(LeaseLost):
-        await lease.sure(claim)
+        await lease.ensure(claim)
 
 
 class SleepingMachine(FakeClock):
@@ -82,7 +82,7 @@ async def test_a_machine_that_slept_asks_too() -> None:
     ledger, clock = asked_ledger(), SleepingMachine(auto=False)
     lease, claim = await claimed(ledger, clock)
     clock.slept = timedelta(minutes=5)
-    await lease.sure(claim)
+    await lease.ensure(claim)
     assert ledger.renewals == 1
 
 
@@ -92,9 +92,9 @@ async def test_when_the_ledger_cannot_be_asked_nobody_knows() -> None:
     ledger.away = True
     await clock.advance(25)
     with pytest.raises(PageUnsent, match="whether the turn is still ours is not known"):
-        await lease.sure(claim)
+        await lease.ensure(claim)
     ledger.away = False
-    await lease.sure(claim)
+    await lease.ensure(claim)
 
 
 async def test_another_epoch_is_another_claim() -> None:

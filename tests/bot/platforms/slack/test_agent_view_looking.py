@@ -1,8 +1,8 @@
 """What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
 
-from bot.platforms.slack.agent_view import MOST_PEOPLE, Looking
+from bot.platforms.slack.agent_view import MOST_PEOPLE, ViewedEntities
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.inbound import AgentThingKind, SlackBot, SlackMessage, Thing
+from bot.platforms.slack.inbound import Entity, EntityKind, SlackBot, SlackMessage
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, group_place
 from bot.platforms.slack.surroundings import Threads
@@ -12,16 +12,16 @@ from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
 ME = SlackBot(TEAM, BOT_USER, BOT_ID)
 DM = "D0ANN"
-CANVAS = (Thing(AgentThingKind.CANVAS, "F1"),)
+CANVAS = (Entity(EntityKind.CANVAS, "F1"),)
 
 
-def looking(slack: FakeSlack, api: SlackApi) -> Looking:
+def looking(slack: FakeSlack, api: SlackApi) -> ViewedEntities:
     places = Places(FakeHost(), api, ME, slack.clock, Guests(api, ME, slack.clock))
     threads = Threads(api, ME, People(api, ME, slack.clock, Groups(api, slack.clock)), places, SlackMembership(api, ME))
-    return Looking(ME, places, threads, slack.clock)
+    return ViewedEntities(ME, places, threads, slack.clock)
 
 
-async def noted(looking: Looking, user: str, sees: tuple[Thing, ...] | None = None) -> list[str]:
+async def noted(looking: ViewedEntities, user: str, sees: tuple[Entity, ...] | None = None) -> list[str]:
     """The notes beside a direct message of this user."""
     heard = SlackMessage(
         "Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees
@@ -31,7 +31,7 @@ async def noted(looking: Looking, user: str, sees: tuple[Thing, ...] | None = No
 
 async def test_it_is_taken_once_and_replaced_by_what_comes_later(slack: FakeSlack, api: SlackApi) -> None:
     view = looking(slack, api)
-    view.sees("U1", (Thing(AgentThingKind.LIST, "F2"),))
+    view.sees("U1", (Entity(EntityKind.LIST, "F2"),))
     view.sees("U1", CANVAS)
     view.sees("U2", CANVAS)
     view.sees("U2", ())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from agent.messages import Json
-from bot.platforms.slack.buttons import ACTION, ReplyClick, below, reply_click
+from bot.platforms.slack.buttons import ACTION, ReplyClick, button_rows, reply_click
 from bot.platforms.slack.inbound import ReplyTo
 from bot.reply_surface import ReplyAction
 
@@ -36,24 +36,24 @@ def values(blocks: list[Json]) -> Iterator[dict[str, Any]]:
 
 
 def test_an_answer_offers_verdicts_and_deletion_in_small_and_another_answer_as_a_button() -> None:
-    blocks = below(ENDED, 12, CONVERSATION, TO)
+    blocks = button_rows(ENDED, 12, CONVERSATION, TO)
     assert [block["type"] for block in blocks if isinstance(block, dict)] == ["context_actions", "actions"]
     assert [element["type"] for element in elements(blocks)] == ["feedback_buttons", "icon_button", "button"]
 
 
 def test_only_the_asker_sees_the_sign_that_deletes_and_is_asked_whether_to() -> None:
-    (trash,) = elements(below(frozenset({ReplyAction.DELETE}), 12, CONVERSATION, TO))
+    (trash,) = elements(button_rows(frozenset({ReplyAction.DELETE}), 12, CONVERSATION, TO))
     assert trash["visible_to_user_ids"] == ["U0ANN"]
     assert trash["confirm"]["confirm"]["text"] == "Delete"
 
 
 def test_nothing_offered_is_no_block() -> None:
-    assert below(frozenset(), 12, CONVERSATION, TO) == []
+    assert button_rows(frozenset(), 12, CONVERSATION, TO) == []
 
 
 @given(OFFERS, st.booleans())
 def test_every_click_says_what_it_is_for(offers: frozenset[ReplyAction], plain: bool) -> None:
-    blocks = below(offers, 12, CONVERSATION, TO, plain=plain)
+    blocks = button_rows(offers, 12, CONVERSATION, TO, plain=plain)
     judged = (
         offers
         if plain or offers >= {ReplyAction.GOOD, ReplyAction.BAD}
@@ -66,7 +66,7 @@ def test_every_click_says_what_it_is_for(offers: frozenset[ReplyAction], plain: 
 
 @given(OFFERS, st.booleans(), st.integers(1, 2**63))
 def test_the_blocks_are_within_what_slack_takes(offers: frozenset[ReplyAction], plain: bool, turn: int) -> None:
-    blocks = below(offers, turn, CONVERSATION, TO, plain=plain)
+    blocks = button_rows(offers, turn, CONVERSATION, TO, plain=plain)
     for block in cast("list[Any]", blocks):
         parsed = cast("Block", Block.parse(block))  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's own
         parsed.validate_json()
@@ -78,7 +78,7 @@ def test_the_blocks_are_within_what_slack_takes(offers: frozenset[ReplyAction], 
 
 def test_the_answers_own_address_is_not_carried_along() -> None:
     to = ReplyTo("C0GENERAL", "U0ANN", response_url="https://hooks.slack.com/" + "x" * 2_000)
-    (button,) = values(below(frozenset({ReplyAction.CONTINUE}), 1, CONVERSATION, to))
+    (button,) = values(button_rows(frozenset({ReplyAction.CONTINUE}), 1, CONVERSATION, to))
     assert len(button["value"]) < 2_000
 
 

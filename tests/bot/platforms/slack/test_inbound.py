@@ -11,7 +11,7 @@ from bot.platforms.slack.inbound import (
     SlackBot,
     ask_words,
     conversation,
-    nearly_private,
+    mistyped_private,
     organization,
     permalink,
     read_event,
@@ -105,14 +105,14 @@ def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, b
 
 @pytest.mark.parametrize("word", ["privatly", "Privatley:", "prvately", "pirvately", "privateley", "privatelly"])
 def test_a_mistyped_wish_for_privacy_is_noticed(word: str) -> None:
-    assert nearly_private(f"{word} what do I earn?") == word.casefold().strip(":")
+    assert mistyped_private(f"{word} what do I earn?") == word.casefold().strip(":")
 
 
 @pytest.mark.parametrize(
     "words", ["", "privately why?", "privacy rules", "primarily why?", "private why?", "why privatly?"]
 )
 def test_other_words_are_no_wish_for_privacy(words: str) -> None:
-    assert not nearly_private(words)
+    assert not mistyped_private(words)
 
 
 def test_links_have_the_form_that_slack_gives_them() -> None:

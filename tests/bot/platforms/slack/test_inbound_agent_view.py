@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.inbound import (
-    MOST_THINGS,
+    MOST_ENTITIES,
     AgentOpened,
-    AgentThingKind,
+    Entity,
+    EntityKind,
     LookedAt,
     SessionRenamed,
     SessionStopped,
-    Thing,
+    entities_in,
     read_agent_event,
-    things,
 )
 from tests.fakes.slack_things import Object
 
@@ -26,10 +26,10 @@ ENTITIES = [
     {"type": "slack#/types/list_id", "value": "F2"},
 ]
 SEEN = (
-    Thing(AgentThingKind.MESSAGE, "C1", "1700000000.000100"),
-    Thing(AgentThingKind.CHANNEL, "C1"),
-    Thing(AgentThingKind.CANVAS, "F1"),
-    Thing(AgentThingKind.LIST, "F2"),
+    Entity(EntityKind.MESSAGE, "C1", "1700000000.000100"),
+    Entity(EntityKind.CHANNEL, "C1"),
+    Entity(EntityKind.CANVAS, "F1"),
+    Entity(EntityKind.LIST, "F2"),
 )
 
 
@@ -91,14 +91,14 @@ def test_a_title_that_a_person_gave_names_its_thread() -> None:
 )
 def test_what_cannot_be_named_is_left_out(entity: dict[str, Any]) -> None:
     event: Object = {"app_context": {"entities": [entity, ENTITIES[2]]}}
-    assert things(event, "app_context") == (Thing(AgentThingKind.CANVAS, "F1"),)
+    assert entities_in(event, "app_context") == (Entity(EntityKind.CANVAS, "F1"),)
 
 
 def test_of_many_things_those_that_come_first_are_kept() -> None:
     entities = [{"type": "slack#/types/channel_id", "value": f"C{number}"} for number in range(20)]
     event: Object = {"context": {"entities": entities}}
-    assert things(event, "context") == tuple(
-        Thing(AgentThingKind.CHANNEL, f"C{number}") for number in range(MOST_THINGS)
+    assert entities_in(event, "context") == tuple(
+        Entity(EntityKind.CHANNEL, f"C{number}") for number in range(MOST_ENTITIES)
     )
 
 

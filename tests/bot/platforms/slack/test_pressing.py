@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import MAX_REPEATS, Answered, ReplyVerdict
-from bot.platforms.slack.buttons import below
+from bot.platforms.slack.buttons import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
 from bot.texts import command_texts, memory_texts, reply_texts
@@ -31,7 +31,7 @@ def blocks_below(
     offers: frozenset[ReplyAction], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
 ) -> list[Object]:
     """What stands below a reply, as Slack holds it."""
-    return [cast("Object", block) for block in below(offers, turn, conversation, to, plain=plain)]
+    return [cast("Object", block) for block in button_rows(offers, turn, conversation, to, plain=plain)]
 
 
 def reply(
