@@ -16,18 +16,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    Select,
-    bindparam,
-    delete,
-    insert,
-    select,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.rows import json_rows
@@ -56,27 +45,27 @@ class Lookup:
     statement for all terms, because running one costs more than what it finds.
     """
 
-    def __init__(self, *where: ColumnElement[bool]) -> None:
+    def __init__(self, *where: sa.ColumnElement[bool]) -> None:
         self._where = where
-        self._made: dict[int, CompoundSelect[str]] = {}
+        self._made: dict[int, sa.CompoundSelect[str]] = {}
         """By the number of terms: making a statement takes longer than running it."""
 
-    def of(self, many: int) -> CompoundSelect[str]:
+    def of(self, many: int) -> sa.CompoundSelect[str]:
         if many not in self._made:
-            self._made[many] = union_all(*map(self._one, range(many)))
+            self._made[many] = sa.union_all(*map(self._one, range(many)))
         return self._made[many]
 
-    def _one(self, number: int) -> Select[str]:
+    def _one(self, number: int) -> sa.Select[str]:
         newest = (
-            select(fact_term.c.fact)
+            sa.select(fact_term.c.fact)
             .join(fact, fact.c.id == fact_term.c.fact)
-            .where(fact_term.c.person == bindparam("whose"), fact_term.c.term == bindparam(f"term{number}"))
+            .where(fact_term.c.person == sa.bindparam("whose"), fact_term.c.term == sa.bindparam(f"term{number}"))
             .where(*self._where)
             .order_by(fact_term.c.fact.desc())
             .limit(PER_TERM)
             .subquery(f"of_term_{number}")
         )
-        return select(json_rows(newest.c.fact))
+        return sa.select(json_rows(newest.c.fact))
 
 
 def terms(key: str, value: str, said: Statement) -> list[str]:
@@ -132,17 +121,17 @@ def kept_reading(value: str, kept: str, reader: int) -> KeptReading | None:
     return KeptReading(value, kept) if reader == READER else None
 
 
-def add(connection: Connection, id_: int, person: str, words: Iterable[str]) -> None:
+def add(connection: sa.Connection, id_: int, person: str, words: Iterable[str]) -> None:
     rows = [{"person": person, "term": term, "fact": id_} for term in dict.fromkeys(words)]
-    connection.execute(insert(fact_term), rows)
+    connection.execute(sa.insert(fact_term), rows)
 
 
-def remove(connection: Connection, ids: Collection[int]) -> None:
-    connection.execute(delete(fact_term).where(fact_term.c.fact.in_(ids)))
+def remove(connection: sa.Connection, ids: Collection[int]) -> None:
+    connection.execute(sa.delete(fact_term).where(fact_term.c.fact.in_(ids)))
 
 
 def leading_to(
-    connection: Connection, looked_up: Lookup, wanted: Sequence[str], values: Mapping[str, object]
+    connection: sa.Connection, looked_up: Lookup, wanted: Sequence[str], values: Mapping[str, object]
 ) -> list[int]:
     """The ids of the facts that these terms lead to, the most telling first, of equals the newest. `values`: of the
     parameters of what is looked up.
@@ -158,25 +147,25 @@ def leading_to(
     return [id_ for _, id_ in sorted(((of_it, id_) for id_, of_it in weight.items()), reverse=True)]
 
 
-def renew(connection: Connection) -> int:
+def renew(connection: sa.Connection) -> int:
     """Read all facts anew if another version of the reader did it last; how many those were."""
     version = str(READER).encode()
-    kept = connection.execute(select(meta.c.value).where(meta.c.name == _READER)).scalar_one_or_none()
+    kept = connection.execute(sa.select(meta.c.value).where(meta.c.name == _READER)).scalar_one_or_none()
     if kept == version:
         return 0
     renewed = 0
-    columns = select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(fact.c.reader != READER)
+    columns = sa.select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(fact.c.reader != READER)
     while some := connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all():
         remove(connection, [row.id for row in some])
         for row in some:
             said = read_statement(row.value, about=row.key)
             add(connection, row.id, row.person, terms(row.key, row.value, said))
-            connection.execute(update(fact).where(fact.c.id == row.id).values(reading(said)))
+            connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(said)))
         renewed += len(some)
     if kept is None:
-        connection.execute(insert(meta).values(name=_READER, value=version))
+        connection.execute(sa.insert(meta).values(name=_READER, value=version))
     else:
-        connection.execute(update(meta).where(meta.c.name == _READER).values(value=version))
+        connection.execute(sa.update(meta).where(meta.c.name == _READER).values(value=version))
     return renewed
 
 

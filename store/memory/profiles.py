@@ -12,20 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import (
-    Boolean,
-    ColumnElement,
-    Connection,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 
 from agent.admission_terms import Authority
 from agent.memory.audience import label
@@ -39,9 +26,9 @@ from store.memory import fact_store
 from store.tables import message, person, profile, profile_entry, profile_source
 
 
-def of(connection: Connection, partition: Partition) -> UserProfile:
-    this = and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
-    kept = connection.execute(select(profile).where(this)).mappings().one_or_none()
+def of(connection: sa.Connection, partition: Partition) -> UserProfile:
+    this = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    kept = connection.execute(sa.select(profile).where(this)).mappings().one_or_none()
     if kept is None:
         return UserProfile(partition.person)
     return UserProfile(
@@ -56,27 +43,27 @@ def of(connection: Connection, partition: Partition) -> UserProfile:
     )
 
 
-def readable(connection: Connection, person: str, audiences: frozenset[str]) -> UserProfile:
+def readable(connection: sa.Connection, person: str, audiences: frozenset[str]) -> UserProfile:
     return for_place(UserProfile(person, tuple(known_entries(connection, person, audiences))), audiences)
 
 
-def known_entries(connection: Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+def known_entries(connection: sa.Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
     found = _entries(connection, person, audiences, everywhere=True)
     newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
-    linked = select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
+    linked = sa.select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
     links = {row.id: row.permalink for row in connection.execute(linked)} if newest else {}
     return [replace(one, permalink=links.get(newest.get(one.id, 0))) for one in found]
 
 
-def unlearned(connection: Connection, partition: Partition, limit: int) -> list[Utterance]:
-    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
+def unlearned(connection: sa.Connection, partition: Partition, limit: int) -> list[Utterance]:
+    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
     columns = (message.c.id, message.c.text, message.c.time, message.c.conversation)
-    waiting = select(*columns).where(theirs, message.c.to_learn).order_by(message.c.id).limit(limit)
+    waiting = sa.select(*columns).where(theirs, message.c.to_learn).order_by(message.c.id).limit(limit)
     return [Utterance(*row) for row in connection.execute(waiting)]
 
 
 def save(
-    connection: Connection,
+    connection: sa.Connection,
     partition: Partition,
     profile: UserProfile,
     learned: Sequence[Utterance] = (),
@@ -93,16 +80,16 @@ def save(
         elif entry != before[entry.id]:
             _change(connection, entry)
     taught = [one.id for one in learned]
-    connection.execute(update(message).where(message.c.id.in_(taught)).values(to_learn=False))
+    connection.execute(sa.update(message).where(message.c.id.in_(taught)).values(to_learn=False))
     for new in stated:
         fact_store.write(connection, new)
     return True
 
 
-def skip_learning(connection: Connection, person: str | None = None, channel: str | None = None) -> int:
-    theirs = true() if person is None else message.c.person == person
-    there = true() if channel is None else message.c.channel == channel
-    waiting = update(message).where(message.c.to_learn, theirs, there)
+def skip_learning(connection: sa.Connection, person: str | None = None, channel: str | None = None) -> int:
+    theirs = sa.true() if person is None else message.c.person == person
+    there = sa.true() if channel is None else message.c.channel == channel
+    waiting = sa.update(message).where(message.c.to_learn, theirs, there)
     return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
 
 
@@ -115,20 +102,20 @@ class SqlProfiles(SqlStore):
     skip_learning = writes(skip_learning)
 
 
-def remove(connection: Connection, entries: frozenset[int]) -> int:
+def remove(connection: sa.Connection, entries: frozenset[int]) -> int:
     """Take these entries out, with the names of their sources; how many there were."""
-    connection.execute(delete(profile_source).where(profile_source.c.entry.in_(entries)))
-    return connection.execute(delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
+    connection.execute(sa.delete(profile_source).where(profile_source.c.entry.in_(entries)))
+    return connection.execute(sa.delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
 _SAYS: Final = ("key", "text", "time", "confidence", "everywhere")
 """What an entry and its row have in common, besides its field and where it stands."""
-_SAID_THERE: Final = profile_entry.c.audience.in_(bindparam("audiences", expanding=True))
-_OPEN: Final = or_(_SAID_THERE, and_(profile_entry.c.everywhere, bindparam("everywhere", type_=Boolean)))
-_USABLE: Final = and_(profile_entry.c.person == bindparam("whose"), _OPEN)
-_ENTRIES: Final = select(profile_entry).where(_USABLE).order_by(profile_entry.c.time, profile_entry.c.id)
+_SAID_THERE: Final = profile_entry.c.audience.in_(sa.bindparam("audiences", expanding=True))
+_OPEN: Final = sa.or_(_SAID_THERE, sa.and_(profile_entry.c.everywhere, sa.bindparam("everywhere", type_=sa.Boolean)))
+_USABLE: Final = sa.and_(profile_entry.c.person == sa.bindparam("whose"), _OPEN)
+_ENTRIES: Final = sa.select(profile_entry).where(_USABLE).order_by(profile_entry.c.time, profile_entry.c.id)
 _SOURCES: Final = (
-    select(profile_source.c.entry, profile_source.c.message)
+    sa.select(profile_source.c.entry, profile_source.c.message)
     .join(profile_entry)
     .where(_USABLE)
     .order_by(profile_source.c.message)
@@ -136,7 +123,7 @@ _SOURCES: Final = (
 
 
 def _entries(
-    connection: Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
+    connection: sa.Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
 ) -> tuple[ProfileEntry, ...]:
     """The person's entries of these audiences; with `everywhere` also those that they opened to all replies to them."""
     which = {"whose": person_id, "audiences": sorted(audiences), "everywhere": everywhere}
@@ -157,16 +144,16 @@ def _entries(
     )
 
 
-def _all_wait(connection: Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
+def _all_wait(connection: sa.Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
     if not learned:
         return True
-    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
     some = message.c.id.in_([one.id for one in learned])
-    waiting = select(message.c.id, message.c.text).where(theirs, some, message.c.to_learn)
+    waiting = sa.select(message.c.id, message.c.text).where(theirs, some, message.c.to_learn)
     return {(one.id, one.text) for one in learned} <= {(id_, said) for id_, said in connection.execute(waiting)}
 
 
-def _next_revision(connection: Connection, partition: Partition, became: UserProfile) -> bool:
+def _next_revision(connection: sa.Connection, partition: Partition, became: UserProfile) -> bool:
     """Write the counters; False if this is not what came of the newest revision."""
     values = {
         "created": became.created_at,
@@ -176,26 +163,26 @@ def _next_revision(connection: Connection, partition: Partition, became: UserPro
         "synthesis_version": became.synthesis_version,
         "revision": became.revision + 1,
     }
-    this = and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
-    read = and_(this, profile.c.revision == became.revision)
-    if connection.execute(update(profile).where(read).values(values)).rowcount:
+    this = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    read = sa.and_(this, profile.c.revision == became.revision)
+    if connection.execute(sa.update(profile).where(read).values(values)).rowcount:
         return True
-    is_new = became.revision == 0 and connection.execute(select(profile.c.person).where(this)).first() is None
-    known = connection.execute(select(person.c.id).where(person.c.id == partition.person)).first() is not None
+    is_new = became.revision == 0 and connection.execute(sa.select(profile.c.person).where(this)).first() is None
+    known = connection.execute(sa.select(person.c.id).where(person.c.id == partition.person)).first() is not None
     if is_new and known:
-        connection.execute(insert(profile).values(person=partition.person, audience=partition.audience, **values))
+        connection.execute(sa.insert(profile).values(person=partition.person, audience=partition.audience, **values))
     return is_new and known
 
 
-def _add(connection: Connection, partition: Partition, entry: ProfileEntry) -> None:
+def _add(connection: sa.Connection, partition: Partition, entry: ProfileEntry) -> None:
     placed = {"person": partition.person, "audience": partition.audience}
-    added = row_id(connection.execute(insert(profile_entry).values(**placed, **_columns(entry))))
+    added = row_id(connection.execute(sa.insert(profile_entry).values(**placed, **_columns(entry))))
     _name_sources(connection, added, entry)
 
 
-def _change(connection: Connection, entry: ProfileEntry) -> None:
-    connection.execute(update(profile_entry).where(profile_entry.c.id == entry.id).values(_columns(entry)))
-    connection.execute(delete(profile_source).where(profile_source.c.entry == entry.id))
+def _change(connection: sa.Connection, entry: ProfileEntry) -> None:
+    connection.execute(sa.update(profile_entry).where(profile_entry.c.id == entry.id).values(_columns(entry)))
+    connection.execute(sa.delete(profile_source).where(profile_source.c.entry == entry.id))
     _name_sources(connection, entry.id, entry)
 
 
@@ -203,10 +190,10 @@ def _columns(entry: ProfileEntry) -> dict[str, object]:
     return {"field": entry.field, **{name: getattr(entry, name) for name in _SAYS}}
 
 
-def _name_sources(connection: Connection, entry_id: int, entry: ProfileEntry) -> None:
+def _name_sources(connection: sa.Connection, entry_id: int, entry: ProfileEntry) -> None:
     named = [{"entry": entry_id, "message": source} for source in entry.sources]
     if named:
-        connection.execute(insert(profile_source), named)
+        connection.execute(sa.insert(profile_source), named)
 
 
 # What is to be learned from: marked, and given a job, in the transaction that ends a turn, so that nothing is lost.
@@ -218,31 +205,31 @@ ENOUGH: Final = 20
 """So many messages make one model call worth it, even while the person goes on writing."""
 
 
-def queue_for_learning(connection: Connection, claim: Claim, at: datetime, now: datetime) -> None:
+def queue_for_learning(connection: sa.Connection, claim: Claim, at: datetime, now: datetime) -> None:
     """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
     partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
-    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    asked = sa.and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
     schedule_learning(connection, partition, asked, at, now, claim.incoming.authority)
 
 
-def exempt_from_learning(connection: Connection, claim: Claim) -> None:
+def exempt_from_learning(connection: sa.Connection, claim: Claim) -> None:
     """Let what the claimed turn answered never be learned from."""
-    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
-    connection.execute(update(message).where(asked).values(passed_over=True))
+    asked = sa.and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    connection.execute(sa.update(message).where(asked).values(passed_over=True))
 
 
 def schedule_learning(
-    connection: Connection,
+    connection: sa.Connection,
     partition: Partition,
-    which: ColumnElement[bool],
+    which: sa.ColumnElement[bool],
     at: datetime,
     now: datetime,
     authority: Authority = Authority.EMPLOYEE,
 ) -> None:
     """The same for any messages of a partition, of somebody with this authority; not for those that are passed over."""
-    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    connection.execute(update(message).where(theirs, which, ~message.c.passed_over).values(to_learn=True))
-    waiting = select(func.count()).select_from(message).where(theirs, message.c.to_learn)
+    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    connection.execute(sa.update(message).where(theirs, which, ~message.c.passed_over).values(to_learn=True))
+    waiting = sa.select(sa.func.count()).select_from(message).where(theirs, message.c.to_learn)
     run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
     values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
     job_queue.schedule(connection, LEARNING, partition.key, values)
@@ -255,7 +242,12 @@ def schedule_learning(
 
 
 def known(
-    connection: Connection, incoming: Incoming, audiences: frozenset[str], before_turn: int, messages: int, actions: int
+    connection: sa.Connection,
+    incoming: Incoming,
+    audiences: frozenset[str],
+    before_turn: int,
+    messages: int,
+    actions: int,
 ) -> Known:
     here, person = incoming.conversation, incoming.person.id
     said = history.history(connection, here, before_turn, messages)
