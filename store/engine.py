@@ -26,13 +26,14 @@ from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
+from store.search import index
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 
-# Brings a database to the newest version, has facts read anew, and gives it the key of its erased ids.
+# Brings a database to the newest version, has facts read and messages indexed anew, and gives it a key of erased ids.
 #
 # Rules
 #   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
@@ -71,6 +72,7 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
             raise StoreError(fault)
         _migrate(connection, where, migrations)
     fact_index.renew(connection)
+    index.renew(connection)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
     if stored is None:
         stored = key()

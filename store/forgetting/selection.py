@@ -20,7 +20,7 @@ from agent.records import UNASKED, Author, Incoming
 from store.memory import people
 from store.rows import read_json
 from store.search import index
-from store.search.text import index_words, keywords, stem
+from store.search.text import index_words, stem, telling_words
 from store.tables import fact, message, preference, profile_entry, profile_source, turn
 
 # Ids in handfuls, as many as one statement takes. Pure.
@@ -209,7 +209,7 @@ def _without_source(table: Table) -> ColumnElement[bool]:
 
 def _about(connection: Connection, plan: plans.AboutTopic) -> Selection:
     """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
-    words = keywords(plan.words)
+    words = telling_words(plan.words)
     wanted = {stem(word) for word in words}
 
     def known(table: Table, column: Column[str]) -> frozenset[int]:
@@ -245,7 +245,7 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
         case plans.During(_, period):
             return period.since <= datetime.fromisoformat(str(asked.get("asked"))) < period.until
         case plans.AboutTopic(_, words):
-            wanted = {stem(word) for word in keywords(words)}
+            wanted = {stem(word) for word in telling_words(words)}
             return bool(wanted) and wanted <= set(map(stem, index_words(str(asked.get("text")))))
         case _:
             assert_never(plan)

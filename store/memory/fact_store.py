@@ -39,7 +39,7 @@ from agent.records import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
 from store.rows import ids_in_parameter, texts_in_parameter
-from store.search.text import index_words, keywords
+from store.search.text import index_words, telling_words
 from store.tables import fact, fact_ground, fact_term, message, person
 
 SHOWN: Final = 80
@@ -166,7 +166,7 @@ def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool)
 
 def says_no_more(value: str, said: str) -> bool:
     """Does every telling word of a value stand in what was said?"""
-    return set(keywords(value)) - ABOUT <= set(index_words(said))
+    return set(telling_words(value)) - ABOUT <= set(index_words(said))
 
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:

@@ -4,11 +4,13 @@ Rules
   Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries and nobody
   else's.
   The index keeps the words that it was given, so a removal is exact even after Python's Unicode tables have changed.
-  Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way.
+  Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way. The parts
+  of words, by which other forms are found, are added here: nobody else sees them.
 """
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count, takewhile
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -23,6 +25,7 @@ from sqlalchemy import (
     column,
     delete,
     func,
+    insert,
     literal,
     select,
     text,
@@ -32,10 +35,14 @@ from sqlalchemy import (
 from sqlalchemy import table as table_named
 
 from store.databases.database import StorableText, is_postgresql
-from store.search.text import PARAMETERS, SearchQuery, index_words, stem
-from store.tables import embedding, message, participant, person
+from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, stem, wanted_terms
+from store.tables import embedding, message, meta, participant, person
 
 NAME: Final = "message_index"
+TERMS: Final = 2
+"""Which terms of a word an entry has. Counted up when others are made: the next start makes all entries anew."""
+_TERMS: Final = "index_terms"
+_BATCH: Final = 500
 MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
 
@@ -329,7 +336,7 @@ def add(connection: Connection, message_id: int, words: list[str], numbers: Iter
     """Let the people with these numbers find a message."""
     readers_ = list(numbers)
     if words and readers_:
-        _engine(connection).add(connection, message_id, words, readers_)
+        _engine(connection).add(connection, message_id, entry_terms(words), readers_)
 
 
 def add_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -337,6 +344,28 @@ def add_thread(connection: Connection, conversation: str, number: int) -> None:
     stored = select(message.c.id, message.c.text).where(message.c.conversation == conversation)
     for id_, said in connection.execute(stored).all():
         add(connection, id_, index_words(said), [number])
+
+
+def renew(connection: Connection) -> int:
+    """Make all entries anew if they hold the terms of another version; of how many messages those were."""
+    version = str(TERMS).encode()
+    kept = connection.execute(select(meta.c.value).where(meta.c.name == _TERMS)).scalar_one_or_none()
+    if kept == version:
+        return 0
+    renewed = last = 0
+    columns = select(message.c.id, message.c.conversation, message.c.text).order_by(message.c.id).limit(_BATCH)
+    while some := connection.execute(columns.where(message.c.id > last)).all():
+        last = some[-1].id
+        _remove(connection, message.c.id.in_([row.id for row in some]))
+        theirs = {name: readers(connection, name) for name in {row.conversation for row in some}}
+        for row in some:
+            add(connection, row.id, index_words(row.text), theirs[row.conversation])
+        renewed += len(some)
+    if kept is None:
+        connection.execute(insert(meta).values(name=_TERMS, value=version))
+    else:
+        connection.execute(update(meta).where(meta.c.name == _TERMS).values(value=version))
+    return renewed
 
 
 def readers(connection: Connection, *conversations: str) -> list[int]:
@@ -372,7 +401,8 @@ def remove_all(connection: Connection, number: int) -> None:
 
 def matches(connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
     """For each keyword the person's messages with it that the query may see; of a common one the newest."""
-    return _engine(connection).matches(connection, sought, among)
+    wanted = replace(sought, words=tuple(map(wanted_terms, sought.words)))
+    return _engine(connection).matches(connection, wanted, among)
 
 
 def having(connection: Connection, words: list[str], number: int) -> list[int]:

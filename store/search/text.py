@@ -2,20 +2,25 @@
 
 Rules
   Case, width and compatibility forms do not matter (NFKC, case folding). Accents do not matter in Latin, Greek and
-  Cyrillic; elsewhere a mark makes another letter (Japanese が is not か) and stays.
+  Cyrillic, points not in Arabic and Hebrew; elsewhere a mark makes another letter (Japanese が is not か) and stays.
   Han, Kana and Hangul are written without blanks between words, so a run of them is indexed as its single characters
   and its pairs of neighbours, and looked for by its pairs. (FTS5's own splitter finds nothing for 92 % of Chinese
   questions, pairs of characters find 81 %.)
   Everything that is neither letter, digit nor mark separates words: no operator of a query language survives.
-  English endings are left to FTS5's Porter stemmer.
+  English endings are left to FTS5's Porter stemmer. For all other languages, which nobody has to name, a word is found
+  by its first five letters, too, and a long word by those with which its parts begin ("Bootsmotor" by "Motors"); an
+  Arabic word by the consonants of its stem. An entry has these terms beside its words, each with a sign behind it that
+  no word holds (so Porter's endings are none of theirs, and both engines find alike). A keyword and its parts are one:
+  whatever of them is met counts once.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, islice, pairwise
 from typing import Any, Final
 
 from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam, or_
@@ -23,8 +28,14 @@ from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
 
-MAX_KEYWORDS: Final = 32
-"""A pasted page is a valid question; its first words say what it is about."""
+MAX_KEYWORDS: Final = 128
+"""Pairs of characters. A pasted page is a valid question."""
+WORD_COST: Final = 4
+"""A word says as much as four pairs: of words there are 32 at most."""
+MOST_ASKED: Final = 2_000
+"""Characters of one sentence: the last ones ask."""
+ENOUGH: Final = 4 * WORD_COST
+"""What the last questions of a long text have to hold, before those that stand first and last will do."""
 
 TELLING_CHARS: Final = 8
 """Somebody else may say "ok" too; nobody says eight characters of an erased text by chance."""
@@ -35,7 +46,11 @@ TELLING_LETTERS: Final = 4
 """Of a single word: a shorter one is a name for too many things."""
 
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
-_ACCENTED: Final = re.compile("([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+")
+_ACCENTED: Final = re.compile(
+    "([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+"
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]+"  # Hebrew points
+    "|[\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"  # Arabic points, and what draws a word out
+)
 _CJK_LETTERS: Final = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Kana
@@ -43,9 +58,14 @@ _CJK_LETTERS: Final = (
 )
 _CJK: Final = re.compile(f"[{_CJK_LETTERS}]+")
 _PIECE: Final = re.compile(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|(?<=[。！？؟\n])")
+_ASKS: Final = ("?", "？", "؟")
 _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
 """One sign each, written out in eighteen and eight letters by NFKC: their usual abbreviations, lest a text grow so."""
-_PLAIN_LETTERS: Final = str.maketrans({"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"})
+_PLAIN_LETTERS: Final = str.maketrans(
+    {"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"}
+    | {"ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"}  # written for one another on Arabic and Persian keyboards
+)
 
 _STOP: Final = """
 a about again all also am an and any are as at be because been being but by can could d did do does doing don
@@ -102,11 +122,44 @@ def index_words(text: str) -> list[str]:
     return words
 
 
+def telling_words(text: str) -> list[str]:
+    """The different words that a text is about, the first MAX_KEYWORDS. Stop words alone are taken literally."""
+    return _telling(text)[:MAX_KEYWORDS]
+
+
 def keywords(question: str) -> list[str]:
-    """The different words to look for, at most MAX_KEYWORDS. A question of stop words alone is taken literally."""
-    words = [word for piece, cjk in _pieces(question) for word in (_pairs(piece) if cjk else (piece,))]
+    """The different words to look for, MAX_KEYWORDS pairs at most. Before what is asked people tell a story, and after
+    it they paste a page: of a long text its first and its last questions count, of one that asks nothing its end.
+    """
+    words = _telling(question)
+    if _cost(words) <= MAX_KEYWORDS:
+        return words
+    asking = [one[-MOST_ASKED:] for one in _SENTENCE_END.split(question) if one.rstrip().endswith(_ASKS)]
+    last: list[str] = []
+    while asking and _cost(last) < ENOUGH:
+        last = [*_said(asking.pop()), *last]
+    first = next((said for one in asking if (said := _said(one))), list[str]())
+    return _last(list(dict.fromkeys([*first, *last])) or words)
+
+
+def _said(sentence: str) -> list[str]:
+    return [word for word in _telling(sentence) if word not in STOP_WORDS]
+
+
+def _telling(text: str) -> list[str]:
+    words = [word for piece, cjk in _pieces(text) for word in (_pairs(piece) if cjk else (piece,))]
     telling = [word for word in words if word not in STOP_WORDS]
-    return list(dict.fromkeys(telling or words))[:MAX_KEYWORDS]
+    return list(dict.fromkeys(telling or words))
+
+
+def _cost(words: Iterable[str]) -> int:
+    return sum(1 if _CJK.match(word) else WORD_COST for word in words)
+
+
+def _last(words: list[str]) -> list[str]:
+    """As many from the end as may be looked for."""
+    costs = accumulate(_cost([word]) for word in reversed(words))
+    return words[len(words) - sum(cost <= MAX_KEYWORDS for cost in costs) :]
 
 
 def holds(held: str, erased: str) -> bool:
@@ -274,6 +327,84 @@ def _is_short(word: str) -> bool:
     """Does it end in consonant, vowel, consonant, the last not w, x or y?"""
     kinds = [_is_vowel(word, at) for at in range(len(word))]
     return kinds[-3:] == [False, True, False] and word[-1] not in "wxy"
+
+
+# The parts by which a word is found in another form. Pure.
+
+BEGINNING: Final = 5
+"""Letters. Measured on ten languages: four make strangers of English kin, six miss one Turkish form in seven."""
+FOLLOWS: Final = 4
+"""A part of a compound begins after so many letters at least, and is a BEGINNING long at least."""
+COMPOUND: Final = FOLLOWS + BEGINNING
+LONGEST_COMPOUND: Final = 32
+"""Nobody makes longer words; what is longer is found by its first letters."""
+MOST_PARTS: Final = 4096
+"""Of one message: as many as a text of 40,000 characters gives; of a longer one they are those of its beginning."""
+BEGINS: Final = "·"
+CONTAINS: Final = "¦"
+"""Behind the letters with which a word begins, and behind those with which something in it begins."""
+
+_ARABIC: Final = re.compile("[\u0620-\u064a\u066e-\u06d3]{3,64}")
+_ARTICLE: Final = re.compile("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
+_ENDINGS: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)+$")
+"""What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer)."""
+_CYRILLIC: Final = re.compile("[\u0400-\u052f]")
+_CYRILLIC_ENDINGS: Final = re.compile(
+    "(?<=...)(?:[ая]м[иі]|[иыі]м[иі]|[ео]го|[ео]му|[ео][ми]|[ыиі][ихм]|[ая][мхя]|[ео]в|[еоі]ю|[ое]е|ую|юю|[аеиоуыьэюяі])$"
+)
+"""As they are without accents: й is и."""
+_LATIN_ENDINGS: Final = re.compile("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
+"""Of short words; of longer ones they stand behind the BEGINNING."""
+_LONG_VOWELS: Final = re.compile("(?<=.)[اوي]")
+"""Plurals differ in them: شارع has شوارع."""
+
+
+def entry_terms(words: Iterable[str]) -> list[str]:
+    """What an entry holds for a message of these words: them, and what other forms of them are found by."""
+    different = dict.fromkeys(words)
+    parts = islice((part for word in different for part in word_parts(word[:LONGEST])), MOST_PARTS)
+    return [*different, *dict.fromkeys(parts)]
+
+
+def wanted_terms(forms: Iterable[str]) -> tuple[str, ...]:
+    """What entries hold that have one of these words, or another form of it."""
+    return tuple(dict.fromkeys(term for form in forms for term in (form, *_wanted(form[:LONGEST]))))
+
+
+@lru_cache(4096)
+def word_parts(word: str) -> tuple[str, ...]:
+    beginning = _beginning(word)
+    if not (COMPOUND <= len(word) <= LONGEST_COMPOUND and beginning and not _ARABIC.match(word)):
+        return (f"{beginning}{BEGINS}",) if beginning else ()
+    inside = (word[at : at + BEGINNING] for at in range(FOLLOWS, len(word) - BEGINNING + 1))
+    return tuple(f"{part}{BEGINS}" for part in (beginning, word[:FOLLOWS])) + tuple(
+        f"{part}{CONTAINS}" for part in inside
+    )
+
+
+def _wanted(word: str) -> tuple[str, ...]:
+    beginning = _beginning(word) or (word if len(word) == FOLLOWS else "")
+    signs = (BEGINS, CONTAINS) if len(beginning) == BEGINNING else (BEGINS,)
+    return tuple(f"{beginning}{sign}" for sign in signs) if beginning else ()
+
+
+def _beginning(word: str) -> str:
+    """What the forms of a word begin with, or "" if it has none but itself."""
+    if word in STOP_WORDS or _CJK.match(word) or any(map(str.isdigit, word)):
+        return ""
+    if _ARABIC.fullmatch(word):
+        return _consonants(word)
+    if _CYRILLIC.match(word):
+        return _CYRILLIC_ENDINGS.sub("", word)[:BEGINNING] if len(word) > 2 else ""
+    return _LATIN_ENDINGS.sub("", word)[:BEGINNING] if len(word) >= BEGINNING else ""
+
+
+def _consonants(word: str) -> str:
+    """Of an Arabic word without article and endings."""
+    rest = _ENDINGS.sub("", _ARTICLE.sub("", word))
+    bare = _LONG_VOWELS.sub("", rest)
+    bare = bare[1:] if bare.startswith("ا") and len(bare) > SHORTEST else bare
+    return bare if len(bare) > 1 else rest
 
 
 # What a search looks for, in the form in which both engines are asked.

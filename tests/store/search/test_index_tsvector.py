@@ -21,6 +21,8 @@ from tests.store.migrating import up_to
 VOCABULARY = (
     "boat", "boats", "boating", "harbour", "sail", "sailed", "sailing", "red", "blue", "train", "station", "ticket",
     "quiet", "marmalade", "東京", "北京", "烤鸭", "서울", "καφές", "лодка", "100", "v2",
+    "лодками", "Bootsmotor", "Motoren", "Boote", "Wohnungen", "Wohnung", "sailors", "harbours", "kitaplar", "kitabın",
+    "شارع", "الشوارع", "stations", "stating",
 )  # fmt: skip
 
 

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, text
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
-from store.engine import Store, open_store
-from store.search import search
+from store.engine import Store, new_key, open_store, prepare
+from store.migrations import MIGRATIONS
+from store.search import index, search
 from store.search.index import Fts5
 from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
@@ -84,6 +85,23 @@ async def test_one_han_character_finds_every_message_with_it(either: Store) -> N
 async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(either: Store, query: str) -> None:
     await either.ledger.accept(said(query))
     assert bool(await found(either, query)) == bool(keywords(query))
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("wir haben den Bootsmotor repariert", "was war mit den Motoren?"),
+        ("я купила билеты на поезд", "где мой билет?"),
+        ("bisikletimi istasyonda çaldılar", "hangi istasyonların önünde?"),
+        ("دفعت الفاتورة أمس", "متى دفعنا الفواتير؟"),
+    ],
+)
+async def test_a_message_is_found_by_other_forms_of_its_words_in_any_language(
+    either: Store, message: str, question: str
+) -> None:
+    await either.ledger.accept(said("hello", conversation="a"))
+    await either.ledger.accept(said(message, conversation="b"))
+    assert await texts_found(either, question) == [message]
 
 
 async def test_a_newcomer_finds_what_stood_in_the_thread_before(either: Store) -> None:
@@ -218,3 +236,27 @@ async def test_someone_elses_question_never_finds_my_dm(
         )
     finally:
         await opened.close()
+
+
+async def test_entries_with_other_terms_are_made_anew_when_the_store_is_opened(either: Store) -> None:
+    await either.ledger.accept(said("der Bootsmotor", person="ben", conversation="shared", place=CLUB))
+    await either.ledger.accept(said("danke", conversation="shared", place=CLUB))
+    await either.ledger.accept(said("Motoren im Hafen", conversation="mine"))
+
+    async def found_now() -> list[list[str]]:
+        return [[hit.message.text for hit in await found(either, "Motors", place=place)] for place in (CLUB, None)]
+
+    def empty_the_index(connection: Connection) -> None:
+        connection.execute(text("DELETE FROM message_index"))
+        connection.execute(text("UPDATE meta SET value = :older WHERE name = 'index_terms'"), {"older": b"1"})
+
+    def open_again(connection: Connection) -> None:
+        prepare(connection, "here", new_key, MIGRATIONS)
+
+    before = await found_now()
+    await either.database.write(empty_the_index)
+    assert await found_now() == [[], []]
+    await either.database.write(open_again)
+    assert await found_now() == before
+    assert [texts[0] for texts in before] == ["der Bootsmotor", "Motoren im Hafen"]
+    assert await either.database.write(index.renew) == 0

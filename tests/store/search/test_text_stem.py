@@ -6,7 +6,7 @@ from contextlib import closing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.search.text import stem
+from store.search.text import stem, word_parts
 from tests.examples import examples
 
 ENDINGS = (
@@ -38,6 +38,13 @@ def stems_of_sqlite(some: list[str]) -> list[str]:
 @settings(max_examples=examples(60))
 def test_a_stem_is_that_of_sqlite(some: list[str]) -> None:
     assert [stem(word) for word in some] == stems_of_sqlite(some)
+
+
+@given(st.lists(words, min_size=20, max_size=200))
+@settings(max_examples=examples(30))
+def test_the_parts_of_words_have_no_endings_for_sqlite_either(some: list[str]) -> None:
+    parts = [part for word in some for part in word_parts(word)]
+    assert stems_of_sqlite(parts) == parts
 
 
 def test_known_words_have_their_stems() -> None:
