@@ -4,6 +4,8 @@ python -m benchmarks.search_scale [--engine postgresql] [--quick] [--json]
 
 p50_ms, p95_ms    one search of a random person through the port Memories, warm
 heaviest_p50_ms, heaviest_p95_ms   the same for the person with the most messages
+vector_recall_at_10, vector_ms     of the ten messages whose vectors are truly nearest the share that a search by
+                  meaning gives, and the processor's time that it takes, among all that the heaviest person can find
 index_mb          what the full-text index takes in the file, in megabytes of a million bytes; rest_mb: all else in it
 messages, median_messages, heaviest_messages   how many there are, and how many a person can find
 
@@ -34,7 +36,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, islice
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
@@ -42,6 +44,7 @@ from sqlalchemy import Connection, insert, text
 
 from agent.memory.forgetting_plans import AboutTopic
 from agent.records import Author, RecallQuery
+from benchmarks.meaning import measure_vectors
 from benchmarks.report import Options, print_report, read_options
 from store.databases.database import is_postgresql
 from store.databases.postgresql import connect
@@ -71,6 +74,8 @@ ERASED_SHARE: Final = 5
 """One in so many messages has the word that is to be forgotten."""
 PREVIEWS: Final = 3
 HEAVIEST_SEARCHES: Final = 100
+MEANT: Final = 20
+"""Searches by meaning."""
 LIMIT: Final = 20
 PLACE: Final = "team:scale"
 START: Final = datetime(2025, 1, 1, tzinfo=UTC)
@@ -245,6 +250,8 @@ async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[d
             ours, likes = await time_both(store, asked)
             our_heaviest, like_heaviest = await time_both(store, [(heaviest, question) for question in hard])
             indexed = await store.database.read(indexed_bytes)
+            places = frozenset({PLACE})
+            meant = await store.database.write(measure_vectors, f"p{heaviest}", places, MEANT)
         finally:
             await store.close()
         whole = file.stat().st_size
@@ -253,8 +260,9 @@ async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[d
         "median_messages": median(findable.values()),
         "heaviest_messages": findable[heaviest],
     }
+    vectors = {"vector_recall_at_10": fmean(meant[::2]), "vector_ms": fmean(meant[1::2])}
     held = {"index_mb": indexed / 1e6, "rest_mb": (whole - indexed) / 1e6}
-    mine = {**spread(ours), **spread(our_heaviest, "heaviest_"), **held, **counts}
+    mine = {**spread(ours), **spread(our_heaviest, "heaviest_"), **vectors, **held, **counts}
     return mine, {**spread(likes), **spread(like_heaviest, "heaviest_")}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import meaning
 from benchmarks.recall import key_of, measure, stored_wordings
 from benchmarks.search_scale import measure_scale
 from benchmarks.talks import Talk, read_talks, talk_of
@@ -156,4 +157,13 @@ async def test_the_scale_benchmark_measures_both_ways_of_searching() -> None:
     metrics, baseline = await measure_scale(messages=400, people=5, searches=4)
     assert metrics["messages"] == 400
     assert metrics["index_mb"] > 0
+    assert metrics["vector_recall_at_10"] == 1
     assert {"p50_ms", "p95_ms", "heaviest_p95_ms"} <= {*metrics} & {*baseline}
+
+
+@pytest.mark.slow
+async def test_what_meaning_adds_is_measured_beside_words_alone() -> None:
+    metrics, baseline = await meaning.measure(talks())
+    assert metrics["recall_at_10"] == baseline["recall_at_10"] == 100
+    assert metrics["vector_recall_at_10"] == 1
+    assert metrics["vector_bytes"] == 512 * 4 + 64
