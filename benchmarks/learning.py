@@ -15,8 +15,9 @@ The road is that of `benchmarks.facts`; here what answers the learner differs fr
 
 `required_in_context_…` and `queries_with_forbidden_…`: as in `benchmarks.facts`, of all that memory shows.
 `current_values_known_…`: of what the data wrote last under each key, the share that stands in a valid fact at the end.
-`old_values_standing_…`: of what the data wrote before that, the share that still stands in one. Both see the facts
-alone, since recall of the messages hides much of what learning loses. Given facts count in neither.
+`old_values_standing_…`: of what the data wrote before that, or supersedes by name, the share that still stands in one,
+if only as a quotation ("no more: …"). Both see the facts alone, since recall of the messages hides much of what
+learning loses. Given facts count in neither.
 `model_failures`: answers of the real model that could not be read, or did not come.
 """
 
@@ -127,16 +128,20 @@ class Learned:
     def add(self, timeline: Timeline, facts: Sequence[Fact]) -> None:
         """At the end of a timeline, by the facts that are valid then."""
         held = [f"{fact.key}: {fact.value}".casefold() for fact in facts if fact.is_valid]
-        chains: defaultdict[str, list[str]] = defaultdict(list)
-        for event in timeline.events:
-            if isinstance(event, Write) and not event.given and event.layer != "environment":
-                chains[_VERSION.sub("", event.key)].append(event.value)
-        for values in chains.values():
-            old = [value for value in dict.fromkeys(values) if value != values[-1]]
-            self.current += 1
-            self.known += _stands(values[-1], held)
-            self.old += len(old)
-            self.standing += sum(_stands(value, held) for value in old)
+        written = [event for event in timeline.events if isinstance(event, Write)]
+        ended = {one.supersedes for one in written if one.supersedes}
+        values: defaultdict[bool, set[str]] = defaultdict(set)
+        for number, one in enumerate(written):
+            if one.given or one.layer == "environment":
+                continue
+            later = written[number + 1 :]
+            again = any(_VERSION.sub("", other.key) == _VERSION.sub("", one.key) for other in later)
+            values[again or one.id in ended or (one.key in ended)].add(one.value)
+        current, old = values[False], values[True] - values[False]
+        self.current += len(current)
+        self.known += sum(_stands(value, held) for value in current)
+        self.old += len(old)
+        self.standing += sum(_stands(value, held) for value in old)
 
     def metrics(self, name: str) -> dict[str, float]:
         shown = self.score.metrics()

@@ -5,6 +5,7 @@ Rules
   Links are by id. A key means the fact that is current under it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from agent.admission_terms import Authority
+from agent.memory.lexicon import DETERMINERS, OF
 from agent.memory.statements import Statement, read_statement
 
 
@@ -48,6 +50,8 @@ FACTS_MADE_ROOM: Final = 100
 CORRECTION: Final = "correction"
 """The source of what its person set right, in words of their own."""
 
+_POSSESSIVE: Final = re.compile(r"['’]s\b")
+_NO_KEY_WORD: Final = re.compile(r"[\s_]+")
 _ORGANIZATIONAL_SOURCES: Final = frozenset({"policy", "finance_system", "hr_system", "system", "document"})
 _CAPABILITY_SOURCES: Final = frozenset({"observation", "pattern", "heuristic"})
 
@@ -166,9 +170,23 @@ def current(facts: Iterable[Fact], name: str) -> Fact | None:
     return last if last.is_valid else None
 
 
+def plain_key(key: str) -> str:
+    """A key as it is compared, since models say one in more than one way: "the launch date", "launch_date" and "Date of
+    launch" are one key, "launch" is another. "" if it names nothing.
+    """
+    words = _NO_KEY_WORD.sub(" ", _POSSESSIVE.sub("", key.casefold())).split()
+    while words[1:] and words[0] in DETERMINERS:
+        del words[0]
+    plain = " ".join(words)
+    parts = OF.split(plain)
+    if len(parts) == 2:
+        return " ".join(reversed(parts))
+    return plain or key.strip().casefold()
+
+
 def same_key(one: str, other: str) -> bool:
     """Is there a key, and is it one?"""
-    return bool(one.strip()) and one.strip().casefold() == other.strip().casefold()
+    return bool(one.strip()) and (one == other or plain_key(one) == plain_key(other))
 
 
 def age(fact: Fact) -> tuple[datetime, str]:

@@ -22,6 +22,10 @@ def _signs(pattern: str) -> str:
     return f"|(?=[\u3040-\u9fff])(?:{pattern})"
 
 
+def _any_of(words: str, signs: str) -> str:
+    return rf"\b(?:{words})\b" + (_signs(signs) if signs else "")
+
+
 def folded(text: str) -> str:
     """In small letters, and as long as before: what is found in it stands at the same place in the text."""
     small = text.lower()
@@ -55,6 +59,13 @@ OTHER_FUNCTION_WORDS: Final = _words(
     была было были есть будет меня мне нас нам его её ее их ему ей им больше""",
 )
 """The same of the other languages with blanks between words, for what is no English."""
+DETERMINERS: Final = _words(
+    """the a an my our your his her their this der die das den dem ein eine mein meine meinen unser unsere dein deine
+    el los las mi mis nuestro nuestra le les un une mon ma mes notre nos o os meu minha nosso nossa
+    мой моя моё мое наш наша наше"""
+)
+"""Before what a key names, and no part of it."""
+OF: Final = re.compile(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
 PRONOUNS: Final = {
     **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
     **dict.fromkeys(
@@ -145,15 +156,18 @@ CUE: Final = re.compile(
     )
 )
 """Words that announce a change: those of seed 003, their kin, and those of the other languages."""
-MOVES: Final = re.compile(
-    r"\b(?:(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?"
-    r"|verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
-    r"|gestiegen|gesunken|erhöht|gesenkt|umgebucht"
-    r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]|subido|bajado"
-    r"|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?|adiad[oa]s?|remarcad[oa]s?|subiu|baixou|mudou"
-    r"|перенес(?:ли|ена|ено|ён|ены)|перенёс|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?)\b"
-    + _signs(r"改为|改到|改成|改在|换成|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました")
+_MOVES: Final = (
+    (
+        r"(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?"
+        r"|verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
+        r"|gestiegen|gesunken|erhöht|gesenkt|umgebucht"
+        r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]|subido|bajado"
+        r"|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?|adiad[oa]s?|remarcad[oa]s?|subiu|baixou|mudou"
+        r"|перенес(?:ли|ена|ено|ён|ены)|перенёс|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?"
+    ),
+    r"改为|改到|改成|改在|换成|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
+MOVES: Final = re.compile(_any_of(*_MOVES))
 """Of these, the verbs: what is moved is what the sentence is about."""
 ADDS: Final = re.compile(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
@@ -185,10 +199,11 @@ NEGATED: Final = re.compile(
     r"|не|никогда)\b|no(?= \w)|ne (?=\w{1,40} (?:pas|plus|jamais)\b))|n['’]t\b"
     + _signs(r"不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)")
 )
-CANCELLED: Final = re.compile(
-    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?)\b"
-    + _signs(r"取消|作废|中止|キャンセル")
+_CANCELLED: Final = (
+    (r"cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?"),
+    r"取消|作废|中止|キャンセル",
 )
+CANCELLED: Final = re.compile(_any_of(*_CANCELLED))
 PROGRESS: Final = re.compile(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
     r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
@@ -376,17 +391,15 @@ _STATES: Final = (
 """Words, and signs of scripts without blanks: the states of a pair exclude each other."""
 
 
-def _any_of(words: str, signs: str) -> str:
-    return rf"\b(?:{words})\b" + (_signs(signs) if signs else "")
-
-
 STATES: Final = tuple((re.compile(_any_of(*one)), re.compile(_any_of(*other))) for one, other in _STATES)
 """Of each pair only one can hold of a thing at a time."""
 _EACH_STATE: Final = [one for pair in _STATES for one in pair]
-ANY_STATE: Final = re.compile(
-    _any_of("|".join(words for words, _ in _EACH_STATE), "|".join(signs for _, signs in _EACH_STATE if signs))
+_WORDS_OF_STATE: Final = (
+    "|".join(words for words, _ in _EACH_STATE),
+    "|".join(signs for _, signs in _EACH_STATE if signs),
 )
-PREDICATE: Final = re.compile("|".join(f"(?:{one.pattern})" for one in (MOVES, CANCELLED, ANY_STATE)))
+ANY_STATE: Final = re.compile(_any_of(*_WORDS_OF_STATE))
+PREDICATE: Final = re.compile(_any_of(*map("|".join, zip(_MOVES, _CANCELLED, _WORDS_OF_STATE, strict=True))))
 """What is said of something and is no part of it: a verb of change, a state."""
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -443,7 +456,8 @@ KINDS: Final = tuple(
             (
                 rf"\b(?:{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
                 r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-                r"|(?:segunda|terça|quarta|quinta|sexta)-feira|(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
+                r"|(?:segunda|terça|quarta|quinta|sexta)-feira"
+                r"|(?<=[aà] )(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
                 r"(?:segunda|terça|quarta|quinta|sexta)"
                 r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]|воскресень[ея])\b"
                 + _signs("(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")

@@ -19,7 +19,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 
-READER: Final = 7
+READER: Final = 8
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -19,7 +19,18 @@ from typing import Final, TypeAlias
 
 from agent import texts
 from agent.admission_terms import Authority
-from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
+from agent.memory.facts import (
+    ConstraintType,
+    Fact,
+    MemoryType,
+    Scope,
+    age,
+    current,
+    memory_type_of,
+    plain_key,
+    resolve,
+    same_key,
+)
 from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import about_the_same, contradicts, different_subjects, gives_as_reason
@@ -340,8 +351,7 @@ def _may_settle(new: NewFact, fact: Fact) -> bool:
 
 
 def _says_the_same(fact: Fact, new: NewFact) -> bool:
-    keys = fact.key.strip().casefold(), new.key.strip().casefold()
-    return keys[0] == keys[1] and fact.value.strip() == new.value.strip()
+    return fact.value.strip() == new.value.strip() and plain_key(fact.key) == plain_key(new.key)
 
 
 # Taking a fact out: what falls with it, and what its chain becomes.

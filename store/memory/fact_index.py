@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from agent.memory.facts import plain_key
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.rows import json_rows
 from store.tables import fact, fact_term, meta
@@ -88,7 +89,7 @@ def written_terms(key: str, value: str, said: Statement) -> list[str]:
 
 def key_terms(keys: Iterable[str]) -> list[str]:
     """The terms of whole keys, as `agent.memory.facts.same_key` compares them."""
-    return [f"{KEY}{folded}" for key in keys if (folded := key.strip().casefold())]
+    return [f"{KEY}{plain}" for key in keys if (plain := plain_key(key))]
 
 
 def reading(said: Statement) -> dict[str, Any]:

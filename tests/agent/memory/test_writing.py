@@ -194,3 +194,18 @@ def test_facts_of_another_audience_or_person_are_never_marked(other: dict[str, A
     facts = written(new("1", "city", "Rome", **other), new("2", "city", "Oslo", minutes=1, supersedes=("1",)))
     assert valid(facts) == ["Rome", "Oslo"]
     assert facts[1].supersedes is None
+
+
+@pytest.mark.parametrize(
+    "again",
+    ["Launch date", "the launch date", "date of launch", "Date of the launch", "launch_date", "our launch date"],
+)
+def test_a_key_that_is_said_in_another_way_is_the_same_key(again: str) -> None:
+    facts = written(new("1", "launch date", "in spring, we hope"), new("2", again, "after the fair", minutes=1))
+    assert valid(facts) == ["after the fair"]
+
+
+@pytest.mark.parametrize("other", ["launch", "date", "launch date of Zeus", "end date", "date of the launch of Zeus"])
+def test_a_key_with_other_words_is_another_key(other: str) -> None:
+    facts = written(new("1", "launch date", "in spring, we hope"), new("2", other, "after the fair", minutes=1))
+    assert len(valid(facts)) == 2

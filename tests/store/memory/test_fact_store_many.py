@@ -142,7 +142,7 @@ async def test_a_narrower_fact_under_the_key_of_a_given_one_is_given_too(store: 
 async def test_a_write_supersedes_what_stands_under_its_key_among_very_many(store: Store) -> None:
     old = await kept(store, new("deadline of Apollo", "Friday"))
     await store.database.write(fill, 400, DM)
-    outcome = await store.facts.write(new("Deadline of Apollo", "Monday", minutes=60))
+    outcome = await store.facts.write(new("the Apollo deadline", "Monday", minutes=60))
     assert isinstance(outcome, Written)
     assert [one.id for one in outcome.superseded] == [old.id]
 
