@@ -33,8 +33,7 @@ def entries_reached(connection: Connection, said: Mapping[int, ForgottenMessage]
     """The entries that fall with these messages, while they still stand."""
     fallen = frozenset(values_in(connection, profile_source.c.entry, profile_source.c.message, said.keys()))
     theirs = rows_in(connection, select(profile_entry), profile_entry.c.person, {one.person for one in said.values()})
-    others = (row for row in theirs if row.id not in fallen)
-    quoting = {row.id: quoted for row in others if (quoted := _quoted(row, said.values()))}
+    quoting = _quoting([row for row in theirs if row.id not in fallen], said.values())
     return fallen | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
 
 
@@ -67,9 +66,25 @@ def orphaned_entries(connection: Connection, people: Collection[str]) -> list[st
     return [row.text for row in found]
 
 
-def _quoted(entry: Row[Any], said: Collection[ForgottenMessage]) -> set[str]:
-    theirs = (one for one in said if (one.person, one.audience) == (entry.person, entry.audience))
-    return {piece for one in theirs for piece in passages(plain_words(entry.text), plain_words(one.text))}
+def _quoting(entries: Collection[Row[Any]], said: Collection[ForgottenMessage]) -> dict[int, set[str]]:
+    """What of these messages the entries of their audiences quote. Each message is first held against all entries of
+    its audience at once: nearly none is quoted.
+    """
+    held: dict[tuple[str, str], dict[int, str]] = {}
+    for row in entries:
+        held.setdefault((row.person, row.audience), {})[row.id] = plain_words(row.text)
+    together = {place: "\n".join(words.values()) for place, words in held.items()}
+    quoting: dict[int, set[str]] = {}
+    for one in said:
+        place = one.person, one.audience
+        if place not in held:
+            continue
+        erased = plain_words(one.text)
+        if passages(together[place], erased) or erased in held[place].values():
+            for id_, words in held[place].items():
+                if quoted := passages(words, erased):
+                    quoting.setdefault(id_, set()).update(quoted)
+    return quoting
 
 
 def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]:
@@ -206,22 +221,15 @@ def _asker(plan: plans.ForgettingPlan) -> str:
 def _emptied(connection: Connection, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
     """The turns that lose their last message, and those that lose the one that they began with but not all."""
     held = {one.turn for one in said.values()}
-    left = messages_in(connection, message.c.turn, held)
-    staying = {one.turn for id_, one in left.items() if id_ not in said}
+    left = rows_in(connection, select(message.c.id, message.c.turn), message.c.turn, held)
+    staying = {turn_id for id_, turn_id in left if id_ not in said}
     begun = _begun_with(connection, said)
-    hosts = {one.turn for one in messages_in(connection, message.c.turn, begun - held).values()}
+    hosts = set(values_in(connection, message.c.turn, message.c.turn, begun - held))
     return frozenset((held | begun) - staying - hosts), frozenset(begun & (staying | hosts))
 
 
 def _begun_with(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
     """The turns that these messages began, wherever they went then."""
-    posts: dict[str, set[str]] = {}
-    for one in said.values():
-        if one.author == Author.PERSON and one.message_id is not None:
-            posts.setdefault(one.channel, set()).add(one.message_id)
-    places = (
-        and_(turn.c.channel == channel, where)
-        for channel, ids in posts.items()
-        for where in in_batches(turn.c.message_id, ids)
-    )
-    return frozenset(id_ for where in places for id_ in connection.execute(select(turn.c.id).where(where)).scalars())
+    post = and_(turn.c.channel == message.c.channel, turn.c.message_id == message.c.message_id)
+    begun = select(turn.c.id).join(message, post).where(message.c.author == Author.PERSON)
+    return frozenset(row[0] for row in rows_in(connection, begun, message.c.id, said.keys()))

@@ -79,6 +79,7 @@ class Telling:
         self._reached: AbstractSet[int] = frozenset()
         self._near = set[int]()
         self._theirs = set[str]()
+        self._unread = list[str]()
         self._having: dict[tuple[str, str], list[int] | None] = {}
         self._read: dict[tuple[str, int], bool] = {}
         self._answers: dict[str, list[int]] = {}
@@ -93,8 +94,13 @@ class Telling:
         self._near.update(messages)
 
     def written(self, text: str) -> None:
-        """A person wrote this, or it was kept of what one wrote."""
-        self._theirs.update(telling_words(text))
+        """A person wrote this, or it was kept of what one wrote. It is read when something is judged by it."""
+        self._unread.append(text)
+
+    def _wrote_any(self, stems: Iterable[str]) -> bool:
+        while self._unread:
+            self._theirs.update(telling_words(self._unread.pop()))
+        return not self._theirs.isdisjoint(stems)
 
     def passage(self, person: str, passage: str, *, bots: bool) -> Clue:
         """What it tells that an answer to this person has this passage. `bots`: the bot had worded it."""
@@ -103,7 +109,7 @@ class Telling:
         telling = telling_words(words)
         if not telling:
             return Clue.NONE
-        bots = bots and self._theirs.isdisjoint(telling)
+        bots = bots and not self._wrote_any(telling)
         found = self._found(person, passage, index_words(words))
         if found is None:
             return Clue.DOUBT
@@ -115,7 +121,7 @@ class Telling:
 
     def word(self, person: str, word: str, *, bots: bool) -> Clue:
         """The same for a single word."""
-        bots = bots and stem(word) not in self._theirs
+        bots = bots and not self._wrote_any([stem(word)])
         found = self._found(person, word, [word])
         if found is None or _more(filter(self._is_elsewhere, found), RARE):
             return Clue.NONE
