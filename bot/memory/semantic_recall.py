@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
+from statistics import fmean
 from typing import Final
 
 from agent.errors import CogencyError
@@ -51,8 +52,11 @@ class MeaningfulMemories:
     async def _meaning(self, query: RecallQuery) -> Meaning | None:
         try:
             async with asyncio.timeout(self.limits.patience_s):
-                asked = await self.embeddings.without_names(query.person, query.text)
-                embedded = await self.embedder.embed([asked[: self.limits.message_chars]])
+                asked = [
+                    (await self.embeddings.without_names(query.person, text))[: self.limits.message_chars]
+                    for text in (query.text, *query.wordings)
+                ]
+                embedded = await self.embedder.embed(asked)
                 if embedded.call is not None:
                     await self.spending.charge(query.person, KIND, [embedded.call], self.clock.now())
         except (CogencyError, TimeoutError) as error:
@@ -61,7 +65,16 @@ class MeaningfulMemories:
             self._failing = True
             return None
         self._failing = False
-        return Meaning(self.embedder.name, embedded.vectors[0], self.embedder.weight)
+        return Meaning(self.embedder.name, between(*embedded.vectors), self.embedder.weight)
+
+
+def between(question: Sequence[float], *wordings: Sequence[float]) -> tuple[float, ...]:
+    """The direction between the question's and what its wordings have in common, which tells more than either."""
+    return (
+        tuple(own + fmean(others) for own, *others in zip(question, *wordings, strict=True))
+        if wordings
+        else (*question,)
+    )
 
 
 @dataclass(frozen=True, slots=True)

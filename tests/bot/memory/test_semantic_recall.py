@@ -1,7 +1,7 @@
 """Vectors made in the background, and searches that do without them."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -9,7 +9,7 @@ from agent.memory.audience import may_flow_from
 from agent.providers.static_embeddings import StaticEmbedder
 from agent.records import RecallQuery
 from agent.spending import By, SpendingPeriod
-from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
+from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter, between
 from bot.turns.runner import ForegroundPriority
 from store.engine import Store
 from tests.contracts.steps import answered
@@ -69,6 +69,18 @@ async def test_messages_get_vectors_by_which_they_are_then_found(world: World) -
     assert await world.found() == []
     assert await world.write() == 60
     assert (await world.found())[0] == "my vessel leaks"
+
+
+async def test_other_wordings_of_a_question_tell_what_it_means_in_the_same_call(world: World) -> None:
+    await world.write()
+    asked = replace(QUERY, text="what floats", wordings=("boat", "which boat"))
+    assert (await world.memories().search(asked))[0].message.text == "my vessel leaks"
+    assert world.embedder.asked[-1] == ["what floats", "boat", "which boat"]
+
+
+def test_a_question_weighs_as_much_as_its_wordings_together() -> None:
+    assert between((1.0, 0.0)) == (1.0, 0.0)
+    assert between((1.0, 0.0), (0.0, 1.0), (0.0, 1.0)) == (1.0, 1.0)
 
 
 async def test_what_is_left_is_done_at_once_and_then_there_is_a_pause(world: World) -> None:
