@@ -4,6 +4,7 @@ Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from itertools import count
 
 from agent.admission_terms import Authority
@@ -29,8 +30,10 @@ from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
 
-AT_ONCE = TurnsLimits(sweep_s=0.01)
-"""What another process left is found at once."""
+AT_ONCE = TurnsLimits(sweep_s=0.01, lease=timedelta(minutes=30))
+"""What another process left is found at once. Half an hour of `FastClock`: a busy machine lets nobody take over a turn
+that is being answered.
+"""
 
 
 def turns_host(

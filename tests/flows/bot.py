@@ -6,6 +6,7 @@ Above: the flows. Below: everything that `bot.app` composes, composed in the sam
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
@@ -45,7 +46,7 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
 
 def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
-    limits = TurnsLimits(sweep_s=0.05)
+    limits = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
     return Turns(store.ledger, thinking, surface_for, store.notifier, clock, owner="flow", limits=limits)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
@@ -14,7 +14,6 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MOST_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
 from bot.setting_parsers import Streaming
-from bot.turns.worker import TurnsLimits
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
@@ -25,7 +24,7 @@ from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import store_in_memory
-from tests.fakes.turns_host import turns_host
+from tests.fakes.turns_host import AT_ONCE, turns_host
 from tests.fakes.typist import typed
 
 ME = f"<@{BOT_USER}>"
@@ -38,7 +37,7 @@ def call_of(number: int) -> str:
     return CALL.replace("swordfish", f"swordfish {number}")
 
 
-MANY = TurnsLimits(max_running=64, per_person=None, sweep_s=0.01)
+MANY = replace(AT_ONCE, max_running=64, per_person=None)
 STREAM_METHODS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 
 

@@ -376,6 +376,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.until("Forgotten: ")
         terminal.type("what did I say about my boat?\r")
         terminal.until("I found nothing about")
+        terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
 
@@ -437,6 +438,7 @@ def test_a_log_line_stands_above_what_is_being_typed(tmp_path: Path) -> None:
         terminal.type("tion\r")
         terminal.until("half a question")
         terminal.until("see README.)")
+        terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
 
@@ -483,8 +485,10 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         terminal.until("rehearsal")
         terminal.type("\x03")
         terminal.until("Stopped.")
+        terminal.until("\n>")
         terminal.type("hello\r")
         terminal.until("see README.)")
+        terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
 
