@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final, Protocol
 
 from agent.admission_terms import Authority
@@ -175,9 +176,8 @@ def plain_key(key: str) -> str:
     launch" are one key, "launch" is another. "" if it names nothing.
     """
     words = _NO_KEY_WORD.sub(" ", _POSSESSIVE.sub("", key.casefold())).split()
-    while words[1:] and words[0] in DETERMINERS:
-        del words[0]
-    plain = " ".join(words)
+    leading = sum(1 for _ in takewhile(DETERMINERS.__contains__, words[:-1]))
+    plain = " ".join(words[leading:])
     parts = OF.split(plain)
     if len(parts) == 2:
         return " ".join(reversed(parts))

@@ -105,6 +105,7 @@ _FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
 _REMEMBERS = re.compile(_REMEMBER, _FLAGS)
 _RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
 _REPEATS = re.compile(_LAST, _FLAGS)
+_MESSAGE = re.compile(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
 _CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
@@ -302,7 +303,7 @@ def _hits(content: str, query: str) -> str:
 
 def _messages(thread: str) -> list[str]:
     """The messages below the head of a thread: each is a line that says who wrote, and quoted lines."""
-    return re.findall(r"^(?!>).*(?:\n>.*)*", thread, re.MULTILINE)
+    return _MESSAGE.findall(thread)
 
 
 def _is_echo(message: str) -> bool:

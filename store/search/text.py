@@ -346,8 +346,9 @@ CONTAINS: Final = "¦"
 
 _ARABIC: Final = re.compile("[\u0620-\u064a\u066e-\u06d3]{3,64}")
 _ARTICLE: Final = re.compile("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
-_ENDINGS: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)+$")
-"""What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer)."""
+_ENDINGS: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|ه|ي){1,4}$")
+"""What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer, whose يه is
+two of these); no more than four, so that a word of endings alone is read in linear time."""
 _CYRILLIC: Final = re.compile("[\u0400-\u052f]")
 _CYRILLIC_ENDINGS: Final = re.compile(
     "(?<=...)(?:[ая]м[иі]|[иыі]м[иі]|[ео]го|[ео]му|[ео][ми]|[ыиі][ихм]|[ая][мхя]|[ео]в|[еоі]ю|[ое]е|ую|юю|[аеиоуыьэюяі])$"
