@@ -38,6 +38,7 @@ async def embedded(reply: Reply, texts: Sequence[str] = ("one", "two")) -> tuple
 async def test_each_text_gets_its_vector_and_the_call_is_counted() -> None:
     answer, server = await embedded(whole(200, TWO))
     assert answer.vectors == ((1.0, -0.5), (0.0, 1.5))
+    assert answer.call is not None
     assert (answer.call.model, answer.call.usage.input_uncached) == ("openai:m-1", 7)
     [request] = server.requests
     assert request.path == "/v1/embeddings"
@@ -48,6 +49,7 @@ async def test_each_text_gets_its_vector_and_the_call_is_counted() -> None:
 
 async def test_tokens_that_a_service_does_not_report_are_estimated() -> None:
     answer, _ = await embedded(whole(200, {"data": [{"embedding": [1]}]}), ["a few words"])
+    assert answer.call is not None
     assert answer.call.usage.estimated
     assert answer.call.usage.input_uncached > 0
 
