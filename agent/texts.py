@@ -96,6 +96,7 @@ POSTGRESQL_FAULTS = {
     "57P": POSTGRESQL_AWAY,
 }
 POSTGRESQL_OVERLOADED = "{where} is overloaded: no connection became free in {seconds:g} seconds."
+POSTGRESQL_TOO_OLD = "{where} is PostgreSQL {found}: use version {oldest} or later."
 POSTGRESQL_REFUSED = "{where} refused an operation (SQLSTATE {state})."
 BEFORE_THE_FIRST = (
     "{where} was written before the first release (version {found}), and no release reads it: move that file away, or "

@@ -8,12 +8,13 @@ import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
+from agent.memory.statements import READER
 from store.databases.database import LOCK_SPACE, Database, LocalNotifier, SqlStore, is_postgresql, migrating, reads
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
@@ -40,6 +41,10 @@ from store.turns.replies import SqlReplies
 #   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
 
 ERASED_KEY: Final = "erased_key"
+DERIVED: Final = (("reader", READER, fact_index.renew), ("index_terms", index.TERMS, index.renew))
+"""What is derived from rows: the name under which `meta` keeps by which version, that version, how it is renewed."""
+OLDEST_POSTGRESQL: Final = 14
+"""The first that counts the bits of a bit string, by which vectors are compared."""
 _ONE_BY_ONE: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
@@ -71,13 +76,24 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
         if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
         _migrate(connection, where, migrations)
-    fact_index.renew(connection)
-    index.renew(connection)
+    for name, made_by, renew in DERIVED:
+        _renew(connection, name, str(made_by).encode(), renew)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
     if stored is None:
         stored = key()
         connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
     return Prepared(stored, before)
+
+
+def _renew(connection: Connection, name: str, made_by: bytes, renew: Callable[[Connection], int]) -> None:
+    kept = connection.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
+    if kept == made_by:
+        return
+    renew(connection)
+    if kept is None:
+        connection.execute(insert(meta).values(name=name, value=made_by))
+    else:
+        connection.execute(update(meta).where(meta.c.name == name).values(value=made_by))
 
 
 def require_head(connection: Connection, where: str, migrations: Migrations) -> None:
@@ -91,6 +107,8 @@ def require_head(connection: Connection, where: str, migrations: Migrations) -> 
 def obstacle(connection: Connection, where: str, migrations: Migrations) -> str | None:
     """Why this database cannot be brought to the newest version, as a sentence; None if it can. Reads only."""
     found, on_server = version(connection), is_postgresql(connection)
+    if on_server and (outdated := too_old(connection.dialect.server_version_info, where)):
+        return outdated
     if found == migrations.head:
         may_write = not on_server or connection.execute(_MAY_WRITE).scalar_one()
         return None if may_write else texts.NO_RIGHT_TO_WRITE.format(where=where)
@@ -103,6 +121,13 @@ def obstacle(connection: Connection, where: str, migrations: Migrations) -> str 
     if on_server and not connection.execute(_MAY_CREATE).scalar_one():
         return texts.NO_RIGHT_TO_CREATE.format(where=where)
     return None
+
+
+def too_old(server: tuple[Any, ...] | None, where: str) -> str | None:
+    """Why this version of PostgreSQL cannot be used, as a sentence; None if it can."""
+    if server is None or server[0] >= OLDEST_POSTGRESQL:
+        return None
+    return texts.POSTGRESQL_TOO_OLD.format(where=where, found=server[0], oldest=OLDEST_POSTGRESQL)
 
 
 def version(connection: Connection) -> str | None:

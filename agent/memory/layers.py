@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.facts import Fact, Scope, age, same_key
+from agent.memory.facts import Fact, Scope, age, plain_key, same_key
 from agent.memory.marking import Superseded, Wordings, superseded, withhold
 from agent.memory.past_threads import Outdated, PastMessage, Reading, outdated, quoted
 from agent.memory.statements import QUESTION_CHARS, read_statement, telling_part
@@ -192,7 +192,7 @@ def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
 
 
 def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
-    keys = [fact.key.strip().casefold() for fact in facts]
+    keys = [plain_key(fact.key) for fact in facts]
     under_key: dict[str, list[Fact]] = {}
     for key, fact in zip(keys, facts, strict=True):
         under_key.setdefault(key, []).append(fact)

@@ -167,7 +167,9 @@ _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u
 _NO_PAIRS: Final = re.compile(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )
-_ABOUT: Final = frozenset({"person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"})
+_ABOUT: Final = frozenset(
+    map(stem, ("person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"))
+)
 """Stems by which a model speaks of the person, and of what they asked it to do."""
 _SAME_BEGINNING: Final = 5
 """Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one."""

@@ -19,7 +19,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 
-READER: Final = 8
+READER: Final = 9
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -43,7 +43,7 @@ _SENTENCE: Final = re.compile(
 _ELISION: Final = re.compile(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 """French: "l'adresse" is "le adresse"."""
 _CYRILLIC_ENDING: Final = re.compile(
-    r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ют|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
+    r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ут|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
     r"|ах|ях|[аеёиоуыэюяйь])$"
 )
 _CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)

@@ -70,11 +70,9 @@ class MeaningfulMemories:
 
 def between(question: Sequence[float], *wordings: Sequence[float]) -> tuple[float, ...]:
     """The direction between the question's and what its wordings have in common, which tells more than either."""
-    return (
-        tuple(own + fmean(others) for own, *others in zip(question, *wordings, strict=True))
-        if wordings
-        else (*question,)
-    )
+    if not wordings:
+        return tuple(question)
+    return tuple(own + fmean(others) for own, *others in zip(question, *wordings, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

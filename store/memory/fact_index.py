@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from agent.memory.facts import plain_key
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.rows import json_rows
-from store.tables import fact, fact_term, meta
+from store.tables import fact, fact_term
 
 MAX_TERMS: Final = 64
 """Words of one fact that lead to it: a longer text is found by its beginning."""
@@ -37,7 +37,6 @@ CLASS: Final = "class:"
 """Begins the term of statements that contradict each other without a common word: where somebody lives."""
 WHOLE: Final = "is:"
 """Begins the term of a value without words, such as an emoji."""
-_READER: Final = "reader"
 _BATCH: Final = 500
 
 
@@ -149,11 +148,7 @@ def leading_to(
 
 
 def renew(connection: sa.Connection) -> int:
-    """Read all facts anew if another version of the reader did it last; how many those were."""
-    version = str(READER).encode()
-    kept = connection.execute(sa.select(meta.c.value).where(meta.c.name == _READER)).scalar_one_or_none()
-    if kept == version:
-        return 0
+    """Read anew what another version of the reader has read; how many facts those were."""
     renewed = 0
     columns = sa.select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(fact.c.reader != READER)
     while some := connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all():
@@ -163,10 +158,6 @@ def renew(connection: sa.Connection) -> int:
             add(connection, row.id, row.person, terms(row.key, row.value, said))
             connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(said)))
         renewed += len(some)
-    if kept is None:
-        connection.execute(sa.insert(meta).values(name=_READER, value=version))
-    else:
-        connection.execute(sa.update(meta).where(meta.c.name == _READER).values(value=version))
     return renewed
 
 

@@ -25,7 +25,6 @@ from sqlalchemy import (
     column,
     delete,
     func,
-    insert,
     literal,
     select,
     text,
@@ -36,12 +35,11 @@ from sqlalchemy import table as table_named
 
 from store.databases.database import StorableText, is_postgresql
 from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, stem, wanted_terms
-from store.tables import embedding, message, meta, participant, person
+from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
 TERMS: Final = 2
 """Which terms of a word an entry has. Counted up when others are made: the next start makes all entries anew."""
-_TERMS: Final = "index_terms"
 _BATCH: Final = 500
 MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
@@ -347,11 +345,7 @@ def add_thread(connection: Connection, conversation: str, number: int) -> None:
 
 
 def renew(connection: Connection) -> int:
-    """Make all entries anew if they hold the terms of another version; of how many messages those were."""
-    version = str(TERMS).encode()
-    kept = connection.execute(select(meta.c.value).where(meta.c.name == _TERMS)).scalar_one_or_none()
-    if kept == version:
-        return 0
+    """Make all entries anew; of how many messages those are."""
     renewed = last = 0
     columns = select(message.c.id, message.c.conversation, message.c.text).order_by(message.c.id).limit(_BATCH)
     while some := connection.execute(columns.where(message.c.id > last)).all():
@@ -361,10 +355,6 @@ def renew(connection: Connection) -> int:
         for row in some:
             add(connection, row.id, index_words(row.text), theirs[row.conversation])
         renewed += len(some)
-    if kept is None:
-        connection.execute(insert(meta).values(name=_TERMS, value=version))
-    else:
-        connection.execute(update(meta).where(meta.c.name == _TERMS).values(value=version))
     return renewed
 
 

@@ -27,9 +27,8 @@ from store.tables import embedding, message, participant, person
 # directions apart well enough to find the few hundred nearest among all (the fewer bits differ, the nearer); those are
 # then compared exactly. So a search reads one thirty-second of the bytes, and compares two vectors in one operation.
 # Of the ten nearest 99 % and more are among the best RESCORED by signs (`benchmarks.search_scale` measures it).
-# PostgreSQL counts the bits by itself, with what every server has since
-# version 14. SQLite cannot: it hands over the signs of a thread as one text, since each row costs as much as its
-# comparison, and a thread that takes rows stops for others at each of them.
+# PostgreSQL counts the bits by itself. SQLite cannot: it hands over the signs of a thread as one text, since each row
+# costs as much as its comparison, and a thread that takes rows stops for others at each of them.
 
 
 def pack_vector(vector: Sequence[float]) -> bytes:

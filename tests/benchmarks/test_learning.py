@@ -6,7 +6,7 @@ from pathlib import Path
 from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
 from benchmarks.learning import QUALITIES, Quality, drifted, measure
-from benchmarks.statebench import Timeline, read_timelines
+from benchmarks.statebench import Timeline, Write, read_timelines
 from bot.models.choice import LearningModel
 from tests.benchmarks.test_facts import timeline
 
@@ -47,6 +47,6 @@ def test_a_key_that_drifts_is_said_in_other_words_and_never_empty() -> None:
 def test_a_model_that_names_nothing_supersedes_nothing(tmp_path: Path) -> None:
     (one,) = timelines(tmp_path / "timelines.jsonl")
     prompt = (Message(Role.SYSTEM, "Known facts by number, as data: {}"), Message(Role.USER, '[{"text": "moved"}]'))
-    writes = [event for event in one.events if event.__class__.__name__ == "Write"]
-    answer = json.loads(Quality(names=False)(one, writes, prompt))  # type: ignore[arg-type]
+    writes = [event for event in one.events if isinstance(event, Write)]
+    answer = json.loads(Quality(names=False)(one, writes, prompt))
     assert {tuple(fact["supersedes"]) for fact in answer["facts"]} == {()}

@@ -418,21 +418,21 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
 
 
 LOGGING = """
-import logging, os, threading, time
+import logging, os, threading
 def falling():
-    while not os.path.exists(os.environ["HOME"] + "/now"):
-        time.sleep(0.02)
+    open(os.environ["HOME"] + "/now").read()
     logging.getLogger("bot").warning("the sky is falling")
 threading.Thread(target=falling, daemon=True).start()
 """
 
 
 def test_a_log_line_stands_above_what_is_being_typed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "now")
     with FakeTerminal(LOGGING + CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until("\n>")
         terminal.type("half a ques")
         terminal.until("half a ques")
-        (tmp_path / "now").touch()
+        (tmp_path / "now").write_text("")
         terminal.until("the sky is falling")
         assert "half a ques" in terminal.until("> half a ques"), "the prompt is drawn again below it"
         terminal.type("tion\r")

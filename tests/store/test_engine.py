@@ -14,7 +14,7 @@ from sqlalchemy import select
 from agent.errors import StoreError, StoreLocked
 from agent.records import RecallQuery
 from store.databases.sqlite import is_anybodys, sqlite_path, unwritable
-from store.engine import ERASED_KEY, open_store
+from store.engine import ERASED_KEY, open_store, too_old
 from store.forgetting.selection import ErasedIds
 from store.tables import meta
 from tests.contracts.steps import answered
@@ -240,3 +240,11 @@ async def test_no_word_reaches_a_log_even_when_everything_is_logged(url: str, ca
         await answered(store, said("a quince marmalade"), "noted")
         await store.close()
     assert "quince" not in caplog.text
+
+
+def test_a_server_that_cannot_compare_vectors_is_refused_with_the_version_that_can() -> None:
+    assert too_old((13, 22), "The database at db.example") == (
+        "The database at db.example is PostgreSQL 13: use version 14 or later."
+    )
+    assert too_old((14, 0), "The database at db.example") is None
+    assert too_old(None, "The database at db.example") is None

@@ -15,7 +15,7 @@ from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
 from store.engine import Store, new_key, open_store, prepare
 from store.migrations import MIGRATIONS
-from store.search import index, search
+from store.search import search
 from store.search.index import Fts5
 from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
@@ -259,4 +259,3 @@ async def test_entries_with_other_terms_are_made_anew_when_the_store_is_opened(e
     await either.database.write(open_again)
     assert await found_now() == before
     assert [texts[0] for texts in before] == ["der Bootsmotor", "Motoren im Hafen"]
-    assert await either.database.write(index.renew) == 0
