@@ -32,6 +32,12 @@ def folded(text: str) -> str:
     return small if len(small) == len(text) else text.replace("İ", "I").lower()
 
 
+_TURNED: Final = (
+    r"(?:推迟|延迟|延期|延后|提前|提早|延长|缩短|增加|减少|提高|降低|上调|下调|上涨|下降|下跌|调整|变更|更改|更换|替换|切换|升级|迁移|转移"
+    r"|[改换变调转挪移搬迁涨升降跌增减])(?:到|至|为|成)|[改换转](?:用|由|叫)|[改挪移]在|改[约签订][到至在成为]|改名(?:为|叫)?|[搬迁挪转]去|跳槽[到去]"
+)
+"""Chinese: a verb of change with where it leads ("改成", "推迟到")."""
+
 FUNCTION_WORDS: Final = _words(
     """a about after again all also am an and any anyway are as at be because been before being but by can could did do
     does doing done for from get go going got had has have having he her here him his how i if in into is it its just
@@ -81,7 +87,8 @@ COPULAS: Final = re.compile(
     r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
     r"|(?<![\d\ue000-\uf8ff] )est|são(?! (?:paulo|luís|josé|joão|pedro|miguel)))\b"
     r"|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
-    r"|(?<=[а-яё])\s[—–-](?=\s)|(?=[\u3040-\u9fff])(?:是|(?<!现)在(?=\S)|为|は|が(?=\S)))"
+    r"|(?<=[а-яё])\s[—–-](?=\s)|(?=[\u3040-\u9fff])"
+    r"(?:是|(?:部署|安排|存放|保存|托管|运行|坐落|举行|设|放|约)?(?<![现存实所自])在(?=\S)|位于|(?<![因认])为|は|が(?=\S)))"
 )
 """What stands between a subject and what is said of it, and says nothing itself."""
 STATE_VERBS: Final = _words(
@@ -110,23 +117,25 @@ SPEAKERS_VERBS: Final = _words(
 )
 """Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …"."""
 STATE_CJK: Final = re.compile(
-    r"(?:有|叫做?|住在|定在|定于|改为|改到|改成|改在|推迟到|提前到|延期到|用|使用|喜欢|需要|に住|で働)"
+    rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
+    r"|(?<!最)喜欢|需要|に住|で働)"
 )
-HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos имеет")
+HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos имеет 有")
 RESIDES: Final = re.compile(
     r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b"
     + _signs(r"住在|に住")
 )
 SETTLES: Final = re.compile(
     r"\b(?:moved to(?= [a-z])|nach \w{1,40} (?:um)?gezogen\b|mud(?:é|ado|amos) a\b|déménagé (?:à|en|au)\b"
-    r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)" + _signs(r"搬到|に引っ越")
+    r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)"
+    + _signs(r"搬[到去至](?!.{0,8}(?:办公|公司|工位|座位|部门|教室|会议|[楼层桌]))|に引っ越")
 )
 """One lives at one place."""
 
 PLACED: Final = re.compile(
     r"\b(?:(?:is|are|ist|sind|liegt|hängt|steht|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b"
     r"|(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b)"
-    + _signs(r"在(?!线)|にあります")
+    + _signs(r"(?<!现)在(?!线|[^，。；]{1,20}有)|にあります")
 )
 """A thing is at one place."""
 
@@ -151,7 +160,7 @@ CUE: Final = re.compile(
     r"|теперь|отныне|перенес(?:ли|ена|ено|ён|ены|ено)|перенёс|изменил(?:ся|ась|ось|ись)|изменили|сменил[аи]?|перешл[аи]|перешёл"
     r"|переехал[аи]?|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?|вместо)\b"
     + _signs(
-        r"现在|如今|目前|改为|改到|改成|改在|换成|换到|变成|变更|更正|调整|推迟到|提前到|延期到|搬到|转到|起改|涨了?|以后|今后"
+        rf"现在|如今|目前|{_TURNED}|变更|更正|调整|起改|涨了?|以后|今后|接[手管任]|改(?=[喝吃开坐骑学穿练住签约])"
         r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった|上がりました|下がりました"
     )
 )
@@ -165,7 +174,7 @@ _MOVES: Final = (
         r"|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?|adiad[oa]s?|remarcad[oa]s?|subiu|baixou|mudou"
         r"|перенес(?:ли|ена|ено|ён|ены)|перенёс|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?"
     ),
-    r"改为|改到|改成|改在|换成|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
+    rf"{_TURNED}|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
 MOVES: Final = re.compile(_any_of(*_MOVES))
 """Of these, the verbs: what is moved is what the sentence is about."""
@@ -184,20 +193,23 @@ FILLERS: Final = re.compile(
     r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
     r"|de momento|actuellement|déjà|toujours|prévue?s?|programmée?s?|atualmente|já|ainda|previst[oa]s?|marcad[oa]s?"
     r"|сейчас|уже|пока|назначен[аоы]?|запланирован[аоы]?|состоится|wieder|takes place|tiene lugar|a lieu"
-    r"|findet|finden|saí d[aeo]|quitté)\b|statt(?=\W*$))" + _signs(r"计划|定于|予定|^今\s?$")
+    r"|findet|finden|saí d[aeo]|quitté)\b|statt(?=\W*$))"
+    + _signs(r"计划|定于|予定|^今\s?$|已经|刚刚|终于|最近|今年(?=[\ue000-\uf8ff])|去(?=了\W{0,3}$)")
 )
 """What may stand in a statement and changes nothing about it."""
 
 ENDED: Final = re.compile(
     r"\b(?:(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
     r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b))"
-    + _signs(r"不再|已不|没有再|もう(?=.{0,80}(?:ない|ません))")
+    + _signs(
+        r"不再|已经?不|没有再|不(?!过(?!敏)|[但仅错久少断管论如同想能会要])(?=[^，。；、]{2,14}了)|もう(?=.{0,80}(?:ない|ません))"
+    )
 )
 """It was so, and is not any more."""
 NEGATED: Final = re.compile(
     r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não"
     r"|не|никогда)\b|no(?= \w)|ne (?=\w{1,40} (?:pas|plus|jamais)\b))|n['’]t\b"
-    + _signs(r"不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)")
+    + _signs(r"不再?(?!过(?!敏)|[但仅错久少断管论如同])|没有?(?!问题)|未(?!来)|別に|(?<=\S)(?:ません|ない|なかった)")
 )
 _CANCELLED: Final = (
     (r"cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?"),
@@ -252,7 +264,7 @@ PAST: Final = re.compile(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|gastei|comprei|paguei|вчера|купил[аи]?|заплатил[аи]?)\b"
-    + _signs(r"昨天|上周|上个月|买了|去了|見た|ました|先週|昨日")
+    + _signs(r"昨天|前天|去年|上周|上个月|[买去花吃看见跑走写打卖]了|見た|ました|先週|昨日")
 )
 HABIT: Final = re.compile(
     r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?"
@@ -275,7 +287,7 @@ _DISPLACED: Final = (
         r"\b(?:left|quit|quitté|dejado|[Ss]aí d[aeo]|verlassen)\s+(?P<old>[A-Z][\w.+#-]{1,40})"
         r"(?=.{1,40}\b(?:work|now|travaille|désormais|maintenant|trabajo|ahora|trabalho|agora|arbeite|jetzt)\b)"
     ),
-    re.compile(r"从(?P<old>[^从到换改转搬为成，。]{1,30})(?:换|改|转|搬|迁|切)"),
+    re.compile(rf"从(?P<old>[^从，。；]{{1,30}}?)(?:{_TURNED}|[换改转搬迁切])"),
     re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
     re.compile(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
     re.compile(
@@ -320,7 +332,9 @@ UNIQUE: Final = re.compile(
     r"|начальник\w{0,2}|директор\w{0,2}|руководител\w{1,2}|босс\w{0,2}|адрес\w{0,2}|штаб-квартир\w{1,2}|столиц\w|банк\w{0,2}"
     r"|муж\w{0,2}|жен[аыуе]|телефон\w{0,2}|любим\w{2,3}|ответственн\w{2,3}|имя|фамили\w|валют\w|хозя(?:ин|ина|йка))\b"
     + _signs(
-        r"经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|丈夫|首都|总部|最喜欢|时区|货币|职位|雇主|导师|房东|班主任|密码"
+        r"经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|老婆|丈夫|老公|首都|总部|最喜欢|时区|货币|职位|雇主|导师|房东|班主任|密码"
+        r"|班长|队长|组长|院长|主任|店长|总监|市长|医生|牙医|教练|籍贯|老家|母语|昵称|网名|代号|用户名|域名|网址|车牌|血型"
+        r"|(?<![\d一二三四五六七八九十])号\s?$"
         r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先|上司|担当|大家|主治医|パスワード"
     )
 )
@@ -334,13 +348,15 @@ MANY: Final = re.compile(
     r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente"
     r"|amie?|collègue|fils|fille|frère|sœur|chat|chien|cousine?|enfants?|amig[oa]|filh[oa]|irmão|irmã|cachorro"
     r"|друг\w{0,2}|подруг\w|коллег\w|сын\w{0,2}|доч\w{1,3}|брат\w{0,2}|сестр\w|кошк\w|собак\w|клиент\w{0,2})\b"
-    + _signs(r"朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客")
+    + _signs(
+        r"(?<![男女])朋友|同事|同学|室友|邻居|儿子|女儿|孩子|哥|弟|姐|妹|客户|供应商|学生|员工|猫|狗|友人|友達|同僚|息子|娘|犬|顧客"
+    )
 )
 
 _STATES: Final = (
     (
-        (r"open|offen|geöffnet|abiert[oa]|ouverte?s?|abert[oa]|открыт[аоы]?", "开着|营业|開いて"),
-        (r"closed|geschlossen|zu|cerrad[oa]|fermée?s?|fechad[oa]|закрыт[аоы]?", "关着|关门|閉ま"),
+        (r"open|offen|geöffnet|abiert[oa]|ouverte?s?|abert[oa]|открыт[аоы]?", "开着|开放|营业|開いて"),
+        (r"closed|geschlossen|zu|cerrad[oa]|fermée?s?|fechad[oa]|закрыт[аоы]?", "关着|关门|关闭|停业|打烊|閉ま"),
     ),
     (
         (r"up|online|running|funciona|läuft", "在线|上线|稼働"),
@@ -363,8 +379,14 @@ _STATES: Final = (
         ),
     ),
     (
-        (r"in customs|in transit|on its way|on the way|unterwegs|en route|en camino|a caminho|в пути", "运输中|配送中"),
-        (r"delivered|arrived|zugestellt|geliefert|livrée?|entregad[oa]|entregue|доставлен[аоы]?", "已送达|送达|配達済"),
+        (
+            r"in customs|in transit|on its way|on the way|unterwegs|en route|en camino|a caminho|в пути",
+            "运输中|配送中|派送中|在路上",
+        ),
+        (
+            r"delivered|arrived|zugestellt|geliefert|livrée?|entregad[oa]|entregue|доставлен[аоы]?",
+            "送达|签收|已到|(?<=已经)到|配達済",
+        ),
     ),
     (
         (r"on track|on time|im plan|pünktlich|en plazo", "按时|順調"),
@@ -376,7 +398,7 @@ _STATES: Final = (
     ),
     (
         (r"in (?:planning|progress|review)|pending|active|in arbeit|en curso", "进行中|進行中"),
-        (r"delayed|done|finished|completed?|paused|on hold|fertig|pausiert|terminad[oa]", "完成|暂停|完了"),
+        (r"delayed|done|finished|completed?|paused|on hold|fertig|pausiert|terminad[oa]", "完成|暂停|结束|完了"),
     ),
     (
         (r"available|free|verfügbar|frei|disponible|libre", "有空"),
@@ -409,6 +431,8 @@ _GROUPED: Final = rf"(?:\d{{1,3}}(?: \d{{3}}){{1,3}}(?!\d)|{_AMOUNT})"
 """Also with blanks between thousands, where a unit stands behind it."""
 _BEGUN: Final = r"(?<!\w)(?<!\d[.,])"
 _BEGUN_CJK: Final = r"(?<![\d.,A-Za-z])"
+_NO_SIGN: Final = r"(?![\u3040-\u9fff])"
+"""In Chinese and Japanese no blank stands before an address."""
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
@@ -460,7 +484,7 @@ KINDS: Final = tuple(
                 r"|(?<=[aà] )(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
                 r"(?:segunda|terça|quarta|quinta|sexta)"
                 r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]|воскресень[ея])\b"
-                + _signs("(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
+                + _signs("[下上这本]?(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
             ),
         ),
         (
@@ -479,8 +503,15 @@ KINDS: Final = tuple(
                 + _signs("今天|明天|後天|今日|明日|下周|来週")
             ),
         ),
-        ("address", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,30}){1,4}"),
+        (
+            "address",
+            (
+                rf"(?<!{_NO_SIGN}[\w.+-])(?:{_NO_SIGN}[\w.+-]){{1,64}}@(?:{_NO_SIGN}[\w-]){{1,64}}"
+                rf"(?:\.(?:{_NO_SIGN}[\w-]){{1,30}}){{1,4}}"
+            ),
+        ),
         ("quarter", r"\bq[1-4]\b|第[一二三四]季度|第[1-4]四半期"),
+        ("age", r"(?<![\d.,])\d{1,3}(?:\s?[岁歳]| years? old\b| jahre alt\b)"),
         (
             "duration",
             (
@@ -505,12 +536,34 @@ KINDS: Final = tuple(
 )
 CASED: Final = frozenset({"month"})
 """Kinds that are told by a capital: "may" is no month."""
-COUNTED: Final = frozenset({"money", "share", "date", "duration", "number"})
+COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})
 """Kinds that hold a digit."""
 TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})
 DAYLIKE: Final = frozenset({"date", "month", "weekday", "relative", "quarter"})
 COUNTERS: Final = re.compile(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
 """Behind a number in Chinese and Japanese: it is a name."""
+MEASURES: Final = re.compile(r"\s?(?:[个名位人台辆箱件本张条只套家座步杯斤米度次节页口份间]|公[斤里]|平方?米)")
+"""Behind a number in Chinese: it counts."""
+NUMERALS: Final = re.compile(
+    r"(?<![第周期拜几数零〇一二两三四五六七八九十百千万亿\d.])(?!一(?![元岁月零〇一二两三四五六七八九十百千万亿])|[百千万亿])"
+    r"[零〇一二两三四五六七八九十百千万亿]{1,12}"
+    r"(?=[元块円岁歳人名位台辆箱件本张条只套家座步杯斤米度次节页票口份间个天年点點時日月]|公[斤里]|平方?米|美元|欧元|分钟|分間|小时"
+    r"|周(?![一二三四五六日天]))|(?<=月)[一二三四五六七八九十]{1,3}(?=[日号])|(?<=[为是到])一(?=[年天周]|个月)|(?<=百分之)[零一二三四五六七八九十百]{1,6}"
+)
+"""A number in Chinese characters, before what it counts: elsewhere it may be part of a name."""
+IN_CHARGE: Final = (
+    re.compile(
+        r"(?P<what>[^，。；]{0,30}?)[改换转]?由(?P<who>[^，。；]{1,12}?)来?(?:负责|接[手管任]|主持|打理)(?!人)(?P<more>[^，。；]{0,20})"
+    ),
+    re.compile(
+        r"(?P<what>)(?P<who>[^，。；的]{1,12}?)(?:现在|目前|已经|主要)?(?:负责|接[手管任])(?![人的])(?P<more>[^，。；]{1,20})"
+    ),
+)
+"""Chinese: who looks after what ("采购由小李负责", "小李负责采购")."""
+SWITCHES: Final = re.compile(
+    r"(?P<who>[^，。；]{0,12}?)(?:现在|如今|已经|最近|都)?(?:改(?P<verb>[用喝吃开坐骑学穿练])|换[成用]了?)(?P<what>[^，。；]{1,30}?)了?\W*$"
+)
+"""Chinese: one does the same with something else ("我改喝茶了")."""
 NUMBERED: Final = re.compile(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$"
 )

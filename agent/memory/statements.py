@@ -19,7 +19,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 
-READER: Final = 9
+READER: Final = 10
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -66,7 +66,7 @@ _PARTICLES: Final = re.compile(
     r"^(?:[はがをにでとのもへや]|から|まで|より|には|では|とは|です|ます|でした|ました|ません|でし|だ|さん|して|しています|いて|います"
     r"|している|いる|する|します|した|ない|なりました|なった|なり|ある|あります|こと|もの|ので|ため|もう|まだ|また)+"
 )
-_CJK_FUNCTION: Final = frozenset("的了吗呢吧就都被把将已也和与个们从")
+_CJK_FUNCTION: Final = frozenset("的了吗呢吧就都被把将已也和与个们从每")
 _SPACES: Final = re.compile(r"[\s,]+")
 _THOUSANDS: Final = re.compile(r"k$")
 _DATE: Final = re.compile(
@@ -89,6 +89,10 @@ _ROLE: Final = re.compile(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
 _PERFECT: Final = re.compile(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
+_FROM: Final = re.compile("从[^从，。；]{1,30}$")
+"""Chinese: from where a change leads, just before its verb."""
+_WORK: Final = "工作"
+_AT_WORK: Final = re.compile(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
 _AS_OF_NOW: Final = re.compile(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
 _OBJECT_MOVED: Final = re.compile(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
@@ -210,6 +214,7 @@ def stem(word: str) -> str:
 def read_statement(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
+    said = lexicon.NUMERALS.sub(_digits, said)
     if "'" in said or "’" in said:
         said = _ELISION.sub(r"\1e ", said)
     said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(folded(said))) else said)
@@ -241,6 +246,16 @@ class _Reading:
         before, after = (rest[: marker[0]], rest[marker[1] :]) if marker else self._without_joint(rest)
         if marker and not verb and _says_who(before, after):
             before, after = after, before
+        gone: list[int] = []
+        held = _in_charge(rest)
+        if held is not None:
+            marker, verb = held.span("who"), "负责"
+            before, after = held["what"] + held["more"], held["who"]
+        elif marker and (works := _AT_WORK.match(after)) is not None:
+            after, verb = works["where"], _WORK
+        elif lexicon.MOVES.match(small_rest, marker[0] if marker else len(rest)):
+            left = _FROM.search(before)
+            before, gone = (before[: left.start()], _slots_in(left.group())) if left else (before, [])
         moved = _OBJECT_MOVED.search(small_rest)
         if moved is not None:
             before, after = rest[slice(*moved.span("what"))], rest[moved.end() :]
@@ -251,16 +266,16 @@ class _Reading:
         subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
         subject |= {self._values[slot][1] for slot in _slots_in(before) if marker is not None or moved is not None}
         subject -= frozenset(word for words in displaced for word in words)
-        predicate = _content(after)
+        predicate = _content(after) or frozenset({after.strip()} if held else ())
         moves = lexicon.MOVES.search(small) is not None
         if moves and not subject and predicate and values:
             subject, predicate = predicate, frozenset[str]()
         own = bool(subject)
-        pronoun = _pronoun(before if marker else rest)
+        pronoun = "" if held else _pronoun(before if marker else rest)
         kept = frozenset(
             self._values[slot]
             for slot in values
-            if marker is None or moved is not None or slot not in _slots_in(before)
+            if slot not in gone and (marker is None or moved is not None or slot not in _slots_in(before))
         )
         if verb and decided is None:
             predicate |= {stem(verb)}
@@ -327,8 +342,9 @@ class _Reading:
         copula = next((one for one in lexicon.COPULAS.finditer(small) if rest[: one.start()].strip()), None)
         state = lexicon.STATE_CJK.search(rest)
         if state is not None and (copula is None or state.start() < copula.start()) and rest[: state.start()].strip():
-            plain = lexicon.MOVES.match(state.group()) or state.group().startswith(("定", "有"))
-            return state.span(), "" if plain else state.group()
+            word = state.group()
+            plain = lexicon.MOVES.match(word) or word.startswith("定")
+            return state.span(), "" if plain else _SAME_VERBS.get(word, word)
         for match in WORD.finditer(rest):
             if copula is not None and match.start() >= copula.start():
                 break
@@ -378,7 +394,7 @@ class _Reading:
             return True
         if marker is not None and start < marker[0]:
             return True
-        if marker is not None and start - marker[1] <= 1:
+        if (marker is not None and start - marker[1] <= 1) or lexicon.MEASURES.match(after):
             return False
         word = _LAST_WORD.search(before)
         telling = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
@@ -468,6 +484,40 @@ def _slots_in(text: str) -> list[int]:
     return [ord(one) - _SLOT for one in _SLOTS.findall(text)]
 
 
+_SAME_VERBS: Final = {"共有": "有", "剩": "有", "剩下": "有", "只剩": "有", "只剩下": "有", "使用": "用", "叫做": "叫"}
+_PER_CENT: Final = re.compile(r"百分之(\d+)|[％]")
+_WEEK: Final = re.compile("^[上下这本]?(?:星期|礼拜|周)(?=.)")
+_POWERS: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
+_FIGURES: Final = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+
+
+def _digits(numeral: re.Match[str]) -> str:
+    """A number in Chinese characters as it is written in digits; what is no one number stays as it is."""
+    signs = numeral.group()
+    if not _POWERS.keys() & set(signs):
+        return "".join(str(_FIGURES[sign]) for sign in signs) if len(signs) in (1, 4) else signs
+    total, part, figure = 0, 0, -1
+    for sign in signs:
+        if sign in _FIGURES:
+            if figure > 0:
+                return signs
+            figure = _FIGURES[sign]
+            continue
+        power = _POWERS[sign]
+        if power < _POWERS["万"]:
+            part += (1 if figure < 0 else figure) * power
+        else:
+            total, part = (total + part + max(figure, 0)) * power, 0
+        figure = -1
+    return str(total + part + max(figure, 0))
+
+
+def _in_charge(rest: str) -> re.Match[str] | None:
+    if "负责" not in rest and "接" not in rest:
+        return None
+    return next((found for one in lexicon.IN_CHARGE if (found := one.match(rest)) is not None), None)
+
+
 _HOURS: Final = re.compile(r"^(\d{1,2})h(\d\d)?$")
 
 
@@ -480,8 +530,11 @@ def _canonical(kind: str, value: str) -> str:
     if kind == "clock":
         plain = plain.replace("uhr", "").replace(".", "").removesuffix(":00")
         plain = _HOURS.sub(lambda hours: f"{hours[1]}:{hours[2]}" if hours[2] else hours[1], plain)
+    if kind == "share":
+        plain = _PER_CENT.sub(r"\1%", plain)
     if kind == "weekday":
         plain = plain[:4] if _CYRILLIC.match(plain) else plain.removesuffix("-feira")
+        plain = _WEEK.sub("周", plain)
     return plain
 
 

@@ -28,6 +28,7 @@ _CLAUSES: Final = re.compile("[,;，；、]")
 MAX_CLAUSES: Final = 8
 """A sentence with more is a list."""
 _NUMBER: Final = frozenset({"number"})
+_AGE: Final = frozenset({"age"})
 _GENERIC: Final = frozenset(map(stem, lexicon.GENERIC_VERBS)) | lexicon.GENERIC_VERBS
 
 
@@ -45,7 +46,7 @@ def replaces(older: Statement, newer: Statement) -> bool:
         return False
     if newer.adds or different_identifiers(older, newer):
         return False
-    if _displaces(older, newer):
+    if _displaces(older, newer) or _switches(older, newer):
         return True
     if newer.ended or newer.negated != older.negated:
         return _denies(older, newer)
@@ -210,9 +211,11 @@ def same_subject(older: Statement, newer: Statement) -> bool:
 
 
 def _other_value(older: Statement, newer: Statement) -> bool:
-    if older.past or older.habit or newer.habit or (newer.past and not newer.changes):
+    if older.past or (newer.past and not newer.changes):
         return False
-    if not (older.subject or older.verb in lexicon.HAVE):
+    if (older.habit or newer.habit) and not (newer.moves and older.habit == newer.habit):
+        return False
+    if not (older.subject or older.verb in lexicon.HAVE or older.kinds() == _AGE):
         return False  # "I met them on Monday": what somebody does at one time contradicts nothing at another
     if not older.subject and older.kinds() & lexicon.TIMES:
         return False
@@ -238,6 +241,8 @@ def _other_name(older: Statement, newer: Statement) -> bool:
         return older.decides and newer.decides and bool(older.said) and bool(newer.said)
     if older.resides and newer.settles and not newer.values:
         return True
+    if older.verb == newer.verb == "负责":
+        return newer.changes and older.said != newer.said
     if older.past or (older.verb != newer.verb and not newer.moves):
         return False
     if older.values or newer.values:
@@ -261,7 +266,7 @@ def _other_name(older: Statement, newer: Statement) -> bool:
     return older.unique or newer.unique or (changed and older.verb not in lexicon.HAVE and bool(newer.said))
 
 
-_WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier)")
+_WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier|工作)")
 
 
 def _corrects(older: Statement, newer: Statement) -> bool:
@@ -317,6 +322,23 @@ def _displaces(older: Statement, newer: Statement) -> bool:
             continue  # somebody else's
         return True
     return False
+
+
+def _switches(older: Statement, newer: Statement) -> bool:
+    """Does it say in Chinese that one does the same with something else ("我喝咖啡", "我改喝茶了")? One uses many
+    things: of those the kind must be the same, or what for ("我用Jira管理任务", "我改用Linear管理任务了").
+    """
+    now = lexicon.SWITCHES.match(newer.text[:READ_CHARS]) if newer.changes and not older.past else None
+    if now is None or older.negated or newer.negated:
+        return False
+    was = older.text[:READ_CHARS].rstrip("。.!！了 ")
+    verb = now["verb"] or "用"
+    if not was.startswith(now["who"] + verb) or not now["who"]:
+        return False
+    had, has = was[len(now["who"]) + 1 :], now["what"].rstrip("。.!！了 ")
+    if not had or had == has:
+        return False
+    return verb != "用" or (len(had) > 2 and had[-2:] == has[-2:])
 
 
 def _other_state(older: Statement, newer: Statement) -> bool:
