@@ -1,12 +1,40 @@
 """What goes between the agent, the model and the tools: frozen values."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
+
+_NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
+
+MAX_DEPTH: Final = 200
+"""Of arrays and objects in each other. No vendor's answer has twenty."""
+
+
+def is_too_deep(text: str, depth: int = MAX_DEPTH) -> bool:
+    """Whether a JSON text has more than so many arrays and objects open at once.
+
+    Asked before it is read: reading takes a level of the interpreter's stack for each, and whatever Python cleans up
+    meanwhile fails for want of room.
+    """
+    if text.count("[") + text.count("{") <= depth:
+        return False
+    level = 0
+    for found in _NESTING.finditer(text):
+        match found[0]:
+            case "[" | "{":
+                level += 1
+            case "]" | "}":
+                level = max(0, level - 1)
+            case _:
+                pass
+        if level > depth:
+            return True
+    return False
 
 
 class Role(StrEnum):

@@ -16,7 +16,7 @@ from typing import Final
 
 from agent.memory.secrets import without_secrets
 from agent.memory.synthesizer import object_in
-from agent.messages import Message, Role, estimate_tokens
+from agent.messages import Message, Role, estimate_tokens, is_too_deep
 from agent.records import Author, StoredMessage
 from agent.state import SituationSummary
 
@@ -121,11 +121,11 @@ def read_summary(answer: str, before: SituationSummary) -> SituationSummary | No
     """The notes after a model's answer, which may change nothing; None if it holds none."""
     words = answer.rpartition("</think>")[2]
     decoder, at = json.JSONDecoder(), words.find("{")
-    if at < 0:
+    if at < 0 or is_too_deep(words):
         return None
     try:
         found: object = decoder.raw_decode(words, at)[0]
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     notes = object_in(found)
     return before.merged(notes) if not notes or notes.keys() & set(before.__slots__) else None

@@ -34,7 +34,7 @@ from agent.memory.profile import (
 from agent.memory.scopes import scopes_of
 from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, without_secrets
 from agent.memory.writing import NewFact
-from agent.messages import Message, Role
+from agent.messages import Message, Role, is_too_deep
 
 TRIES: Final = 20
 """So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
@@ -43,13 +43,13 @@ TRIES: Final = 20
 def list_in(answer: str, name: str) -> list[object] | None:
     """The list of that name in the first JSON object that has one; models write words and fences around it."""
     words = answer.rpartition("</think>")[2]
-    decoder, at = json.JSONDecoder(), words.find("{")
+    decoder, at = json.JSONDecoder(), -1 if is_too_deep(words) else words.find("{")
     for _ in range(TRIES):
         if at < 0:
             break
         try:
             read: object = decoder.raw_decode(words, at)[0]
-        except (ValueError, RecursionError):
+        except ValueError:
             read = None
         if isinstance(listed := object_in(read).get(name), list):
             return cast("list[object]", listed)

@@ -15,9 +15,8 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from itertools import pairwise
 from math import isfinite
-from typing import Final
 
-from agent.messages import Json
+from agent.messages import Json, is_too_deep
 from agent.protocol.grammar import ParserLimits
 
 _NEAR = 20
@@ -59,16 +58,6 @@ class SaneStream:
         return sane_text(half)
 
 
-_TOO_DEEP: Final = "it is nested too deeply"
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-
-
-def _open_at(text: str) -> int:
-    """How many arrays and objects are open where this text ends."""
-    code = _STRING.sub("", text)
-    return code.count("[") + code.count("{") - code.count("]") - code.count("}")
-
-
 class JsonReader:
     """Reads whole texts; limits as constructor data."""
 
@@ -84,19 +73,16 @@ class JsonReader:
 
     def read(self, text: str) -> list[Json]:
         """Every value in `text`, one or several, with nothing but blanks and commas between. Raises Unreadable."""
+        if is_too_deep(text, self._limits.depth):
+            raise Unreadable(f"it is nested more than {self._limits.depth} levels deep")
         values: list[Json] = []
         position = _skip_separators(text, 0)
         while position < len(text):
             try:
                 value, position = self._decoder.raw_decode(text, position)
             except json.JSONDecodeError as error:
-                # Where Python's own limit of nesting lies depends on its version; some get as far as the end.
-                if _open_at(text[: error.pos]) > self._limits.depth:
-                    raise Unreadable(_TOO_DEEP) from error
                 raise Unreadable(_reason(error)) from error
-            except RecursionError as error:
-                raise Unreadable(_TOO_DEEP) from error
-            values.append(self._sane(value, 1))
+            values.append(_sane(value))
             position = _skip_separators(text, position)
         if not values:
             raise Unreadable("there is no JSON in it")
@@ -117,16 +103,15 @@ class JsonReader:
             raise Unreadable("a number is too large")
         return number
 
-    def _sane(self, value: Json, depth: int) -> Json:
-        if depth > self._limits.depth + 1:
-            raise Unreadable(f"it is nested more than {self._limits.depth} levels deep")
-        if isinstance(value, str):
-            return sane_text(value)
-        if isinstance(value, list):
-            return [self._sane(item, depth + 1) for item in value]
-        if isinstance(value, dict):
-            return _object([(sane_text(key), self._sane(item, depth + 1)) for key, item in value.items()])
-        return value
+
+def _sane(value: Json) -> Json:
+    if isinstance(value, str):
+        return sane_text(value)
+    if isinstance(value, list):
+        return [_sane(item) for item in value]
+    if isinstance(value, dict):
+        return _object([(sane_text(key), _sane(item)) for key, item in value.items()])
+    return value
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from agent.messages import Json, JsonObject, Message, Role
+from agent.messages import Json, JsonObject, Message, Role, is_too_deep
 from agent.ports import ToolSpec
 from agent.protocol.grammar import LESSON, teach_native
 from agent.protocol.render import neutralise
@@ -137,6 +137,6 @@ class NativeCalls:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return not is_too_deep(text) and isinstance(json.loads(text), dict)
     except ValueError:
         return False

@@ -11,17 +11,18 @@ from functools import reduce
 from itertools import groupby
 from typing import Final, cast
 
-from agent.messages import Depth, Image, Json, Message, Role, Usage
+from agent.messages import Depth, Image, Json, Message, Role, Usage, is_too_deep
 
 MAX_COUNT: Final = 1_000_000_000
 """More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database."""
 
 
 def parse_json(text: str | bytes) -> object:
-    """The value, or None for text that is not JSON (or too deep to be read)."""
+    """The value, or None for text that is not JSON (or nested too deeply)."""
     try:
-        return cast("object", json.loads(text))
-    except (ValueError, RecursionError):
+        written = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return None if is_too_deep(written) else cast("object", json.loads(written))
+    except ValueError:
         return None
 
 

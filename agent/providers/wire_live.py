@@ -107,8 +107,8 @@ def call_text(calls: Sequence[LiveCall]) -> str:
         workspace = workspace or call.args.get("workspace")
         listed = call.args.get("calls", dict(call.args))
         asked += wire.as_list(listed) or [listed]
-    known = f"\n<workspace>{_json(workspace)}</workspace>" if wire.as_object(workspace) else ""
-    return f"{known}\n<execute>{_json(asked)}\n</execute>"
+    known = f"\n<workspace>{json.dumps(workspace, ensure_ascii=False)}</workspace>" if wire.as_object(workspace) else ""
+    return f"{known}\n<execute>{json.dumps(asked, ensure_ascii=False)}\n</execute>"
 
 
 def closed_fault(code: int, reason: str) -> Fault:
@@ -150,14 +150,6 @@ def _call(value: object) -> LiveCall:
 
 def _handle(update: Mapping[str, object]) -> str:
     return wire.as_text(update.get("newHandle")) if update.get("resumable") else ""
-
-
-def _json(value: object) -> str:
-    """As a model writes it; what is nested too deeply to be written is no list that the parser would run."""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "[null]"
 
 
 PATH = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"

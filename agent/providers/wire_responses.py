@@ -193,11 +193,11 @@ def _readable(written: str) -> str:
 
 
 def _returned(items: Sequence[Mapping[str, object]]) -> tuple[JsonObject, ...]:
-    """The items without nulls and without half surrogates; none if they are nested too deeply to be written."""
+    """The items without nulls and without half surrogates; none if they cannot be written."""
     try:
         text = wire.encoded({"items": cast("list[Json]", items)})
         read: object = json.loads(text, object_pairs_hook=_without_nulls)
-    except (ValueError, RecursionError):
+    except ValueError:
         return ()
     return tuple(cast("JsonObject", item) for item in wire.as_list(wire.as_object(read).get("items")))
 

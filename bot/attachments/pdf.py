@@ -21,6 +21,9 @@ MAX_CHARS: Final = 400_000
 AT_ONCE: Final = 2
 """Processes side by side: as many as a small machine has cores, lest answers stand still while files are read."""
 
+NICENESS: Final = 15
+"""Behind whatever else the machine does: answers to everybody go before."""
+
 MESSAGE_S: Final = 30.0
 """For reading all PDFs of one message, waiting not counted: two that take as long as any may."""
 
@@ -46,7 +49,7 @@ class PdfSeconds:
 
 
 class PdfTexts:
-    """Reads PDFs, some at once. `script` is what a process runs.
+    """Reads PDFs, some at once. `script` is what a process runs, which gives way to others by `niceness`.
 
     Rules
       A person's PDFs are read one after the other, so that one process is always for somebody else; whoever waits comes
@@ -54,9 +57,10 @@ class PdfTexts:
       All PDFs of one message share its seconds; the rest are named with the reason.
     """
 
-    def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT) -> None:
+    def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT, niceness: int = NICENESS) -> None:
         self._seconds = seconds
         self._script = script
+        self._niceness = niceness
         self._turns = FairTurns(AT_ONCE)
 
     async def read(self, data: bytes, person: str = "", patience: PdfSeconds | None = None) -> tuple[str, str]:
@@ -79,7 +83,7 @@ class PdfTexts:
             "-I",
             "-B",
             str(self._script),
-            *map(str, (MEMORY_BYTES, int(seconds) + 1, MAX_PAGES, MAX_CHARS)),
+            *map(str, (MEMORY_BYTES, int(seconds) + 1, MAX_PAGES, MAX_CHARS, self._niceness)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

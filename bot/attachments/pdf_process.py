@@ -15,7 +15,6 @@ from contextlib import suppress
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-NICENESS = 15
 LOCKED = "locked"
 BROKEN = "broken"
 _FAULTS = (
@@ -35,10 +34,10 @@ _FAULTS = (
 """How pypdf fails on what is damaged or hostile."""
 
 
-def limit(memory_bytes: int, cpu_s: int) -> None:
+def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
     """Bound what this process may take, where the system can."""
     with suppress(AttributeError, OSError):
-        os.nice(NICENESS)  # answers to everybody go before
+        os.nice(niceness)
     try:
         import resource  # noqa: PLC0415 -- not on Windows
     except ImportError:
@@ -54,9 +53,9 @@ def tell(said: object) -> None:
     sys.stdout.flush()
 
 
-def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int) -> None:
+def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int, niceness: int) -> None:
     data = sys.stdin.buffer.read()
-    limit(memory_bytes, cpu_s)
+    limit(memory_bytes, cpu_s, niceness)
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -22,7 +22,7 @@ from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
 from agent.errors import SettingsError
-from agent.messages import Json, JsonObject
+from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack.options import HttpEvents
@@ -268,8 +268,8 @@ def _is_object(body: bytes, media_type: str) -> bool:
             if payload is None:
                 return True
             written = payload[0]
-        found: Json = json.loads(written)
-    except (ValueError, RecursionError):
+        found: Json = None if is_too_deep(written) else json.loads(written)
+    except ValueError:
         return False
     return isinstance(found, dict)
 

@@ -93,7 +93,7 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
     for name, handle in shortcuts.items():
         forgets = name == modals.FORGET_SHORTCUT
         on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
-    on.command(re.compile(".*"))(_unknown_command(desk))
+    on.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
     on.view(modals.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
     on.view(modals.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
     on.action(re.compile(f"^{panels.PRESS}:.*$"))(_clicked(desk, desk.pressed))
@@ -101,6 +101,13 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
     asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     on.action(re.compile(f"^{buttons.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
     on.action(re.compile(f"^{buttons.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
+
+
+def unknown_commands(prefix: str) -> re.Pattern[str]:
+    """Every command but ours. Bolt asks the next listener that matches when one has not acknowledged in three seconds,
+    so a pattern that took in ours would tell a slow question that there is no such command."""
+    ours = "|".join(re.escape(command.name) for command in SLASH_COMMANDS)
+    return re.compile(rf"^(?!/{re.escape(prefix)}(?:{ours})$)")
 
 
 def _listen_at_home(on: _Registry, desk: PersonalCommands) -> None:

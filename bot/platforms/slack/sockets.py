@@ -18,7 +18,7 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.messages import JsonObject
+from agent.messages import JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
@@ -260,6 +260,6 @@ class _SocketClient(SocketModeClient):
 def _reason(message: str) -> str:
     """Why Slack ends this socket; "" if it does not."""
     try:
-        return text(json.loads(message), "reason")
-    except (ValueError, RecursionError):
+        return "" if is_too_deep(message) else text(json.loads(message), "reason")
+    except ValueError:
         return ""

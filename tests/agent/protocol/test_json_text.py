@@ -1,5 +1,6 @@
 """JSON is read strictly, or mended where only one meaning is possible; nothing insane comes out."""
 
+import gc
 import json
 from ast import literal_eval
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.messages import Json
+from agent.messages import Json, is_too_deep
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, SaneStream, Unreadable, sane_text
 from tests.examples import examples
@@ -108,3 +109,33 @@ def test_a_text_in_pieces_becomes_as_sane_as_the_whole(pieces: list[str]) -> Non
     assert read == sane_text("".join(pieces))
     assert "\0" not in read
     read.encode()
+
+
+@pytest.mark.parametrize("text", ["[" * 5_000, "[" * 900 + "]" * 900, '{"a":' * 700, "[{}," * 300, '"[[" ' + "[" * 65])
+def test_what_python_cleans_up_while_deep_json_is_read_has_room(text: str) -> None:
+    class Ring:
+        """Garbage in a circle, which is cleaned up in the middle of whatever comes next."""
+
+        def __init__(self) -> None:
+            self.ring = self
+
+        def __del__(self) -> None:
+            json.dumps(["some", {"room": "is needed"}], indent=1)
+
+    before = gc.get_threshold()
+    gc.set_threshold(5)
+    try:
+        for _ in range(300):
+            Ring()
+        with pytest.raises(Unreadable, match="nested more than 64 levels deep"):
+            READER.read(text)
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_brackets_in_strings_and_side_by_side_are_not_deep() -> None:
+    objects: list[Json] = [[{}] for _ in range(300)]
+    many: list[Json] = ["[" * 300, [], *objects, '\\"[' * 300]
+    assert READER.read(json.dumps(many)) == [many]
+    assert not is_too_deep(json.dumps(many), 3)
+    assert is_too_deep(json.dumps([[[[]]]]), 3)

@@ -9,7 +9,7 @@ from google.genai.types import LiveClientMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived, WorkspaceArrived
+from agent.events import CallsArrived, ProtocolEvent, TextArrived, WorkspaceArrived
 from agent.messages import Image, Message, NativeContent, Role, ToolCall, Usage
 from agent.ports import CallOptions, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
@@ -26,6 +26,7 @@ from agent.providers.wire_live import (
     call_text,
     can_write,
     closed_fault,
+    read_frame,
 )
 from tests.fakes.vendor_types import parses
 
@@ -465,11 +466,9 @@ def test_no_data_of_any_shape_raises(data: list[str], dialect: LiveDialect) -> N
     dialogue.ask(messages)
 
 
-def test_calls_that_cannot_be_written_are_refused_and_not_run() -> None:
-    deep: list[object] = []
-    for _ in range(100_000):
-        deep = [deep]
-    (refused,) = parsed(call_text([LiveCall("c1", "execute", {"calls": deep})]))
-    assert isinstance(refused, CallsRejected)
-    while deep:  # taken apart by hand: the interpreter would do it with one call for each level
-        deep = cast("list[object]", deep.pop())
+@pytest.mark.parametrize("levels", [250, 900, 100_000])
+def test_a_frame_that_is_nested_without_end_is_no_frame(levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    frame = f'{{"toolCall": {{"functionCalls": [{{"id": "c1", "name": "execute", "args": {{"calls": {deep}}}}}]}}}}'
+    read = read_frame(frame, spoken=False)
+    assert (read.known, read.calls) == (False, ())

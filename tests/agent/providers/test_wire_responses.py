@@ -508,7 +508,7 @@ def test_events_of_kinds_that_are_not_known_yet_are_counted() -> None:
 
 
 def test_items_nested_without_end_are_read_without_an_error() -> None:
-    deep = "[" * 900 + "]" * 900
+    deep = "[" * 150 + "]" * 150
     call = f'{{"type": "custom_tool_call", "input": "[]", "x": {deep}}}'
     _, reader = read(f'{{"type": "response.output_item.done", "item": {call}}}', completed())
     assert reader.close().reason is StopReason.HALTED

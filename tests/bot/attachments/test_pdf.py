@@ -6,16 +6,20 @@ from pathlib import Path
 import pytest
 
 from bot.attachments import kinds, pdf
-from bot.attachments.pdf import PdfSeconds, PdfTexts
-from bot.attachments.pdf_process import NICENESS
+from bot.attachments.pdf import NICENESS, PdfSeconds, PdfTexts
 from tests.fakes import pdfs
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
 
+async def read(data: bytes) -> tuple[str, str]:
+    """With time enough, and without giving way: behind everything else on a busy machine it would not end."""
+    return await PdfTexts(PATIENCE_S, niceness=0).read(data, "a", PdfSeconds(PATIENCE_S))
+
+
 async def test_the_text_of_each_page_is_read() -> None:
-    text, why = await PdfTexts().read(pdfs.pdf("The boat is blue.\nIt lies in Lübeck.", "", "The end (of it)."))
+    text, why = await read(pdfs.pdf("The boat is blue.\nIt lies in Lübeck.", "", "The end (of it)."))
     assert text == "[page 1]\nThe boat is blue.\nIt lies in Lübeck.\n\n[page 3]\nThe end (of it)."
     assert why == ""
 
@@ -30,7 +34,7 @@ async def test_the_text_of_each_page_is_read() -> None:
     ],
 )
 async def test_what_holds_no_text_is_named_with_the_reason(data: bytes, reason: str) -> None:
-    assert await PdfTexts().read(data) == ("", reason)
+    assert await read(data) == ("", reason)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ async def test_a_hostile_one_costs_bounded_time_and_gives_a_reason(data: bytes) 
 
 
 async def test_of_very_many_pages_the_first_are_read() -> None:
-    text, why = await PdfTexts().read(pdfs.pdf(*["word"] * (pdf.MAX_PAGES + 5)))
+    text, why = await read(pdfs.pdf(*["word"] * (pdf.MAX_PAGES + 5)))
     assert text.count("[page ") == pdf.MAX_PAGES
     assert why == f"(these are {pdf.MAX_PAGES} of {pdf.MAX_PAGES + 5} pages)"
 
@@ -72,8 +76,7 @@ async def test_the_longest_line_that_can_come_is_read(tmp_path: Path) -> None:
 
 
 async def test_the_largest_file_that_is_allowed_is_read() -> None:
-    given = PdfSeconds(PATIENCE_S)  # a busy machine gives it, as the last of all, too little in its own time
-    text, _ = await PdfTexts(PATIENCE_S).read(pdfs.pdf("The boat is blue.", size=20_000_000), "a", given)
+    text, _ = await read(pdfs.pdf("The boat is blue.", size=20_000_000))
     assert "The boat is blue." in text
 
 
@@ -82,7 +85,7 @@ async def test_reading_goes_behind_everything_else(tmp_path: Path) -> None:
     folder = Path(pdf.__file__).parent
     script.write_text(
         f"import sys, os, json\nsys.path.insert(0, {str(folder)!r})\nimport pdf_process\n"
-        "pdf_process.limit(1 << 30, 5)\nprint(1)\nprint(json.dumps(str(os.nice(0))))\n"
+        "pdf_process.limit(1 << 30, 5, int(sys.argv[5]))\nprint(1)\nprint(json.dumps(str(os.nice(0))))\n"
     )
     text, _ = await PdfTexts(script=script).read(b"")
     assert int(text.rpartition("\n")[2]) >= NICENESS
