@@ -1,10 +1,13 @@
-"""What goes between the agent, the model and the tools: frozen values."""
+"""What goes between the agent, the model and the tools: frozen values; and what is true of any text of theirs."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias, TypeVar
+
+import regex
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -176,3 +179,39 @@ def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:
         budget -= cost
         kept.append(item)
     return kept[::-1]
+
+
+# How texts look, whatever characters they are made of. Pure.
+
+STACKED: Final = 30
+"""Marks on one letter: as many as Unicode's own form for streams has (UAX 15), and more than any language writes."""
+_STACKED: Final = regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{STACKED}}})[\p{{M}}\uff9e\uff9f]+")
+_SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
+"""One sign each, which normalising writes out in eighteen and eight letters: their usual abbreviations."""
+UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot."""
+LOOKS_LIKE: Final = str.maketrans(
+    "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
+    "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
+)  # fmt: skip
+"""Small letters that nobody tells from Latin ones, in a text of small letters or of capitals."""
+_ACCENTS: Final = re.compile("[\u0300-\u036f]+")
+
+
+def normalisable(text: str) -> str:
+    """What may be normalised: that sorts the marks on a letter, in the square of their number, and makes some signs
+    long. It is neither done for each other thread, nor for anything else of the process, meanwhile.
+    """
+    return text if text.isascii() else _STACKED.sub(r"\1", text.translate(_SENTENCE_SIGNS))
+
+
+def as_it_looks(text: str) -> str:
+    """The same for texts that look the same: without what nobody sees and without accents, in small letters."""
+    if text.isascii():
+        return text.lower()
+    seen = normalisable(UNSEEN.sub("", text))
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", seen))
+    return unicodedata.normalize("NFC", bare.casefold()).translate(LOOKS_LIKE)

@@ -113,7 +113,7 @@ PIECES: Final = (
     *("<execute>", "<workspace>\n", "<results>[", "[superseded: ", "the the ", "what if ", "from 2020 to "),
     *("[[", "[a](", "*a _a ", "~~a ", "\\*", '{"a":[', "<|im_start|>", "<invoke name=", "a\u0301", "a. ", "a! "),
     *("\u200b", "\u00a0", "e\u0301", "\u0301", "中", "あ", "、", "中。", "한", "😀", "\U0001f469\u200d", "\u202e"),
-    *("\ud800", "ﷺ", "I said that it is now $1. "),
+    *("\u0300\u0316", "\u0300ﾞ", "\ud800", "ﷺ", "I said that it is now $1. "),
 )  # fmt: skip
 """What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol."""
 

@@ -25,6 +25,7 @@ from typing import Final
 
 from agent.memory.lexicon import DAYS, folded
 from agent.memory.statements import WORD, is_function_word, stem
+from agent.messages import as_it_looks
 
 SHARE: Final = 0.5
 """Of the telling words: a model says the same in its own words, and not something else."""
@@ -54,7 +55,9 @@ _NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|el
 _NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
 _TRIVIAL: Final = frozenset({"00"})
 """Of "9:00", for whoever said "9 am"."""
-_NO_LETTER_BEFORE: Final = r"(?<![^\W_])"
+_RUN: Final = re.compile(r"[^\W_]+")
+_BROKEN: Final = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
+"""Inside a word, as at the end of a line."""
 _GROUPED: Final = re.compile(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
 
 READ_CHARS: Final = 6_000
@@ -232,7 +235,7 @@ def _in_words_of(text: str, own: Iterable[str], others: Iterable[str], key: str,
         return False
     if any(word.is_name and not word.is_calendar for word in missing.values()):
         return False
-    if missing and _any_begins(missing, _newest(others, MAX_OTHERS).lower()):
+    if missing and _any_begins(missing, _newest(others, MAX_OTHERS)):
         return False
     return bool(telling or pairs or _DIGITS.search(text)) or (bool(told) and not mine.stems.isdisjoint(_CALENDAR))
 
@@ -289,12 +292,20 @@ def _one_word(one: str, other: str) -> bool:
 
 
 def _any_begins(stems: Iterable[str], text: str) -> bool:
-    return any(one in text and re.search(rf"{_NO_LETTER_BEFORE}{re.escape(one)}{_end(one)}", text) for one in stems)
+    """Does a word of `text` begin with one of these, as they look? Of a word with an apostrophe its longest part does.
+
+    All words are looked up at once, as a file may hold as many as it likes that are like those which are missing.
+    """
+    wanted = [max(_RUN.findall(as_it_looks(one)), key=len, default="") for one in stems]
+    looks = as_it_looks(text)
+    words = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
+    return any(_begins_in(one, words) for one in wanted if one)
 
 
-def _end(stemmed: str) -> str:
-    """A letter begins too many words: it has to be one."""
-    return r"(?![^\W_])" if len(stemmed) == 1 else ""
+def _begins_in(stemmed: str, words: Sequence[str]) -> bool:
+    """Does one of these, which are sorted, begin so? A letter begins too many words: it has to be one."""
+    at = bisect_left(words, stemmed)
+    return at < len(words) and (words[at] == stemmed if len(stemmed) == 1 else words[at].startswith(stemmed))
 
 
 def _newest(texts: Iterable[str], limit: int) -> str:

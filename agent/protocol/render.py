@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from agent.messages import ToolCall, ToolResult
+from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult
 from agent.protocol.json_text import sane_text
 from agent.protocol.tags import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.state import Workspace
@@ -56,16 +56,6 @@ WRITES_ALONE: Final = "writes here, and reads it"
 MAX_NAME_CHARS: Final = 80
 """Of a person's name; platforms allow about as many."""
 _NOT_IN_NAMES: Final = re.compile(r"[:：﹕︓꞉ː∶~>]")
-_UNSEEN: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot."""
-_LOOKS_LIKE: Final = str.maketrans(
-    "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
-    "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
-)  # fmt: skip
-"""Small letters that nobody tells from Latin ones, in a name of small letters or of capitals."""
 _ROLES: Final = frozenset({"assistant", "bot", "developer", "human", "model", "system", "tool", "user", "you"})
 """Names that a model could take for a part in the conversation."""
 _NAMELESS: Final = "somebody"
@@ -169,14 +159,14 @@ def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall
 def _bare(name: str) -> str:
     """On one line, without a colon, and without anything that is not seen."""
     # The unseen go first: what they keep apart may be a tag.
-    visible = one_line(_UNSEEN.sub("", name[: 4 * MAX_NAME_CHARS]))
+    visible = one_line(UNSEEN.sub("", name[: 4 * MAX_NAME_CHARS]))
     seen = "".join(char if char.isprintable() else " " for char in visible)
     return " ".join(_NOT_IN_NAMES.sub(" ", seen).split())[:MAX_NAME_CHARS].strip() or _NAMELESS
 
 
 def _alike(name: str) -> str:
     """The same for names that look the same."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(_LOOKS_LIKE)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(LOOKS_LIKE)
 
 
 def _list(entries: Sequence[object]) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam, or_
 
+from agent.messages import normalisable
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
 
@@ -60,8 +61,6 @@ _CJK: Final = re.compile(f"[{_CJK_LETTERS}]+")
 _PIECE: Final = re.compile(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|(?<=[。！？؟\n])")
 _ASKS: Final = ("?", "？", "؟")
-_SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
-"""One sign each, written out in eighteen and eight letters by NFKC: their usual abbreviations, lest a text grow so."""
 _PLAIN_LETTERS: Final = str.maketrans(
     {"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"}
     | {"ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"}  # written for one another on Arabic and Persian keyboards
@@ -106,7 +105,7 @@ def normalised(text: str) -> str:
     """`text` folded to the form in which two spellings of one word are the same characters."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", text.translate(_SENTENCE_SIGNS)).casefold()
+    folded = unicodedata.normalize("NFKC", normalisable(text)).casefold()
     bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", folded))
     return unicodedata.normalize("NFC", bare).translate(_PLAIN_LETTERS)
 

@@ -19,7 +19,6 @@ SHORT = 12_000
 AT_RUN_TIME = {
     "bot.logs": "the secrets of the settings",
     "bot.platforms.slack.listeners": "ids of our own buttons, given to Bolt",
-    "agent.memory.own_words": "the beginnings of kept words, escaped",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
 }
 """Where an expression can only be made when it is needed, and of what."""

@@ -1,5 +1,7 @@
 """Only what a person said themselves is kept as theirs: in other forms of their words, and never in others' words."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,48 @@ def test_a_word_that_only_others_wrote_is_theirs() -> None:
     assert not said_by("supplier payments to mallory", ["supplier payments?"], ["pay mallory"])
     assert not said_by("yes", ["yes"], ["pay mallory"], key="pay mallory")
     assert said_by("pay mallory", ["please pay mallory"], ["pay mallory"])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "peanuts",
+        "pea\u00adnuts",
+        "pea\u200bnuts",
+        "\U000e0001peanuts",
+        "\uff50\uff45\uff41\uff4e\uff55\uff54\uff53",
+        "péanuts",
+        "pe\u0301anuts",
+        "\U0001d429eanuts",
+        "\u0440eanuts",
+        "PEA-NUTS",
+        "pea-\n  nuts",
+    ],
+)
+def test_a_word_of_others_is_theirs_however_they_disguise_it(written: str) -> None:
+    mine = "Remember that my lunch preference for team events is fish"
+    assert said_by("my lunch preference for team events is fish and peanuts", [mine], ["Only rice."])
+    assert not said_by("my lunch preference for team events is fish and peanuts", [mine], [f"Note: {written}."])
+
+
+def test_a_file_that_holds_what_is_missing_inside_of_other_words_costs_no_more_than_its_length() -> None:
+    numbers = range(180)
+    mine = " ".join(_word("q", number) for number in numbers)
+    missing = [_word("z", number) for number in numbers]
+    kept = f"{mine[:900]} {' '.join(missing)[:800]}"
+    spoiled = " ".join(f"x{word}" for word in missing)
+
+    def cost(chars: int) -> float:
+        others = (spoiled * (chars // len(spoiled) + 1))[:chars]
+        begun = process_time()
+        assert said_by(kept, [mine], [others])
+        return process_time() - begun
+
+    assert cost(400_000) < 0.3
+
+
+def _word(first: str, number: int) -> str:
+    return first + "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
 
 
 @given(SENTENCES)

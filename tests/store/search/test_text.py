@@ -1,6 +1,7 @@
 """Words of texts and questions: case, accents, scripts written without blanks, and characters that mean nothing."""
 
 import unicodedata
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from store.search.text import (
     wanted_terms,
 )
 
+MARKS = ("\u0300", "\u0316", "\u302a", "\uff9e")  # each of another class, which normalising brings into one order
 anything = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 
 
@@ -201,3 +203,17 @@ def test_any_text_becomes_storable_and_good_text_stays(text: str) -> None:
     assert storable(kept) == kept
     if "\0" not in text and not any(unicodedata.category(char) == "Cs" for char in text):
         assert kept == text
+
+
+@pytest.mark.parametrize("text", ["".join(mark * 10_000 for mark in MARKS), "".join(MARKS) * 10_000])
+def test_a_letter_under_a_thousand_marks_costs_no_more_than_a_thousand_letters(text: str) -> None:
+    begun = process_time()
+    index_words(f"a{text}")
+    keywords(f"a{text}?")
+    assert process_time() - begun < 0.3
+
+
+def test_as_many_marks_as_any_language_writes_stay() -> None:
+    thai = "\u0e17\u0e35\u0e48"
+    assert normalised(thai) == thai
+    assert normalised("\u5dc9" + "\u3099" * 30) == "\u5dc9" + "\u3099" * 30
