@@ -12,10 +12,11 @@ Rules
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import dropwhile
+from itertools import chain, groupby, islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -44,6 +45,11 @@ MOSTLY: Final = 0.5
 ASKED_CHARS: Final = 5_000
 """Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters
 take some milliseconds, in everybody's event loop."""
+COMPARED: Final = 50_000
+"""Words of the texts of a turn, each counted for every value that has it, that are compared with what stands around
+them: a tenth of a second. After that each stale word is marked by itself, which takes one look at a text."""
+SENTENCES: Final = 8
+"""Of a value that are looked for by themselves, besides all of it: more than a fact has that is clear by itself."""
 ANYTHING: Final = frozenset(map(stem, GENERIC_NOUNS))
 """What a sentence about these alone speaks of, the value says: "the value was: …"."""
 _ROUND: Final = str.maketrans("[]", "()")
@@ -70,9 +76,13 @@ class Superseded:
         return statement.subject if statement.has_subject else frozenset()
 
     @property
+    def telling(self) -> frozenset[str]:
+        return frozenset(self.words) - FUNCTION_WORDS
+
+    @property
     def is_short(self) -> bool:
         """Does it say by itself too little to tell of what it is a value: "Friday", "$200"?"""
-        return len(frozenset(self.words) - FUNCTION_WORDS) <= SHORT
+        return len(self.telling) <= SHORT
 
 
 class _Token(NamedTuple):
@@ -93,6 +103,11 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
     def about(self) -> dict[Superseded, frozenset[str]]:
         """What those were values of that were asked for it."""
         return {}
+
+    @cached_property
+    def compared(self) -> list[int]:
+        """How many words were compared so far: one number, which is added to."""
+        return [0]
 
     @cached_property
     def words_of(self) -> Mapping[str, frozenset[str]]:
@@ -131,7 +146,7 @@ def superseded(
     """
     read_current = {text: _words(text) for text in current}
     standing = {words: frozenset(words) for words in read_current.values()}
-    parts = (part for value in values for part in dict.fromkeys((value, *sentences(value))))
+    parts = (part for value in values for part in dict.fromkeys((value, *islice(sentences(value), SENTENCES))))
     read = {_words(part): part for part in parts}
     said_in: dict[str, list[tuple[str, ...]]] = {word: [] for words in read for word in words}
     for text, of_it in standing.items():
@@ -162,7 +177,10 @@ def mostly_superseded(sentence: str, values: Sequence[Superseded]) -> bool:
     sentence = without_label(sentence)
     telling = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
     found = _found(sentence, values)
-    inside = [token for token in telling if any(start <= token.start < end for start, end in found)]
+    starts = [start for start, _ in found]
+    inside = [
+        token for token in telling if (at := bisect_right(starts, token.start)) and token.start < found[at - 1][1]
+    ]
     return bool(inside) and len(inside) >= MOSTLY * len(telling)
 
 
@@ -195,16 +213,42 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     if not near:
         return []
     tokens = list(_tokens(text))
-    runs = ((value, run) for value in near for run in _runs(tokens, value))
-    around = _Around(text, wordings)
-    spans = sorted((start, end) for value, (start, end, whole) in runs if whole or not around.of_another(start, value))
     merged: list[tuple[int, int]] = []
-    for start, end in spans:
+    for start, end in sorted(_spans(text, tokens, near, wordings)):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((start, end))
     return merged
+
+
+def _spans(
+    text: str, tokens: Sequence[_Token], near: Sequence[Superseded], wordings: Wordings
+) -> Iterator[tuple[int, int]]:
+    """Where these values stand, in their order. What somebody has whose thousands of values all have the words of their
+    long messages is not worth everybody's time: see COMPARED.
+    """
+    places: dict[str, list[int]] = {}
+    for at, token in enumerate(tokens):
+        places.setdefault(token.word, []).append(at)
+    around = _Around(text, wordings)
+    for number, value in enumerate(near):
+        theirs = [places[word] for word in value.telling if word in places]
+        wordings.compared[0] += sum(map(len, theirs))
+        if wordings.compared[0] > COMPARED:
+            yield from _stale_words(tokens, near[number:])
+            return
+        for start, end, whole in _runs(tokens, sorted(chain(*theirs)), value):
+            if whole or not around.of_another(start, value):
+                yield start, end
+
+
+def _stale_words(tokens: Sequence[_Token], values: Iterable[Superseded]) -> Iterator[tuple[int, int]]:
+    stale = frozenset[str]().union(*(value.stale or value.telling for value in values))
+    for found, some in groupby(tokens, key=lambda token: token.word in stale):
+        if found:
+            run = list(some)
+            yield run[0].start, run[-1].end
 
 
 class _Around:
@@ -215,6 +259,8 @@ class _Around:
         self._wordings = wordings
         self._left = ASKED_CHARS
         self._subjects: dict[str, frozenset[str] | None] = {}
+        self._sentences: dict[int, tuple[str, int]] = {}
+        """By where one begins: it, and where behind its label it goes on."""
 
     def of_another(self, start: int, value: Superseded) -> bool:
         """Does the sentence around a bare value speak of another thing than that whose value it was?"""
@@ -229,8 +275,11 @@ class _Around:
 
     def _subject_around(self, start: int) -> frozenset[str] | None:
         begins = max(self._text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
-        sentence = first_sentence(self._text[begins : begins + READ_CHARS])
-        if start < begins + len(sentence) - len(without_label(sentence.lstrip())):
+        if begins not in self._sentences:
+            sentence = first_sentence(self._text[begins : begins + READ_CHARS])
+            self._sentences[begins] = sentence, begins + len(sentence) - len(without_label(sentence.lstrip()))
+        sentence, unlabelled = self._sentences[begins]
+        if start < unlabelled:
             return None  # how a sentence is filed is no part of what it says of its subject
         if sentence not in self._subjects:
             if not self._may_read(len(sentence)):
@@ -247,24 +296,23 @@ class _Around:
         return self._left >= 0
 
 
-def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int, bool]]:
-    """Where it stands, and whether as a whole that tells what it is about."""
-    wanted = frozenset(value.words)
-    enough = ENOUGH * len(wanted - FUNCTION_WORDS)
-    run: list[_Token] = []
-    for token in (*tokens, _Token("", 0, 0)):
-        if token.word in wanted:
-            run.append(token)
+def _runs(tokens: Sequence[_Token], places: Sequence[int], value: Superseded) -> Iterator[tuple[int, int, bool]]:
+    """Where it stands, and whether as a whole that tells what it is about. `places`: of its telling words."""
+    wanted, enough = frozenset(value.words), ENOUGH * len(value.telling)
+    done = 0
+    for first in places:
+        if first < done:
             continue
-        while run and run[-1].word in FUNCTION_WORDS:
-            run.pop()
-        run = list(dropwhile(lambda one: one.word in FUNCTION_WORDS, run))
-        if run and _tells([one.word for one in run], value, enough):
-            words = [one.word for one in run]
+        end = first
+        while end < len(tokens) and tokens[end].word in wanted:
+            end += 1
+        done, last = end, end - 1
+        while tokens[last].word in FUNCTION_WORDS:
+            last -= 1
+        words = [token.word for token in tokens[first : last + 1]]
+        if _tells(words, value, enough):
             told = len(value.stale.intersection(words)) >= enough or _holds(words, value.words)
-            whole = told and not value.is_short
-            yield run[0].start, run[-1].end, whole
-        run = []
+            yield tokens[first].start, tokens[last].end, told and not value.is_short
 
 
 def _tells(run: Sequence[str], value: Superseded, enough: float) -> bool:

@@ -249,7 +249,8 @@ class ImpressionSynthesizer:
         self, answer: str, messages: Sequence[Utterance], known: Sequence[Fact] = ()
     ) -> tuple[StatedFact, ...]:
         """The facts that the model found in these messages, shown what was `known`; none if that cannot be read."""
-        return stated_facts(list_in(answer, "facts") or (), _in_own_words(messages), known)[: self.insights]
+        found = (list_in(answer, "facts") or ())[: self.insights]
+        return stated_facts(found, _in_own_words(messages), known)
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         numbered = [

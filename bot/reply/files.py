@@ -58,8 +58,11 @@ _ENDINGS: Final = {
 _NAMED: Final = re.compile(r"(?:^|[\s:={\"'])([\w-][\w./-]*\.[A-Za-z0-9]{1,10})(?=$|[\s}\"'])", re.ASCII)
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _CELLS: Final = re.compile(r"(?<!\\)\|")
-_FORMULA: Final = re.compile(r"[=@]|[+-](?![\d.,]+%?$)")
-"""How a cell begins that a spreadsheet would run."""
+_FORMULA: Final = re.compile(
+    r"(?:^|(?<=[;\t]))(?=[\s\"]{0,9}(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.,]{1,99}%?\s?(?:$|[;\t]))))"
+)
+"""How a cell begins that a spreadsheet would run; in half of the world a semicolon begins one, and in Japan wide signs
+count, too."""
 _FOLDERS: Final = re.compile(r"[/\\]")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _AFTER_LANGUAGE: Final = re.compile(r"[\s:{]")
@@ -166,4 +169,4 @@ def _cells(line: str) -> list[str]:
     row = row.removeprefix("|")
     row = row[:-1] if row.endswith("|") and not row.endswith("\\|") else row
     cells = (cell.strip().replace("\\|", "|") for cell in _CELLS.split(row))
-    return [f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells]
+    return [_FORMULA.sub("'", cell) for cell in cells]

@@ -1,5 +1,8 @@
 """Superseded values are marked where they still stand, and withheld from what is quoted anew."""
 
+import random
+from time import process_time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,3 +104,24 @@ def test_a_state_in_front_of_a_value_is_no_part_of_what_its_sentence_is_about() 
     stale = superseded(["1000 units"], ["750"], {"1000 units": "order quantity"})
     assert withhold("Order confirmed: 1000 units to Riga.", stale) == "Order confirmed: [superseded] to Riga."
     assert withhold("Stock in Riga: 1000 units.", stale) == "Stock in Riga: 1000 units."
+
+
+def test_thousands_of_superseded_values_of_the_same_words_cost_a_bounded_time() -> None:
+    draw = random.Random(3)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(300)]
+    values = [". ".join(" ".join(draw.choices(words, k=4)) for _ in range(80))[:2_000] for _ in range(120)]
+    messages = [" ".join(values)[at : at + 2_000] for at in range(0, 100_000, 2_000)]
+    begun = process_time()
+    stale = superseded(values, ["The budget is 2."])
+    marked = [mark(message, stale) for message in messages]
+    assert process_time() - begun < 1.0
+    for before, after in zip(messages, marked, strict=True):
+        assert words[0] not in MARKED.sub("", after)
+        assert len(after) > len(before)
+
+
+def test_a_sentence_of_thousands_of_superseded_words_takes_time_in_proportion() -> None:
+    sentence = "Friday, and " * 4_000
+    begun = process_time()
+    assert mostly_superseded(sentence, superseded(["Friday"]))
+    assert process_time() - begun < 0.5

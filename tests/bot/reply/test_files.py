@@ -71,6 +71,22 @@ def test_a_long_table_is_handed_over_for_a_spreadsheet_that_runs_nothing_of_it()
     assert len(read) == LONG_LINES + 2
 
 
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("x;=HYPERLINK(1)", "x;'=HYPERLINK(1)"),
+        ('x; "@SUM(1)', "x;' \"@SUM(1)"),
+        ("x;-1+cmd", "x;'-1+cmd"),
+        ("\uff1dSUM(1)", "'\uff1dSUM(1)"),
+        ("+1;-2.5%;x", "+1;-2.5%;x"),
+        ("a=b; c", "a=b; c"),
+    ],
+)
+def test_no_part_of_a_cell_is_run_where_a_semicolon_begins_a_cell_or_signs_are_wide(cell: str, written: str) -> None:
+    table = made(f"| A | B |\n|---|---|\n{f'| {cell} | 1 |{chr(10)}' * (LONG_LINES + 1)}")
+    assert list(csv.reader(io.StringIO(table["table.csv"])))[1] == [written, "1"]
+
+
 def test_a_very_long_answer_comes_as_a_document_too() -> None:
     text = f"Much.\n\n```py\n{LONG}```\n"
     assert made(text, pages=MAX_PAGES) == {"code.py": LONG}
