@@ -15,7 +15,7 @@ from operator import attrgetter
 from agent import events, ports
 from agent import turn as turns
 from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage, estimate_usage
+from agent.messages import Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -85,22 +85,21 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     try:
         async with asyncio.timeout(tool.timeout_s):
             output = await tool.run(tools.as_meant(placed.call).args, context)
-        if isinstance(output, str):
-            output = ports.ToolOutput(output)
-        result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)
+        output = ports.ToolOutput(output) if isinstance(output, str) else output
+        result = tools.result(tool.name, output, context.person)
     except TimeoutError:
-        result = ToolResult(tool.name, ResultStatus.FAILURE, f"no result after {tool.timeout_s:g} s; it was stopped")
+        result = tools.failure(tool.name, f"no result after {tool.timeout_s:g} s; it was stopped")
     except ToolError as error:
-        result = ToolResult(tool.name, ResultStatus.FAILURE, str(error))
+        result = tools.failure(tool.name, str(error), context.person)
     except asyncio.CancelledError:
         if _is_cancelled():
             raise
         log.warning("tool %s cancelled itself in call %s", tool.name, placed.id)
-        result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
+        result = tools.failure(tool.name, TOOL_BROKE)
     except Exception:
         log.exception("tool %s failed in call %s", tool.name, placed.id)
-        result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
-    return turns.CallAnswered(placed.id, tools.bounded(result))
+        result = tools.failure(tool.name, TOOL_BROKE)
+    return turns.CallAnswered(placed.id, result)
 
 
 def _is_cancelled() -> bool:

@@ -88,6 +88,44 @@ class ToolCall:
     args: JsonObject
 
 
+MAX_FILES: Final = 10
+"""With one answer: as many as Discord takes with one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file for the person, handed over below the answer. The model is told its name and size."""
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    url: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredData:
+    """A value with fields, which the model reads as JSON."""
+
+    value: Json
+
+
+ResultPart: TypeAlias = str | Image | SharedFile | Link | StructuredData
+
+
+class Keep(StrEnum):
+    """How long what a tool brought may be kept."""
+
+    STORED = "stored"
+    """As what was said: with the turn's records, to be recalled and learned from by those who may read it."""
+    TURN = "turn"
+    """Until the answer is there: some services allow no longer. No record, recall or learning holds it."""
+
+
 class ResultStatus(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
@@ -97,12 +135,20 @@ class ResultStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`sources`: ids of the stored messages that the content quotes, so that forgetting one finds what came of it."""
+    """`sources`: ids of the stored messages that the content quotes, so that forgetting one finds what came of it.
+
+    `audience`: the label of those who may read what the tool brought ("person:slack:T0123:U0123"); "" for words of
+    ours, as why a call did not run.
+    """
 
     name: str
     status: ResultStatus
     content: str
     sources: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
+    files: tuple[SharedFile, ...] = ()
+    audience: str = ""
+    keep: Keep = Keep.STORED
 
 
 class Depth(StrEnum):

@@ -6,18 +6,32 @@ crash from then on costs no second model call.
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TypeGuard
 
 from agent.events import Outcome
-from agent.messages import Json, JsonObject, ModelCall, NativeContent, ResultStatus, ToolCall, ToolResult, Usage
+from agent.messages import (
+    Image,
+    Json,
+    JsonObject,
+    Keep,
+    ModelCall,
+    NativeContent,
+    ResultStatus,
+    SharedFile,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from agent.records import Waiting
 from agent.state import ActionRecord, Workspace
 
 MAX_RECORDED_CHARS = 1_000
 """Of one result in an action record (seed 002)."""
+NOT_KEPT = "[not kept]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,16 @@ class Progress:
 def encode(progress: Progress) -> str:
     stored = asdict(progress)
     stored["model_calls"] = stored.pop("calls")
-    return json.dumps(stored, ensure_ascii=False, default=datetime.isoformat)
+    return json.dumps(stored, ensure_ascii=False, default=_written)
+
+
+def _written(value: object) -> str:
+    """What JSON has no form of: a time, and the bytes of a picture or a file."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"not a part of a progress: {type(value).__name__}")
 
 
 def decode(stored: str) -> Progress:
@@ -125,7 +148,9 @@ def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
 
 
 def _shortened(result: ToolResult) -> ToolResult:
-    return replace(result, content=result.content[:MAX_RECORDED_CHARS])
+    """The beginning of what it says; of what may not be kept, only that it was there."""
+    content = NOT_KEPT if result.keep is Keep.TURN else result.content[:MAX_RECORDED_CHARS]
+    return replace(result, content=content, images=(), files=())
 
 
 def _step_in(data: dict[str, Json]) -> RoundStep:
@@ -179,7 +204,18 @@ def _result_in(data: Json) -> ToolResult | None:
         ResultStatus(str(result["status"])),
         str(result["content"]),
         tuple(int(str(source)) for source in sources),
+        tuple(Image(str(one["media_type"]), b64decode(str(one["data"]))) for one in _objects(result, "images")),
+        tuple(
+            SharedFile(str(one["name"]), str(one["media_type"]), b64decode(str(one["data"])))
+            for one in _objects(result, "files")
+        ),
+        str(result.get("audience", "")),
+        Keep(str(result.get("keep", Keep.STORED))),
     )
+
+
+def _objects(data: JsonObject, name: str) -> list[JsonObject]:
+    return [_object(one) for one in _list(data.get(name, []))]
 
 
 def _list(data: Json) -> list[Json]:

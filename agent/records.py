@@ -29,7 +29,7 @@ from agent.memory.facts import Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import ProfileEntry, UserProfile
-from agent.messages import Depth, Image, ModelCall, Usage
+from agent.messages import Depth, Image, ModelCall, SharedFile, Usage
 from agent.state import ActionRecord, LastActions, SituationSummary
 
 
@@ -282,6 +282,8 @@ class Closing:
     summary: SituationSummary | None = None
     """What is new in the conversation's summary."""
     actions: tuple[ActionRecord, ...] = ()
+    files: tuple[SharedFile, ...] = ()
+    """Handed over below the reply, and not stored."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
     footer: str = ""

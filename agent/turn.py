@@ -14,8 +14,8 @@ Rules.
   one leaves out keep what they held. `"secure": false`, known to some models, refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
-- After a crash the turn goes on from its last saved step: a call without a stored result runs again if its tool is
-  read-only, and is otherwise reported to the model as unknown.
+- After a crash the turn goes on from its last saved step: a call without a stored result runs again if its tool only
+  reads, and is otherwise reported to the model as unknown.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -145,7 +145,8 @@ def appended_messages(steps: Sequence[RoundStep], hint: str = "") -> tuple[Messa
     for number, step in enumerate(steps, 1):
         words = render_step(step.text, step.workspace, step.calls)
         messages.append(Message(Role.ASSISTANT, words, native=step.native))
-        messages.append(Message(Role.USER, _answer(step, hint if number == len(steps) else "")))
+        images = tuple(image for result in step.results if result is not None for image in result.images)
+        messages.append(Message(Role.USER, _answer(step, hint if number == len(steps) else ""), images))
     return tuple(messages)
 
 
@@ -192,18 +193,18 @@ class Turn:
     """Feed it with `receive`; perform what `start` and `receive` return, in order.
 
     `check` says what is wrong with a call (unknown tool, arguments against its schema), for the model, or None.
-    `read_only` says whether a tool may run twice. `progress` is what an earlier process had saved.
+    `repeatable` says whether a tool may run twice. `progress` is what an earlier process had saved.
     """
 
     def __init__(
         self,
         check: Callable[[ToolCall], str | None],
-        read_only: Callable[[str], bool],
+        repeatable: Callable[[str], bool],
         limits: TurnLimits = TurnLimits(),
         progress: Progress = Progress(),  # noqa: B008 -- frozen
     ) -> None:
         self._check = check
-        self._read_only = read_only
+        self._repeatable = repeatable
         self._limits = limits
         self._progress = progress
         self._step = RoundStep()
@@ -372,7 +373,7 @@ class Turn:
     def _go_on_with_calls(self, step: RoundStep) -> list[Effect]:
         results = tuple(
             ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
-            if result is None and not self._read_only(call.name)
+            if result is None and not self._repeatable(call.name)
             else result
             for call, result in zip(step.calls, step.results, strict=True)
         )

@@ -55,7 +55,7 @@ from agent.messages import Message, estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks.report import Options, print_report, read_options
@@ -64,7 +64,7 @@ from bot.host import PolicyAsker
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
-from bot.turns.runner import AgentConfig, ForegroundPriority, known_context
+from bot.turns.runner import AgentConfig, ForegroundPriority, asker_of, known_context
 from store.engine import Store, open_store
 from tests.fakes.minds import always
 
@@ -150,7 +150,7 @@ async def open_bench() -> AsyncGenerator[Bench]:
         mind = AgentConfig(
             provider=always(ScriptedProvider([])),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             fresh_word=lambda: "harbour",
@@ -276,7 +276,8 @@ class World:
         claim = await self.store.ledger.claim(Claiming("benchmark", now, LEASE))
         if claim is None:
             raise RuntimeError("the ledger gives no turn")
-        context, _ = await known_context(self.mind, self.store.knowledge, claim, frozenset())
+        registry = self.mind.tools.registry(asker_of(claim.incoming))
+        context, _ = await known_context(self.mind, registry, self.store.knowledge, claim, frozenset())
         return claim, context
 
 

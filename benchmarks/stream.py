@@ -101,7 +101,7 @@ async def ours(url: str, meter: Meter) -> None:
         pass
 
     async def one() -> None:
-        turn = Turn(tools.check, tools.read_only)
+        turn = Turn(tools.check, tools.repeatable)
         await Loop(turn, CONTEXT, provider, tools, asker, clock, emit=emit, save=save).run()
 
     meter.idle_bytes = resident_bytes()

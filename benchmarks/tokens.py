@@ -27,7 +27,7 @@ from itertools import accumulate
 from agent.context import ContextParts, Persona, build_context
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ASCII_PER_TOKEN, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
-from agent.ports import ToolContext
+from agent.ports import ToolContext, ToolEffect
 from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
@@ -75,7 +75,7 @@ class Lookup:
     sent: list[int] = field(default_factory=list[int])
     name: str = "lookup"
     description: str = "Look it up."
-    read_only: bool = True
+    effect: ToolEffect = ToolEffect.READS
     timeout_s: float = 5.0
 
     @property

@@ -28,10 +28,10 @@ from agent.memory.statements import Statement, read_statement
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.turns.runner import AgentConfig, known_context
+from bot.turns.runner import AgentConfig, asker_of, known_context
 from store.engine import Store
 from store.memory import fact_index
 from store.tables import fact, fact_term
@@ -126,7 +126,7 @@ class Asking:
         self._mind = AgentConfig(
             provider=always(ScriptedProvider([])),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             fresh_word=lambda: "kestrel",
@@ -152,7 +152,8 @@ class Asking:
 
     async def _context(self, mind: AgentConfig, claim: Claim) -> Context:
         knowledge, groups = self._store.knowledge, frozenset(GROUPS)
-        context, _ = await known_context(mind, knowledge, claim, groups, composing=self._composing)
+        registry = mind.tools.registry(asker_of(claim.incoming))
+        context, _ = await known_context(mind, registry, knowledge, claim, groups, composing=self._composing)
         return context
 
     async def _claimed(self, person: str, number: int) -> Claim:

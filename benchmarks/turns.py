@@ -34,7 +34,7 @@ from agent.ports import Provider
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from agent.records import Incoming, Person
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks import hostile, turn_facts
@@ -112,7 +112,7 @@ def _mind(model: Provider, store: Store) -> AgentConfig:
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
-        tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )

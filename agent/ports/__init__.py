@@ -10,10 +10,10 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.errors import FailureReason
-from agent.memory.audience import Place
+from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
-from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, Usage
+from agent.messages import Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
 from agent.ports.storage import (
     Conversations,
     Facts,
@@ -283,12 +283,42 @@ class ToolContext:
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
 
 
+class ToolEffect(StrEnum):
+    """What a call of a tool does to the world."""
+
+    READS = "reads"
+    """Nothing. Only such a call may run again when nobody knows whether it ran."""
+    WRITES_HERE = "writes here"
+    """It changes what this bot keeps."""
+    ACTS_OUTWARD = "acts outward"
+    """Others notice it: something is sent, created or changed elsewhere."""
+    IRREVERSIBLE = "irreversible"
+    """It cannot be taken back: something is deleted, paid or published."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool says, and the ids of the stored messages that it quotes."""
+    """What a tool brings: a text, and parts that follow it in order.
 
-    text: str
+    `sources`: the ids of the stored messages that it quotes. `audience`: those who may read it; None: the asker alone.
+    """
+
+    text: str = ""
     sources: tuple[int, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
+    audience: Audience | None = None
+    keep: Keep = Keep.STORED
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """For whom a turn runs, and where: what decides which tools it has."""
+
+    person: Person
+    place: Place
+    channel: str = ""
+    """The platform's name of where it was asked ("C0123"), "" in the terminal."""
+    authority: Authority = Authority.EMPLOYEE
 
 
 class Tool(Protocol):
@@ -310,8 +340,8 @@ class Tool(Protocol):
         ...
 
     @property
-    def read_only(self) -> bool:
-        """True if running it twice does no harm: such a call may be repeated after a crash."""
+    def effect(self) -> ToolEffect:
+        """The worst that a call may do."""
         ...
 
     @property
@@ -320,5 +350,16 @@ class Tool(Protocol):
         ...
 
     async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
-        """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""
+        """Do it, with arguments that match the schema; a text alone is an output for the asker alone.
+
+        Raises ToolError with a reason for the model.
+        """
+        ...
+
+
+class ToolSource(Protocol):
+    """Tools that come and go: of a server, a plug-in, an operator's package."""
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        """Those that are there now for this person here; the same objects as long as they stay the same."""
         ...

@@ -103,7 +103,7 @@ def described(message: Message) -> str:
     if not message.images:
         return message.text
     pictures = "a picture" if len(message.images) == 1 else f"{len(message.images)} pictures"
-    return f"{message.text}\n\n[The person also sent {pictures}, which you cannot see. Say so if it matters.]"
+    return f"{message.text}\n\n[With this came {pictures}, which you cannot see. Say so if it matters.]"
 
 
 def with_pictures(message: Message, types: Collection[str]) -> tuple[str, list[Image]]:

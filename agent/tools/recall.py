@@ -21,7 +21,7 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import sentences, telling_part
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
-from agent.ports import Conversations, Memories, ToolContext, ToolOutput
+from agent.ports import Conversations, Memories, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
@@ -75,7 +75,7 @@ class RecallTool:
     timeout_s: float = 10.0
     name: str = "recall"
     description: str = 'Search this person\'s earlier conversations by words; try others before you say "nothing".'
-    read_only: bool = True
+    effect: ToolEffect = ToolEffect.READS
 
     @property
     def schema(self) -> JsonObject:
@@ -83,7 +83,8 @@ class RecallTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         shown = fitting(await self.memories.search(query_of(args, context)))
-        return ToolOutput(found_text(shown, context), tuple(hit.message.id for hit in shown))
+        sources = tuple(hit.message.id for hit in shown)
+        return ToolOutput(found_text(shown, context), sources, audience=context.place.audience)
 
 
 def query_of(args: JsonObject, context: ToolContext) -> RecallQuery:

@@ -1,21 +1,36 @@
-"""The tools of one agent: their schemas for the model, and the check of each call before it runs. Pure."""
+"""The tools of one turn: their schemas for the model, the check of each call before it runs, and what becomes of what
+a call brings. Pure.
+
+Rule. The tools that everybody has everywhere stand first, in the order of registration, and the rest behind them by
+name: so the prefix of a person in a place stays the same, byte for byte, and its beginning is everybody's.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import Any, Final, assert_never, cast
 
+from cachetools import LRUCache
 from jsonschema import Draft202012Validator, ValidationError
 
-from agent.messages import Json, ToolCall, ToolResult
-from agent.ports import Tool, ToolSpec
+from agent.memory.audience import PersonAudience, label
+from agent.messages import MAX_FILES, Image, Json, Link, ResultStatus, SharedFile, StructuredData, ToolCall, ToolResult
+from agent.ports import Asker, Tool, ToolEffect, ToolOutput, ToolSource, ToolSpec
+from agent.records import Person
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
+    """Of what one call brings."""
+
     max_result_chars: int = 24_000
     """About 6,000 tokens: forty recalled messages fit, a whole web page does not push out the conversation."""
+    max_images: int = 4
+    """Each costs a model about 1,500 tokens in every round that follows."""
+    max_files: int = MAX_FILES
+    max_bytes: int = 8_000_000
+    """Of pictures and files together: below what Discord takes, and little enough to stand in a turn's progress."""
 
 
 class Registry:
@@ -41,8 +56,9 @@ class Registry:
     def get(self, name: str) -> Tool:
         return self._tools[name]
 
-    def read_only(self, name: str) -> bool:
-        return name in self._tools and self._tools[name].read_only
+    def repeatable(self, name: str) -> bool:
+        """Whether a call of it may run again when nobody knows whether it ran."""
+        return name in self._tools and self._tools[name].effect is ToolEffect.READS
 
     def check(self, call: ToolCall) -> str | None:
         """What is wrong with the call, written for the model, or None."""
@@ -64,13 +80,78 @@ class Registry:
         args = {name: _as_meant(value, fields.get(name, {})) for name, value in call.args.items()}
         return replace(call, args=args)
 
-    def bounded(self, result: ToolResult) -> ToolResult:
-        """The result with its content cut to the limit, saying so."""
-        most = self._limits.max_result_chars
-        if len(result.content) <= most:
-            return result
-        note = f"\n[cut: {len(result.content) - most} more characters]"
-        return replace(result, content=result.content[:most] + note)
+    def result(self, name: str, output: ToolOutput, asker: Person) -> ToolResult:
+        """What the model is told of an output, within the limits, and who may read it."""
+        audience = output.audience or PersonAudience(asker.id)
+        return _result(name, ResultStatus.SUCCESS, output, label(audience), self._limits)
+
+    def failure(self, name: str, reason: str, asker: Person | None = None) -> ToolResult:
+        """Why a call failed. `asker`: in the tool's own words, which may say what only they may read."""
+        audience = "" if asker is None else label(PersonAudience(asker.id))
+        return _result(name, ResultStatus.FAILURE, ToolOutput(reason), audience, self._limits)
+
+
+class Toolbox:
+    """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks."""
+
+    def __init__(self, core: Sequence[Tool], sources: Sequence[ToolSource] = ()) -> None:
+        self._core = tuple(core)
+        self._sources = tuple(sources)
+        self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
+
+    def registry(self, asker: Asker) -> Registry:
+        """The tools of this person here and now. One whose name is taken is left out: it may not shadow another."""
+        rest = sorted((tool for source in self._sources for tool in source.tools(asker)), key=lambda tool: tool.name)
+        named = {tool.name: tool for tool in (*reversed(rest), *reversed(self._core))}
+        tools = (*self._core, *(tool for tool in rest if named[tool.name] is tool))
+        key = tuple(map(id, tools))
+        if key not in self._known:  # its tools are held with it, so that no id is given away meanwhile
+            self._known[key] = tools, Registry(tools)
+        return self._known[key][1]
+
+
+MAX_REGISTRIES: Final = 64
+"""Compiled schemas that are kept: of a large workspace's kinds of people and places."""
+
+
+def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, limits: ToolLimits) -> ToolResult:
+    told, left = [output.text] if output.text else [], limits.max_bytes
+    images, files = list[Image](), list[SharedFile]()
+    for part in output.parts:
+        match part:
+            case str():
+                told.append(part)
+            case Link(url, title):
+                told.append(f"{title}: {url}" if title else url)
+            case StructuredData(value):
+                told.append(json.dumps(value, ensure_ascii=False))
+            case Image(media_type, data):
+                fits = len(images) < limits.max_images and len(data) <= left
+                about = f"a picture ({media_type})"
+                told.append(PICTURE.format(about=about) if fits else LEFT_OUT.format(about=about))
+                if fits:
+                    images.append(part)
+                    left -= len(data)
+            case SharedFile(file_name, media_type, data):
+                fits = len(files) < limits.max_files and len(data) <= left
+                about = f"{file_name} ({media_type}, {len(data):,} bytes)"
+                told.append(FILE.format(about=about) if fits else LEFT_OUT.format(about=about))
+                if fits:
+                    files.append(part)
+                    left -= len(data)
+            case _:
+                assert_never(part)
+    content = _cut("\n\n".join(told), limits.max_result_chars)
+    return ToolResult(name, status, content, output.sources, tuple(images), tuple(files), audience, output.keep)
+
+
+PICTURE: Final = "[{about}, which follows these results]"
+FILE: Final = "[the file {about} will stand below your answer]"
+LEFT_OUT: Final = "[left out, because results may hold no more: {about}]"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text) - most} more characters]"
 
 
 def described(tool: Tool) -> str:

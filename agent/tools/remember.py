@@ -24,7 +24,7 @@ from agent.memory.scopes import scope_said
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, binding_words
 from agent.messages import JsonObject
-from agent.ports import Facts, ToolContext, ToolOutput, WorkingSet
+from agent.ports import Facts, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
 MAX_CHARS: Final = 2_000
 """Facts stand in later contexts; a longer text is better found again by recall."""
@@ -73,7 +73,7 @@ class RememberTool:
     timeout_s: float = 10.0
     name: str = "remember"
     description: str = "Keep a fact for later when the person asks you to."
-    read_only: bool = False
+    effect: ToolEffect = ToolEffect.WRITES_HERE
 
     @property
     def schema(self) -> JsonObject:
@@ -100,13 +100,14 @@ class RememberTool:
         gone = {fact.id for fact in outcome.superseded}
         standing = [id_ for id_ in new.supersedes if id_ not in gone] if outcome.fact.is_valid else []
         told = _told(outcome.fact, outcome.superseded, standing) + (MADE_ROOM if outcome.dropped else "")
-        return ToolOutput(told, tuple(sorted(sources - {context.message})))
+        others = tuple(sorted(sources - {context.message}))
+        return ToolOutput(told, others, audience=context.place.audience)
 
     async def _keep_for_now(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
         until = new.timestamp + WORKING_TIME
         item = WorkingItem(new.key or new.value, new.value, new.timestamp, until, context.message)
         await working_set.keep(context.conversation, new.audience, item)
-        return ToolOutput(f"Kept for this conversation, for a day: {item.value}")
+        return ToolOutput(f"Kept for this conversation, for a day: {item.value}", audience=context.place.audience)
 
 
 def fact_of(args: JsonObject, context: ToolContext) -> NewFact:

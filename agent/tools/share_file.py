@@ -4,21 +4,18 @@ Rule. The call itself changes nothing: it is kept with the turn, and whoever sho
 name. So a call is repeated, or a turn goes on elsewhere, without a second file.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import ToolError
-from agent.messages import Json, JsonObject, ResultStatus
-from agent.ports import ToolContext
-from agent.state import ActionRecord
+from agent.messages import MAX_FILES, Json, JsonObject, ResultStatus, SharedFile
+from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.progress import Progress
 
 NAME: Final = "share_file"
 MAX_CHARS: Final = 200_000
 """Below what a block of calls may hold; a model writes no longer file in one go."""
 MAX_NAME_CHARS: Final = 100
-MAX_FILES: Final = 10
-"""With one answer: as many as Discord takes with one message."""
 DONE: Final = "The file will stand below your answer. Do not repeat its content there."
 
 _PROPERTIES: Final[dict[str, Json]] = {
@@ -40,7 +37,7 @@ class ShareFileTool:
         "Hand the person a text file with your answer, when they ask for one or it is better had as one; "
         f"{MAX_FILES} at most."
     )
-    read_only: bool = True
+    effect: ToolEffect = ToolEffect.READS
 
     @property
     def schema(self) -> JsonObject:
@@ -51,17 +48,21 @@ class ShareFileTool:
             "additionalProperties": False,
         }
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- nobody's in particular
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if not str(args["content"]).strip():
             raise ToolError("the content is empty")
-        return DONE
+        return ToolOutput(DONE, audience=context.place.audience)
 
 
-def shared_files(actions: Iterable[ActionRecord]) -> tuple[tuple[str, str], ...]:
-    """The names and contents of the files that these calls handed over; the last one of a name counts."""
-    files: dict[str, str] = {}
-    for action in actions:
-        for call, result in zip(action.calls, action.results, strict=False):
-            if call.name == NAME and result.status is ResultStatus.SUCCESS:
-                files[str(call.args.get("name", ""))] = str(call.args.get("content", ""))
-    return tuple(files.items())
+def shared_files(progress: Progress) -> tuple[SharedFile, ...]:
+    """The files that a turn's calls handed over or brought; the last one of a name counts."""
+    files: dict[str, SharedFile] = {}
+    for step in progress.steps:
+        for call, result in zip(step.calls, step.results, strict=True):
+            if result is None or result.status is not ResultStatus.SUCCESS:
+                continue
+            if call.name == NAME:
+                name, content = str(call.args.get("name", "")), str(call.args.get("content", ""))
+                files[name] = SharedFile(name, "text/plain", content.encode(errors="replace"))
+            files |= {file.name: file for file in result.files}
+    return tuple(files.values())

@@ -9,7 +9,7 @@ from agent.ports import Provider
 from agent.spending import By, SpendingPeriod, Total
 from agent.tools.registry import Registry
 from bot.access.budgets import BudgetAnswer
-from bot.app.parts import CLOCK, budget_desk, open_models, tools
+from bot.app.parts import CLOCK, budget_desk, core_tools, open_models
 from bot.settings import Settings
 from bot.texts import setup_texts
 from store.engine import open_spending, open_store
@@ -71,6 +71,6 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
         async with open_models(settings) as models:
             if models.is_rehearsal:
                 raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
-            yield models.provider, tools(settings, store), models.sentence
+            yield models.provider, Registry(core_tools(settings, store)), models.sentence
     finally:
         await store.close()

@@ -14,10 +14,10 @@ from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories
+from agent.ports import Memories, Tool
 from agent.records import Incoming, platform_of
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
@@ -205,11 +205,13 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
-def tools(settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False) -> Registry:
-    """`hands_over`: whether a file can be handed over with an answer."""
+def core_tools(
+    settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False
+) -> tuple[Tool, ...]:
+    """The tools that everybody has everywhere. `hands_over`: whether a file can be handed over with an answer."""
     timeout_s = settings.tool_timeout_s
-    known = [RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s)]
-    return Registry([*known, ShareFileTool(timeout_s)] if hands_over else known)
+    known = (RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s))
+    return (*known, ShareFileTool(timeout_s)) if hands_over else known
 
 
 def mind(
@@ -244,7 +246,7 @@ def mind(
         provider=desk.provider,
         persona=persona,
         fresh_word=fresh_word,
-        tools=tools(settings, store, work.memories, hands_over=attached is not None),
+        tools=Toolbox(core_tools(settings, store, work.memories, hands_over=attached is not None)),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.tools.share_file import MAX_FILES
+from agent.messages import MAX_FILES, SharedFile
 from bot.reply.markdown import CodeFence, LineBlock, block_after
 from bot.reply_surface import OutFile
 
@@ -79,25 +79,23 @@ class _Part:
     named: str = ""
 
 
-def handed_over(
-    text: str, *, pages: int, page_chars: int, shared: Sequence[tuple[str, str]] = ()
-) -> tuple[OutFile, ...]:
+def handed_over(text: str, *, pages: int, page_chars: int, shared: Sequence[SharedFile] = ()) -> tuple[OutFile, ...]:
     """The files that come with this answer, which was shown on so many pages of at most `page_chars` characters.
 
-    `shared`: names and contents of those that the model made as files.
+    `shared`: those that tools made or brought.
     """
     parts = [part for part in _parts(text) if part.lines > LONG_LINES or len(part.content) > page_chars]
     if pages > MAX_PAGES:
         parts = [_Part("answer", "md", text, 0, named="answer.md"), *parts]
-    return named([*shared, *((part.named or f"{part.stem}.{part.ending}", part.content) for part in parts)])
+    made = ((part.named or f"{part.stem}.{part.ending}", part.content.encode(errors="replace")) for part in parts)
+    return named([*((file.name, file.data) for file in shared), *made])
 
 
-def named(files: Sequence[tuple[str, str]]) -> tuple[OutFile, ...]:
+def named(files: Sequence[tuple[str, bytes]]) -> tuple[OutFile, ...]:
     """Files of these names and contents: as many and as large as every platform takes, each with a name of its own."""
     taken: set[str] = set()
     made: list[OutFile] = []
-    for name, content in files:
-        data = content.encode(errors="replace")
+    for name, data in files:
         if not data or len(data) > MAX_BYTES or len(made) == MAX_FILES:
             continue
         stem, _, ending = plain_name(name).rpartition(".")

@@ -21,7 +21,6 @@ from agent.errors import LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
-from agent.tools.share_file import shared_files
 from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.reply.files import handed_over
@@ -222,8 +221,7 @@ class Answering:
         """Hand over what is better had as files. They are no part of the answer, and never harm it."""
         claim = running.claim
         pages, page_chars = len(closing.pages), surface.limits.page_chars
-        shared = shared_files(closing.actions) if closing.used_tools else ()
-        files = handed_over(closing.reply, pages=pages, page_chars=page_chars, shared=shared)
+        files = handed_over(closing.reply, pages=pages, page_chars=page_chars, shared=closing.files)
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing
         try:

@@ -24,7 +24,7 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.scopes import assumed_in, reading_scopes
 from agent.memory.synthesizer import may_teach
 from agent.messages import ModelCall
-from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
+from agent.ports import Asker, CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, given, sources
 from agent.protocol.render import joined
 from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting, platform_of
@@ -32,7 +32,8 @@ from agent.spending import Spent
 from agent.state import ActionRecord, Execution, SituationSummary, Workspace
 from agent.summary import summary_due, visible_from
 from agent.tools.recall import query_about
-from agent.tools.registry import Registry
+from agent.tools.registry import Registry, Toolbox
+from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
 from bot.access.acl import TERMINAL
 from bot.attachments.reading import Attached
@@ -56,7 +57,7 @@ class AgentConfig:
 
     provider: Callable[[Incoming], Awaitable[Provider]]
     persona: Callable[[Incoming], Persona]
-    tools: Registry
+    tools: Toolbox
     turn_limits: TurnLimits
     budget: ContextBudget
     fresh_word: Callable[[], str]
@@ -106,6 +107,7 @@ LAST_ACTIONS = 3
 
 async def known_context(
     mind: AgentConfig,
+    tools: Registry,
     knowledge: Knowledge,
     claim: Claim,
     groups: frozenset[str],
@@ -134,7 +136,7 @@ async def known_context(
     until = summary_due(history, known.covered, window, limit)
     parts = ContextParts(
         persona=mind.persona(incoming),
-        tool_schemas=mind.tools.schemas,
+        tool_schemas=tools.schemas,
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
@@ -167,6 +169,10 @@ async def known_context(
         async with composing or nullcontext():
             return await asyncio.to_thread(build_context, parts, mind.budget), until
     return build_context(parts, mind.budget), until
+
+
+def asker_of(incoming: Incoming) -> Asker:
+    return Asker(incoming.person, incoming.place, incoming.channel, incoming.authority)
 
 
 async def _earlier(
@@ -254,8 +260,8 @@ class TurnRunner:
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
-        tools = self._mind.tools
-        turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
+        tools = self._mind.tools.registry(asker_of(claim.incoming))
+        turn = Turn(tools.check, tools.repeatable, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
         heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming))
         notice = ""
@@ -276,6 +282,7 @@ class TurnRunner:
             provider = await self._mind.provider(claim.incoming)
             context, until = await known_context(
                 self._mind,
+                tools,
                 self._knowledge,
                 claim,
                 groups,
@@ -292,7 +299,7 @@ class TurnRunner:
                 summarise_until=until if self._mind.summarises else None,
             )
             heard.asked = provider.name
-            loop = self._loop(claim, turn, context, groups, provider, heard)
+            loop = self._loop(claim, turn, tools, context, groups, provider, heard)
             await _show_again(turn.progress, live)
             with self._mind.answering():
                 ended = await loop.run()
@@ -358,6 +365,7 @@ class TurnRunner:
         self,
         claim: Claim,
         turn: Turn,
+        tools: Registry,
         context: Context,
         groups: frozenset[str],
         provider: Provider,
@@ -396,14 +404,14 @@ class TurnRunner:
             turn,
             context.messages,
             provider,
-            self._mind.tools,
+            tools,
             tool_context,
             self._clock,
             emit=heard.see,
             save=save,
             arrived=arrived if self._mind.joins else None,
             explain=failed,
-            options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs),
+            options=CallOptions(incoming.depth, cache_key(incoming.conversation), tools.specs),
         )
 
 
@@ -439,6 +447,7 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
         calls=turn.progress.calls,
         footer=below,
         actions=action_records(turn.progress),
+        files=shared_files(turn.progress),
         joined=turn.progress.joined if answered else (),
         learn_at=closing.learn_at if answered else None,
         context_messages=(*closing.context_messages, *sources(turn.progress)),

@@ -42,6 +42,7 @@ from agent.ports import (
     ResponseEnded,
     StopReason,
     ToolContext,
+    ToolEffect,
 )
 from agent.progress import Progress
 from agent.providers.scripted import Answer, ScriptedProvider, Until
@@ -63,7 +64,7 @@ class Echo:
 
     name: str = "echo"
     description: str = "Say it back."
-    read_only: bool = False
+    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
     timeout_s: float = 5.0
     error: Exception | None = None
     gate: Callable[[], Awaitable[object]] | None = None
@@ -114,7 +115,7 @@ def a_loop(
     tools = Registry([tool])
     clock = FakeClock()
     model = ScriptedProvider(list(answers), capabilities=capabilities)
-    turn = Turn(tools.check, tools.read_only, progress=progress or Progress())
+    turn = Turn(tools.check, tools.repeatable, progress=progress or Progress())
     place = Place(PersonAudience(ANNA.id))
     context = ToolContext(ANNA, place, "c1", 1, clock.now())
     options = CallOptions(Depth.DEEP, "key")

@@ -7,8 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Outcome
-from agent.messages import Json, ModelCall, NativeContent, ResultStatus, ToolCall, ToolResult, Usage
-from agent.progress import MAX_RECORDED_CHARS, Progress, RoundStep, action_records, decode, encode
+from agent.messages import (
+    Image,
+    Json,
+    Keep,
+    ModelCall,
+    NativeContent,
+    ResultStatus,
+    SharedFile,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from agent.progress import MAX_RECORDED_CHARS, NOT_KEPT, Progress, RoundStep, action_records, decode, encode
 from agent.records import Waiting
 from agent.state import Workspace
 
@@ -24,7 +35,12 @@ model_calls = st.builds(
     ModelCall, texts, st.builds(Usage, counts, counts, counts, counts, counts, counts, st.booleans())
 )
 calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3))
-results = st.none() | st.builds(ToolResult, texts, st.sampled_from(ResultStatus), texts)
+images = st.lists(st.builds(Image, texts, st.binary(max_size=9)), max_size=2).map(tuple)
+files = st.lists(st.builds(SharedFile, texts, texts, st.binary(max_size=9)), max_size=2).map(tuple)
+sources = st.lists(st.integers(0, 10**9), max_size=2).map(tuple)
+results = st.none() | st.builds(
+    ToolResult, texts, st.sampled_from(ResultStatus), texts, sources, images, files, texts, st.sampled_from(Keep)
+)
 
 
 @st.composite
@@ -89,3 +105,14 @@ def test_iterations_of_action_records_count_from_one() -> None:
     (first, second) = action_records(Progress((step, RoundStep(time=noon, text="Done."))))
     assert (first.iteration, second.iteration) == (1, 2)
     assert len(first.results[0].content) == MAX_RECORDED_CHARS
+
+
+def test_of_what_may_not_be_kept_and_of_pictures_a_record_says_only_that_they_were_there() -> None:
+    noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    picture, plot = Image("image/png", b"png"), SharedFile("plot.png", "image/png", b"png")
+    private = ToolResult("search", ResultStatus.SUCCESS, "the plan", keep=Keep.TURN)
+    pictured = ToolResult("plot", ResultStatus.SUCCESS, "a plot", images=(picture,), files=(plot,))
+    step = RoundStep(noon, calls=(ToolCall("search", {}), ToolCall("plot", {})), results=(private, pictured))
+    (record,) = action_records(Progress((step,)))
+    assert [result.content for result in record.results] == [NOT_KEPT, "a plot"]
+    assert not any(result.images or result.files for result in record.results)

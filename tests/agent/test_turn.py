@@ -14,7 +14,7 @@ from agent.events import (
     ThoughtArrived,
     WorkspaceArrived,
 )
-from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.messages import Image, ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
@@ -133,6 +133,21 @@ def test_later_rounds_only_append_to_what_the_model_has_read() -> None:
     assert isinstance(first, CallModel)
     assert isinstance(second, CallModel)
     assert second.appended[: len(first.appended)] == first.appended
+
+
+def test_pictures_of_a_result_are_seen_with_it_in_every_later_round() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, CallsArrived((READ,)))
+    picture = Image("image/png", b"png")
+    (_, first) = turn.receive(CallAnswered("1.1", ToolResult("read", ResultStatus.SUCCESS, "", images=(picture,))))
+    assert isinstance(first, CallModel)
+    feed(turn, CallsArrived((WRITE,)))
+    (_, second) = turn.receive(answered("2.1"))
+    assert isinstance(second, CallModel)
+    assert [message.images for message in second.appended] == [(), (picture,), (), ()]
+    assert second.appended[:2] == first.appended
+    assert decode(encode(turn.progress)) == turn.progress
 
 
 def test_text_before_calls_stays_in_the_reply_as_a_paragraph_of_its_own() -> None:

@@ -16,7 +16,7 @@ from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming, Person
 from agent.spending import Spent
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.connections import serve_all
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
@@ -47,7 +47,7 @@ class Service:
         mind = AgentConfig(
             always(self.model),
             lambda _: Persona("A bot.", ""),
-            Registry([]),
+            Toolbox([]),
             TurnLimits(),
             ContextBudget(),
             lambda: "w0rd",

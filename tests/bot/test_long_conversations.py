@@ -11,7 +11,7 @@ from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming
 from agent.state import SituationSummary
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -64,7 +64,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     mind = AgentConfig(
         always(model),
         lambda _: Persona("A bot.", "Answer."),
-        Registry([]),
+        Toolbox([]),
         TurnLimits(),
         ContextBudget(),
         lambda: "w0rd",

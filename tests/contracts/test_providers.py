@@ -126,7 +126,7 @@ async def test_a_picture_arrives_or_the_model_is_told_of_it(opened: Callable[...
             assert images == (PIXEL,)
         else:
             assert images == ()
-            assert "The person also sent a picture" in seen(world, 0)
+            assert "With this came a picture" in seen(world, 0)
         assert "What is this?" in seen(world, 0)
 
 
@@ -140,7 +140,7 @@ async def test_a_picture_that_is_refused_is_told_of_instead_and_the_next_one_is_
             return
         assert text_of(await read(world, question)) == "Hi there"
         assert world.asked[1].images == ()
-        assert "The person also sent a picture" in seen(world, 1)
+        assert "With this came a picture" in seen(world, 1)
         await read(world, question)
         assert world.asked[2].images == (PIXEL,)
 

@@ -11,7 +11,7 @@ from agent.events import AgentEvent, TextArrived, TurnEnded
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import CallOptions, Provider, Tool, ToolContext
+from agent.ports import CallOptions, Provider, Tool, ToolContext, ToolEffect
 from agent.progress import Progress
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -34,7 +34,7 @@ class Echo:
 
     name: str = "echo"
     description: str = "Say it back."
-    read_only: bool = False
+    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
     timeout_s: float = 5.0
     meet: Callable[[], Awaitable[object]] | None = None
     said: list[str] = field(default_factory=list[str])
@@ -73,7 +73,7 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
 
     tools = Registry([tool])
     clock = FakeClock()
-    turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
+    turn = Turn(tools.check, tools.repeatable, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
     options = CallOptions(tools=tools.specs)
     loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)

@@ -10,7 +10,7 @@ from agent.context import ContextBudget, Persona
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.memory.learning import Learner, LearningModel, LearningPauses
 from bot.memory.notices import FirstNotice
@@ -49,7 +49,7 @@ class ToldTurns:
             fresh_word=lambda: "w0rd",
             provider=always(model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([]),
+            tools=Toolbox([]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             learn_at=learner.due,

@@ -12,7 +12,7 @@ from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
@@ -55,7 +55,7 @@ def turns_host(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Registry([RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), *tools]),
+        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), *tools]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,

@@ -13,7 +13,7 @@ from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Provider
 from agent.records import Incoming
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
@@ -55,7 +55,7 @@ def mind_of(store: Store, model: Provider) -> AgentConfig:
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-        tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )

@@ -19,10 +19,19 @@ from agent.context import ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.messages import JsonObject, Message, NativeContent, Usage
-from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ResponseEnded, StopReason, ToolContext
+from agent.ports import (
+    CallOptions,
+    Capabilities,
+    Ledger,
+    ProviderEvent,
+    ResponseEnded,
+    StopReason,
+    ToolContext,
+    ToolEffect,
+)
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Load, Waiting
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import JUST_ARRIVED, TurnLimits
 from bot.app import CLOCK
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
@@ -149,7 +158,7 @@ class DyingTool:
     steps: Steps
     name: str
     description: str = "Change the world."
-    read_only: bool = False
+    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
     timeout_s: float = 10.0
 
     @property
@@ -244,7 +253,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     """
     steps = Steps(die_at)
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
-    tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
+    tools = Toolbox([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",

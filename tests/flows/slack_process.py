@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.connections import serve_all
 from bot.platforms.slack.options import SlackSettings, SocketMode
@@ -42,7 +42,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
-        tools=Registry([]),
+        tools=Toolbox([]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )

@@ -25,7 +25,7 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming, Incoming, Person
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access.readers import Readers
@@ -97,7 +97,7 @@ class Town:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", ""),
-            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(history=self.history),
             learn_at=self.learner.due,

@@ -63,7 +63,7 @@ async def watch(stream: str) -> Watched:
     pieces = [stream[start : start + 3] for start in range(0, len(stream), 3)]
     model = ScriptedProvider([pieces, LAST, LAST])
     context = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c", 1, clock.now())
-    turn = Turn(registry.check, registry.read_only)
+    turn = Turn(registry.check, registry.repeatable)
     question = (Message(Role.USER, "Where is my boat?"),)
     async with asyncio.timeout(PATIENCE_S):
         await Loop(turn, question, model, registry, context, clock, emit=see, save=save).run()

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from agent.messages import JsonObject
-from agent.ports import Clock, Tool, ToolContext
+from agent.ports import Clock, Tool, ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MOST_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
@@ -49,7 +49,7 @@ class Look:
     takes_s: float = 2.0
     name: str = "look"
     description: str = "Look around."
-    read_only: bool = True
+    effect: ToolEffect = ToolEffect.READS
     timeout_s: float = 1_000.0
     schema: JsonObject = field(default_factory=lambda: {"type": "object"})
 

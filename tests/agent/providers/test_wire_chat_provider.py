@@ -274,7 +274,7 @@ async def test_a_server_that_reads_no_pictures_is_told_of_them(status: int, refu
     async with serving(whole(status, refusal), ANSWER) as (provider, server):
         assert texts(await read(provider, [question])) == "Hi there"
         assert ["image_url" in str(request.json) for request in server.requests] == [True, False]
-        assert "The person also sent a picture" in str(server.requests[1].json)
+        assert "With this came a picture" in str(server.requests[1].json)
 
 
 async def test_both_fields_may_be_refused_one_after_the_other() -> None:

@@ -86,7 +86,7 @@ def test_depth_is_a_level_of_thinking_where_the_person_chose_it(depth: Depth, co
 def test_pictures_travel_whole_and_those_that_no_model_reads_are_described() -> None:
     (message,) = contents(user("See", Image("image/png", b"png"), Image("image/tiff", b"tiff")))
     words, picture = message["parts"]
-    assert str(words["text"]).startswith("See\n\n[The person also sent a picture, which you cannot see.")
+    assert str(words["text"]).startswith("See\n\n[With this came a picture, which you cannot see.")
     assert picture == {"inlineData": {"mimeType": "image/png", "data": "cG5n"}}
 
 

@@ -125,7 +125,7 @@ def test_pictures_travel_whole_and_those_that_no_model_reads_are_described() -> 
         body(PLAIN, user("See", Image("image/png", b"png"), Image("image/tiff", b"tiff")))["input"],
     )
     words, picture = step["content"]
-    assert str(words["text"]).startswith("See\n\n[The person also sent a picture, which you cannot see.")
+    assert str(words["text"]).startswith("See\n\n[With this came a picture, which you cannot see.")
     assert picture == {"type": "image", "data": "cG5n", "mime_type": "image/png"}
 
 

@@ -95,7 +95,7 @@ def test_pictures_travel_whole_and_those_that_no_model_reads_are_described() -> 
         body(user("See", Image("image/png", b"png"), Image("image/heic", b"heic")))["messages"],
     )
     words, picture = message["content"]
-    assert str(words["text"]).startswith("See\n\n[The person also sent a picture, which you cannot see.")
+    assert str(words["text"]).startswith("See\n\n[With this came a picture, which you cannot see.")
     assert picture == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"}}
 
 

@@ -10,7 +10,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.marking import superseded
 from agent.memory.periods import TimeSpan
 from agent.messages import Json, JsonObject, ToolCall, estimate_tokens
-from agent.ports import ToolContext, ToolOutput
+from agent.ports import ToolContext
 from agent.records import Author, Hit, Incoming, Person, StoredMessage
 from agent.tools.recall import (
     MAX_HIT_CHARS,
@@ -49,29 +49,30 @@ async def test_recall_finds_what_was_said_in_an_earlier_thread() -> None:
     found = await RecallTool(store.memories).run({"query": "boat"}, context())
     assert "[1] 2026-01-05 UTC, in direct messages:\n12:00, Anna wrote:\n> My boat is blue." in found.text
     assert found.sources == (store.messages[0][1].id,)
+    assert found.audience == context().place.audience
 
 
 async def test_recall_says_plainly_that_nothing_was_found() -> None:
-    assert await RecallTool(store_in_memory().memories).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
+    assert (await RecallTool(store_in_memory().memories).run({"query": "boat"}, context())).text == NOTHING
 
 
 async def test_recall_never_searches_the_current_conversation() -> None:
     store = store_in_memory()
     await said(store, "My boat is blue.", conversation="now")
-    assert await RecallTool(store.memories).run({"query": "boat"}, context()) == ToolOutput(NOTHING)
+    assert (await RecallTool(store.memories).run({"query": "boat"}, context())).text == NOTHING
 
 
 async def test_what_was_said_in_a_dm_is_not_found_for_a_channel() -> None:
     store = store_in_memory()
     await said(store, "My boat is blue.")
-    assert await RecallTool(store.memories).run({"query": "boat"}, context(CHANNEL)) == ToolOutput(NOTHING)
+    assert (await RecallTool(store.memories).run({"query": "boat"}, context(CHANNEL))).text == NOTHING
 
 
 async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read_it() -> None:
     store = store_in_memory()
     await said(store, "My boat is blue.", PRIVATE)
     tool = RecallTool(store.memories)
-    assert await tool.run({"query": "boat"}, context()) == ToolOutput(NOTHING)
+    assert (await tool.run({"query": "boat"}, context())).text == NOTHING
     assert "blue" in (await tool.run({"query": "boat"}, context(readable=frozenset({"g"})))).text
 
 
@@ -81,7 +82,7 @@ async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None
     asked = replace(context(CHANNEL), own_words=("My boat is blue.",))
     answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, asked)
     (kept,) = store.facts_kept
-    assert answer == ToolOutput("Remembered: The boat is blue.")
+    assert answer.text == "Remembered: The boat is blue."
     assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
 
 
@@ -143,7 +144,7 @@ async def test_other_wordings_find_what_the_question_has_no_word_of() -> None:
     store = store_in_memory()
     await said(store, "The yacht got a coat of turquoise.")
     tool = RecallTool(store.memories)
-    assert await tool.run({"query": "colour of my boat"}, context()) == ToolOutput(NOTHING)
+    assert (await tool.run({"query": "colour of my boat"}, context())).text == NOTHING
     found = await tool.run({"query": "colour of my boat", "wordings": ["ship painted", "sail yacht"]}, context())
     assert "turquoise" in found.text
 
@@ -262,5 +263,5 @@ def test_both_tools_have_schemas_that_a_registry_accepts() -> None:
     store = store_in_memory()
     registry = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     assert registry.names == {"recall", "remember"}
-    assert registry.read_only("recall")
-    assert not registry.read_only("remember")
+    assert registry.repeatable("recall")
+    assert not registry.repeatable("remember")

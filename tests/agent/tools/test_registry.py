@@ -1,14 +1,27 @@
 """What the registry says of calls, and what it lets through."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult, estimate_tokens
-from agent.ports import ToolContext
+from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.messages import (
+    Image,
+    Json,
+    JsonObject,
+    Keep,
+    Link,
+    SharedFile,
+    StructuredData,
+    ToolCall,
+    estimate_tokens,
+)
+from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.records import Person
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry, ToolLimits
+from agent.tools.registry import FILE, LEFT_OUT, PICTURE, Registry, Toolbox, ToolLimits
 from agent.tools.remember import RememberTool
 from tests.fakes.store import store_in_memory
 
@@ -25,14 +38,15 @@ class Search:
     name: str = "search"
     description: str = "Search."
     schema: JsonObject = field(default_factory=lambda: QUERY)
-    read_only: bool = True
+    effect: ToolEffect = ToolEffect.READS
     timeout_s: float = 1.0
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:
         return f"{args} for {context.person.name}"
 
 
-registry = Registry([Search(), Search(name="fetch", read_only=False)])
+ANN = Person("ann", "Ann")
+registry = Registry([Search(), Search(name="fetch", effect=ToolEffect.ACTS_OUTWARD)])
 
 
 def test_a_call_that_matches_the_schema_is_fine() -> None:
@@ -89,13 +103,80 @@ def test_a_huge_argument_is_not_repeated_whole_in_the_reason() -> None:
 
 def test_a_long_result_is_cut_and_says_how_much_is_missing() -> None:
     small = Registry([Search()], ToolLimits(max_result_chars=10))
-    cut = small.bounded(ToolResult("search", ResultStatus.SUCCESS, "x" * 25))
+    cut = small.result("search", ToolOutput("x" * 25), ANN)
     assert cut.content == "x" * 10 + "\n[cut: 15 more characters]"
+    assert small.failure("search", "y" * 11).content == "y" * 10 + "\n[cut: 1 more characters]"
 
 
-def test_a_short_result_stays_as_it_is() -> None:
-    result = ToolResult("search", ResultStatus.SUCCESS, "short")
-    assert registry.bounded(result) == result
+def test_what_a_tool_brings_is_for_the_asker_alone_unless_it_says_otherwise() -> None:
+    assert registry.result("search", ToolOutput("short"), ANN).audience == "person:ann"
+    team = ToolOutput("short", audience=TeamAudience("slack:T1"))
+    assert registry.result("search", team, ANN).audience == "team:slack:T1"
+    assert registry.failure("search", "its own words", ANN).audience == "person:ann"
+    assert registry.failure("search", "no result after 10 s").audience == ""
+
+
+def test_the_model_reads_the_parts_of_a_result_in_their_order() -> None:
+    picture, plot = Image("image/png", b"png"), SharedFile("plot.svg", "image/svg+xml", b"<svg/>")
+    parts = ("Found:", Link("https://a.example/1", "One"), picture, StructuredData({"n": 1}), plot)
+    result = registry.result("search", ToolOutput("Hello.", (3,), parts, keep=Keep.TURN), ANN)
+    assert result.content.split("\n\n") == [
+        "Hello.",
+        "Found:",
+        "One: https://a.example/1",
+        PICTURE.format(about="a picture (image/png)"),
+        '{"n": 1}',
+        FILE.format(about="plot.svg (image/svg+xml, 6 bytes)"),
+    ]
+    assert (result.images, result.files, result.sources, result.keep) == ((picture,), (plot,), (3,), Keep.TURN)
+
+
+def test_more_than_a_result_holds_is_left_out_and_named() -> None:
+    small = Registry([Search()], ToolLimits(max_images=1, max_files=1, max_bytes=5))
+    picture, note = Image("image/png", b"png"), SharedFile("a.txt", "text/plain", b"1")
+    large = SharedFile("b.bin", "application/octet-stream", b"1234567")
+    result = small.result("search", ToolOutput(parts=(large, picture, picture, note, note)), ANN)
+    assert (result.images, result.files) == ((picture,), (note,))
+    assert result.content.count("left out") == 3
+    assert LEFT_OUT.format(about="b.bin (application/octet-stream, 7 bytes)") in result.content
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """Tools that only some may use."""
+
+    found: Sequence[Tool]
+    who: str = "ann"
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        return self.found if asker.person.id == self.who else ()
+
+
+HERE = Place(PersonAudience("ann"))
+
+
+def test_the_tools_of_everybody_stand_first_and_the_rest_by_name_behind_them() -> None:
+    weather, atlas = Search(name="weather"), Search(name="atlas")
+    box = Toolbox([Search(), Search(name="fetch")], [Source([weather, atlas])])
+    hers, his = box.registry(Asker(ANN, HERE)), box.registry(Asker(Person("bob", "Bob"), HERE))
+    assert [spec.name for spec in hers.specs] == ["search", "fetch", "atlas", "weather"]
+    assert hers.schemas.startswith(his.schemas)
+    assert box.registry(Asker(ANN, HERE)) is hers
+    assert his.check(ToolCall("weather", {"query": "x"})) is not None
+
+
+def test_a_tool_that_takes_anothers_name_is_left_out() -> None:
+    box = Toolbox(
+        [Search()],
+        [
+            Source([Search(name="search", effect=ToolEffect.IRREVERSIBLE)]),
+            Source([Search(name="a")]),
+            Source([Search(name="a", effect=ToolEffect.IRREVERSIBLE)]),
+        ],
+    )
+    registry = box.registry(Asker(ANN, HERE))
+    assert registry.names == {"search", "a"}
+    assert all(registry.get(name).effect is ToolEffect.READS for name in registry.names)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -103,10 +184,10 @@ def test_two_tools_of_one_name_are_refused() -> None:
         Registry([Search(), Search()])
 
 
-def test_only_a_known_tool_can_be_read_only() -> None:
-    assert registry.read_only("search")
-    assert not registry.read_only("fetch")
-    assert not registry.read_only("nothing")
+def test_only_a_known_tool_that_reads_may_run_twice() -> None:
+    assert registry.repeatable("search")
+    assert not registry.repeatable("fetch")
+    assert not registry.repeatable("nothing")
 
 
 def test_no_schema_lets_the_model_say_who_it_acts_for() -> None:

@@ -59,11 +59,12 @@ async def test_a_secret_is_refused_and_the_model_is_told_why() -> None:
 
 async def test_a_key_replaces_what_stood_under_it_and_the_result_says_so_and_whence_it_came() -> None:
     store = await heard()
+    here = asked(1).place.audience
     assert await told(store, asked(1), text="Friday", key="deadline of Apollo") == ToolOutput(
-        "Remembered: deadline of Apollo: Friday"
+        "Remembered: deadline of Apollo: Friday", audience=here
     )
     assert await told(store, asked(2), text="Monday", key="Deadline of Apollo") == ToolOutput(
-        "Remembered: Deadline of Apollo: Monday (instead of: deadline of Apollo: Friday)", (1,)
+        "Remembered: Deadline of Apollo: Monday (instead of: deadline of Apollo: Friday)", (1,), audience=here
     )
     assert [(fact.value, fact.is_valid) for fact in store.facts_kept] == [("Friday", False), ("Monday", True)]
 
@@ -171,7 +172,7 @@ async def test_what_is_for_now_goes_into_the_working_set_for_a_day() -> None:
     tool = RememberTool(store.facts, store.working_set)
     said = replace(asked(), own_words=("We go by train, just for now.",))
     answer = await tool.run({"text": "by train, just for now", "key": "route"}, said)
-    assert answer == ToolOutput("Kept for this conversation, for a day: by train, just for now")
+    assert answer.text == "Kept for this conversation, for a day: by train, just for now"
     assert store.facts_kept == []
     working = store.database.now(working_items, "thread", frozenset({"person:ann"}), START)
     (item,) = working

@@ -6,10 +6,10 @@ import pytest
 
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.ports import ToolContext
+from agent.messages import ResultStatus, SharedFile, ToolCall, ToolResult
+from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.progress import Progress, RoundStep
 from agent.records import Person
-from agent.state import ActionRecord
 from agent.tools.registry import Registry
 from agent.tools.share_file import DONE, ShareFileTool, shared_files
 
@@ -17,19 +17,18 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
 CONTEXT = ToolContext(Person("ann", "Ann"), Place(PersonAudience("ann")), "thread", 1, NOW)
 
 
-def record(*calls: tuple[str, dict[str, str], ResultStatus]) -> ActionRecord:
-    return ActionRecord(
-        1,
+def step(*calls: tuple[str, dict[str, str], ToolResult]) -> RoundStep:
+    return RoundStep(
         NOW,
-        "",
-        tuple(ToolCall(name, {**args}) for name, args, _ in calls),
-        tuple(ToolResult(name, status, "") for name, _, status in calls),
+        calls=tuple(ToolCall(name, {**args}) for name, args, _ in calls),
+        results=tuple(result for _, _, result in calls),
     )
 
 
 async def test_a_call_says_that_the_file_will_come_and_changes_nothing() -> None:
-    assert await ShareFileTool().run({"name": "a.csv", "content": "1,2"}, CONTEXT) == DONE
-    assert ShareFileTool().read_only
+    output = await ShareFileTool().run({"name": "a.csv", "content": "1,2"}, CONTEXT)
+    assert output == ToolOutput(DONE, audience=CONTEXT.place.audience)
+    assert ShareFileTool().effect is ToolEffect.READS
 
 
 async def test_an_empty_file_is_refused() -> None:
@@ -44,9 +43,18 @@ def test_a_call_needs_a_name_and_a_content() -> None:
 
 
 def test_what_was_handed_over_is_read_off_the_calls_and_the_last_of_a_name_counts() -> None:
-    ok, failed = ResultStatus.SUCCESS, ResultStatus.FAILURE
-    first = record(("share_file", {"name": "a.csv", "content": "1"}, ok), ("recall", {"query": "boat"}, ok))
-    second = record(
-        ("share_file", {"name": "a.csv", "content": "2"}, ok), ("share_file", {"name": "b.csv", "content": "3"}, failed)
+    done = ToolResult("share_file", ResultStatus.SUCCESS, DONE)
+    failed = ToolResult("share_file", ResultStatus.FAILURE, "no")
+    found = ToolResult("recall", ResultStatus.SUCCESS, "")
+    first = step(("share_file", {"name": "a.csv", "content": "1"}, done), ("recall", {"query": "boat"}, found))
+    second = step(
+        ("share_file", {"name": "a.csv", "content": "2 \ud800"}, done),
+        ("share_file", {"name": "b.csv", "content": "3"}, failed),
     )
-    assert shared_files([first, second]) == (("a.csv", "2"),)
+    assert shared_files(Progress((first, second))) == (SharedFile("a.csv", "text/plain", b"2 ?"),)
+
+
+def test_what_a_tool_brought_as_a_file_is_handed_over_too() -> None:
+    plot = SharedFile("plot.png", "image/png", b"png")
+    brought = ToolResult("plot", ResultStatus.SUCCESS, "", files=(plot,))
+    assert shared_files(Progress((step(("plot", {}, brought)),))) == (plot,)

@@ -18,7 +18,7 @@ from agent.spending import By, SpendingPeriod
 from agent.state import SituationSummary
 from agent.summary import SUMMARY
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.job_worker import JobWorker
 from bot.memory.learning import LearningModel, Summariser, may_spend
@@ -58,7 +58,7 @@ class World:
             fresh_word=lambda: "w0rd",
             provider=always(self.answers),
             persona=lambda _: Persona("You are a bot.", ""),
-            tools=Registry([RecallTool(store.memories)]),
+            tools=Toolbox([RecallTool(store.memories)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(history=WINDOW),
             recollect=partial(recollect, store.memories, store.conversations) if self.recollects else None,

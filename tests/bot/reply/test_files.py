@@ -94,9 +94,9 @@ def test_a_very_long_answer_comes_as_a_document_too() -> None:
 
 
 def test_no_more_is_handed_over_than_a_message_holds() -> None:
-    assert len(named([("a.txt", "x")] * 20)) == files.MAX_FILES
-    assert named([("empty.txt", ""), ("huge.txt", "x" * (files.MAX_BYTES + 1))]) == ()
-    assert named([("lone.txt", "a\ud800")]) == (OutFile("lone.txt", b"a?"),)
+    assert len(named([("a.txt", b"x")] * 20)) == files.MAX_FILES
+    assert named([("empty.txt", b""), ("huge.txt", b"x" * (files.MAX_BYTES + 1))]) == ()
+    assert named([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
 from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.reply_surface import Surface
@@ -61,7 +61,7 @@ class World:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
-            tools=Registry([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
+            tools=Toolbox([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             budget_left=self.budget_left,

@@ -8,7 +8,7 @@ import pytest
 from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider, ScriptPause
 from agent.records import Incoming
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -38,7 +38,7 @@ class Bot:
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
         mind = AgentConfig(
-            always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
+            always(model), lambda _: Persona("A bot.", ""), Toolbox([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
         )
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = Turns(

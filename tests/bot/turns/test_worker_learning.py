@@ -14,7 +14,7 @@ from agent.messages import Message
 from agent.ports import Provider
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.tools.registry import Registry
+from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
@@ -58,7 +58,7 @@ class World:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([]),
+            tools=Toolbox([]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             learn_at=self.learner.due,
