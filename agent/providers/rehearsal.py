@@ -144,7 +144,7 @@ def rehearse(messages: Sequence[Message]) -> str:
             return _call("recall", {"query": query}, f"The person asks about an earlier conversation: {query}")
         case RepeatLast():
             said = _said_here(messages, intent)
-            return _answer(_here(said) if said else _explanation(question))
+            return _answer(_here(said) if said else "You have said nothing else in this thread yet.")
         case ShowCode():
             return _answer(_code(question))
         case Talk():
@@ -174,14 +174,16 @@ def _last(messages: Sequence[Message]) -> tuple[str, str | None]:
 
 def _said_here(messages: Sequence[Message], intent: Intent) -> list[str]:
     """The newest messages of this conversation that a question about the past is about: recall leaves out what stands
-    before the model's eyes.
+    before the model's eyes. What was said last is said again whatever it was, a question or a greeting, too.
     """
-    wanted = _telling(intent.query) if isinstance(intent, Recall) else frozenset[str]()
-    if not wanted and not isinstance(intent, RepeatLast):
-        return []
     section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
     people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
-    found = (text for text in people if wanted <= _telling(text) and not _is_question_or_small_talk(text))
+    if isinstance(intent, RepeatLast):
+        found = (text for text in people if not isinstance(_intent(text), RepeatLast))
+    elif wanted := _telling(intent.query) if isinstance(intent, Recall) else frozenset[str]():
+        found = (text for text in people if wanted <= _telling(text) and not _is_question_or_small_talk(text))
+    else:
+        return []
     return list(islice(found, MAX_HERE))[::-1]
 
 

@@ -1,17 +1,20 @@
 """What a typed line means: a message to the bot, or a command to the terminal. Pure.
 
-The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash; everything else is
-a message, but for the one word that stops an answer, or that leaves every other program. Commands count in any case.
+The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash. Of the others a line
+that is a command as a whole means it, as it does in direct messages elsewhere ("help", "forget everything"), and so do
+the word that stops an answer and those that leave every other program. Everything else is a message; behind `/ask`
+everything is. Commands count in any case.
 Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from agent.messages import Depth
-from bot.commands.declaration import Command, command_named
+from bot.commands.declaration import Command, command_meant, command_named
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
 from bot.message_intake import is_stop
@@ -78,15 +81,15 @@ def help_text() -> Mapping[str, str]:
     return {f"/{command.name}": command.summary for command in COMMANDS} | command_texts.TERMINAL_COMMANDS
 
 
-def parse(line: str) -> Line:
-    """Read one typed line (or a pasted text of several lines). Never raises."""
+def parse(line: str, now: datetime) -> Line:
+    """Read one typed line (or a pasted text of several lines). Never raises. `now`: for times such as "since Monday"."""
     text = line.strip()
     if not text:
         return Nothing()
     if text.startswith("//"):
         return Ask(text[1:])
     if not is_command(text):
-        return CommandLine(STOP) if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
+        return _without_slash(text, now)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     command = command_named(word[1:], COMMANDS)
@@ -101,6 +104,15 @@ def parse(line: str) -> Line:
             return UnclearLine(command_texts.WRITE_ALONE.format(word=word))
         case _:
             return Quit() if command is None else CommandLine(command, rest)
+
+
+def _without_slash(text: str, now: datetime) -> Line:
+    if is_stop(text):
+        return CommandLine(STOP)
+    if text.lower() in LEAVES:
+        return Quit()
+    meant = command_meant(text, COMMANDS, now, str)
+    return Ask(text) if meant is None else CommandLine(meant.command, meant.words)
 
 
 def _threads(rest: str) -> Line:

@@ -187,7 +187,7 @@ class _Chat:
         await self._answered(self._bot.unfinished(self._go_on))
         self._window.recall(await self._bot.past_questions())
         while (line := await self._read()) is not None:
-            meant = inbound.parse(line)
+            meant = inbound.parse(line, self._now())
             if isinstance(meant, inbound.Quit):
                 return
             try:

@@ -1,5 +1,7 @@
 """What a typed line means."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,9 @@ from bot.platforms.terminal.inbound import (
     help_text,
     parse,
 )
+
+
+NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
 
 
 def line(name: str, words: str = "") -> CommandLine:
@@ -70,12 +75,23 @@ MEANINGS: list[tuple[str, Line]] = [
     ("Exit", Quit()),
     ("quit", Quit()),
     ("quit smoking", Ask("quit smoking")),
+    ("help", line("help")),
+    ("Help!", line("help")),
+    ("help me with my boat", Ask("help me with my boat")),
+    ("forget everything", line("forget", "everything")),
+    ("forget since Monday", line("forget", "since Monday")),
+    ("forget it", Ask("forget it")),
+    ("memory", line("memory")),
+    ("memory delete 3", line("memory", "delete 3")),
+    ("memory is a river", Ask("memory is a river")),
+    ("new", Ask("new")),
+    ("/ask help", Ask("help")),
 ]
 
 
 @pytest.mark.parametrize(("line", "meaning"), MEANINGS)
 def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
-    assert parse(line) == meaning
+    assert parse(line, NOW) == meaning
 
 
 @pytest.mark.parametrize(
@@ -95,27 +111,27 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
     ],
 )
 def test_what_looks_like_a_command_and_is_none_is_answered_with_a_sentence(line: str, sentence: str) -> None:
-    assert parse(line) == UnclearLine(sentence)
+    assert parse(line, NOW) == UnclearLine(sentence)
 
 
 def test_a_long_unknown_word_is_shown_in_part() -> None:
-    meaning = parse("/etc/very/long/path/to/some/file/that/somebody/asked/about")
+    meaning = parse("/etc/very/long/path/to/some/file/that/somebody/asked/about", NOW)
     assert isinstance(meaning, UnclearLine)
     assert "`/etc/very/long/path/to/some/f…`" in meaning.sentence
 
 
 @given(st.text())
 def test_every_line_means_something_and_no_command_is_sent_as_text(line: str) -> None:
-    meaning = parse(line)
+    meaning = parse(line, NOW)
     if isinstance(meaning, Ask) and not line.strip().lower().startswith(("/ask", "/deep", "/fast")):
         assert meaning.text == line.strip().replace("//", "/", 1) if line.strip().startswith("/") else line.strip()
 
 
 @given(st.text().filter(lambda text: bool(text.strip())))
 def test_any_text_can_be_sent_after_ask(text: str) -> None:
-    assert parse(f"/ask {text}") == Ask(text.strip())
+    assert parse(f"/ask {text}", NOW) == Ask(text.strip())
 
 
 @pytest.mark.parametrize("written", [name for name in help_text() if name != "/ask"])
 def test_every_command_that_the_help_lists_exists(written: str) -> None:
-    assert not isinstance(parse(written.replace("N", "2") if "threads" in written else written), UnclearLine)
+    assert not isinstance(parse(written.replace("N", "2") if "threads" in written else written, NOW), UnclearLine)
