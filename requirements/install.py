@@ -69,4 +69,8 @@ def _ended(process: "subprocess.Popen[str]") -> int | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    try:
+        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped: the same command begins again.\n")
+        sys.exit(130)

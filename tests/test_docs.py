@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -18,8 +17,9 @@ from agent.ports import ToolContext
 from agent.records import Person
 from agent.tools.registry import Registry
 from benchmarks.house_code import ROOT
-from bot.commands.declaration import Caller, Command, CommandCall, Panel
-from bot.host import CommandHost
+from bot.commands.declaration import Command, CommandCall, Panel
+from tests.fakes.caller import FakeCaller
+from tests.fakes.host import FakeHost
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
@@ -135,10 +135,10 @@ async def test_the_tool_that_contributing_shows_can_be_called() -> None:
 
 
 async def test_the_command_that_contributing_shows_is_one_and_answers() -> None:
-    command, caller = example(2)["COMMAND"], SimpleNamespace(person=Person("slack:T1:U1", "Ann"))
+    command = example(2)["COMMAND"]
     assert isinstance(command, Command)
     assert command.run is not None
-    call = CommandCall(words="boats", caller=cast("Caller", caller), host=cast("CommandHost", None))
+    call = CommandCall(words="boats", caller=FakeCaller(), host=FakeHost())
     assert await command.run(call) == Panel("I know no joke about boats, Ann.")
 
 

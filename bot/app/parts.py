@@ -32,7 +32,7 @@ from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch, open_embedder, open_transcriber
 from bot.platforms.slack.options import PLATFORM as SLACK
-from bot.platforms.slack.slash_commands import named
+from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
@@ -227,8 +227,9 @@ def mind(
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
     """
 
-    own_names = (COMMANDS, memory_texts.LEARNS, memory_texts.KEEPS)
-    in_slack = {text: named(text, settings.slack_command_prefix) for text in own_names}
+    prefix = settings.slack_command_prefix
+    in_slack = {text: notice(text, prefix) for text in (memory_texts.LEARNS, memory_texts.KEEPS)}
+    in_slack[COMMANDS] = named(COMMANDS, prefix)
     language_rule = settings.language_rule
 
     def called(source: str, text: str) -> str:

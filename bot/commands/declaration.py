@@ -304,7 +304,7 @@ class CommandMeant:
     words: str = ""
 
 
-_ALIKE: Final = 0.7
+ALIKE: Final = 0.7
 """How near a mistyped name is to the one that was meant: a letter or two of six."""
 
 
@@ -314,7 +314,7 @@ def command_named(name: str, commands: Sequence[Command]) -> Command | None:
 
 def nearest(name: str, words: str, commands: Sequence[Command]) -> str:
     """The command that was meant by a name that is none's; "" for a path or the like, and for talk of stopping."""
-    near = get_close_matches(name.casefold(), [command.name for command in commands], 1, _ALIKE)
+    near = get_close_matches(name.casefold(), [command.name for command in commands], 1, ALIKE)
     return near[0] if near and name.isalpha() and not (near[0] == "stop" and words) else ""
 
 

@@ -412,7 +412,9 @@ class ModelSwitch:
             return replace(own, why=reply_texts.MODEL_FOR_PERSON)
         if (here := self._channels.get(channel)) is not None:
             return replace(here, why=reply_texts.MODEL_FOR_CHANNEL)
-        return self._choice
+        # Which setting it comes from, and at which address it is, is for the log and for operators.
+        by_setting = self._choice.why != reply_texts.MODEL_CHOSEN
+        return replace(self._choice, why=reply_texts.MODEL_AS_USUAL) if by_setting else self._choice
 
     async def choose(self, name: str) -> None:
         """Make that model the usual one, from the next question on. Raises SettingsError."""

@@ -24,6 +24,8 @@ STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it.
 NOT_CHANGED_THERE = "You or I cannot read that channel, so nothing was changed."
 EACH_BEGINS = "Each message that you write to me outside of threads begins a conversation."
 HOW_ON_SLACK = "Ask me anything in a direct message, or mention @{bot} in a channel; I answer in the thread."
+# Below the first reply to somebody, which stands in a thread.
+NO_SLASH_IN_THREADS = "(In a thread, write that to me without the slash.)"
 HOW_IN_SLACK_THREADS = (
     "In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer."
 )
@@ -112,10 +114,8 @@ ASK_USAGE = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
     "and `deep:` or `fast:` before the question says how long I may think. `/ask help` says what else I can do."
 )
-ONLY_YOU = (
-    "I may not write in that channel, so only you see the answer. Once somebody has written `/invite @{bot}` there, "
-    "everybody can see my answers there."
-)
+ONLY_YOU = "I may not write in that channel, so only you see the answer. {remedy}"
+INVITE_ME = "Once somebody has written `/invite @{bot}` there, everybody can see my answers there."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
 NOT_ASKED_THERE = "You cannot read that channel, so I did not ask there."

@@ -146,6 +146,7 @@ def chosen_model(words: str) -> str:
 
 
 MODEL_CHOSEN = "you chose it"
+MODEL_AS_USUAL = "it is the usual one"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -156,3 +158,21 @@ def test_setting_up_shows_how_far_it_is() -> None:
     said = ["Looking in links\n", *collecting, "  Downloading thing6.whl\n"]
     assert progress(said, 0, 12) == "Downloading: 7 of 12 packages"
     assert progress([*said, "Installing collected packages: thing1\n"], 3, 12) == "Installing: 3 of 12 packages"
+
+
+def test_setting_up_that_is_interrupted_says_what_to_do_and_shows_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python"
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(0o755)
+    named = tmp_path / "run.txt"
+    named.write_text("thing==1 \\\n    --hash=sha256:0\n")
+    command = [sys.executable, str(INSTALL), str(named), str(python)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:  # noqa: S603
+        assert running.stderr is not None
+        assert running.stderr.readline() == "Downloading: 0 of 1 packages\n"
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        said = running.stderr.read()
+        assert running.wait(PATIENCE_S) == Exit.INTERRUPTED
+    assert said == "\nStopped: the same command begins again.\n"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from bot.exits import Exit
 from bot.texts import memory_texts
 from tests.flows.test_terminal import cogency
 
@@ -13,11 +14,19 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     typed = f"{told}/memory\n/memory delete 1\n/memory export {path}\n"
     ran = cogency(tmp_path, "chat", typed=typed)
     assert "- **1** my boat is blue" in ran.stdout
-    listed, _, after = ran.stdout.partition("Erased")
+    listed, _, after = ran.stdout.partition("Deleted entry 1")
     assert "- **2** tea is hot" in listed
-    assert "boat" not in after
+    left = after.partition(memory_texts.MEMORY_HEADING)[2]
+    assert "- **2** tea is hot" in left
+    assert "boat" not in left
     exported = json.loads(path.read_text())
     assert [fact["text"] for fact in exported["facts"]] == ["tea is hot"]
+    kept = cogency(tmp_path, "chat", typed=f"/memory export {path}\n/memory export {tmp_path}/none/mine.json\n")
+    assert kept.returncode == Exit.FAILED
+    assert kept.stderr.rstrip().endswith("mine.json could not be written: name a file in a folder that exists.")
+    assert "exists already, so nothing was written." in kept.stderr
+    assert kept.stdout == ""
+    assert json.loads(path.read_text()) == exported
     again = cogency(tmp_path, "chat", typed="/memory correct 2 tea is cold\n/memory\n/memory delete 1\n")
     assert "- **2** tea is cold" in again.stdout
     assert "There is no entry 1 in your list" in again.stdout

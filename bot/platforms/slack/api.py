@@ -186,6 +186,12 @@ class SlackRefused(SlackError):
         super().__init__(reply_texts.SLACK_REFUSED.format(method=method, code=code))
         self.code = code
 
+    @property
+    def remedy(self) -> str:
+        """What somebody can do who wanted something written there."""
+        known = (why for code, why in reply_texts.SLACK_REMEDIES.items() if self.code.startswith(code))
+        return next(known, reply_texts.SLACK_REMEDY)
+
 
 def file_url(url: str, api_base_url: str) -> URL | None:
     """The address of a file of Slack, exactly as it is requested; None for any other, which gets no token. Pure.

@@ -1,6 +1,7 @@
 """Asking in other ways than by a message: the command, the shortcuts, and their windows."""
 
 import json
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,9 @@ OLD: Final = timedelta(days=1)
 LOOK_BACK_S: Final = 120.0
 """How much earlier than it was asked a question may seem to be posted: clocks differ."""
 EVENT_TYPE: Final = "cogency_question"
+_NOT_THERE: Final = frozenset({"not_in_channel", "channel_not_found"})
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +238,15 @@ class SlackAsking:
             return
         found = await self._find(kept) if kept.attempt > 1 else None
         root = found or await self._post(kept, member)
-        if root is None:
+        if isinstance(root, SlackRefused):
+            absent = root.code in _NOT_THERE
+            if not absent:
+                log.warning("a question could not be shown, so its answer is private: %s", root)
             await self.host.submit(unposted)
             if not alone:
+                remedy = command_texts.INVITE_ME.format(bot=self.me.name) if absent else root.remedy
                 with suppress(SlackError):  # an ornament
-                    await self._say(to, command_texts.ONLY_YOU.format(bot=self.me.name))
+                    await self._say(to, command_texts.ONLY_YOU.format(remedy=remedy))
         else:
             await self._take_or_delete(await self._public(question, member, root), found=found is not None)
 
@@ -262,8 +270,8 @@ class SlackAsking:
                 return ReplyTo(to.channel, to.user, api.text(message, "ts"), after=api.text(message, "ts"))
         return None
 
-    async def _post(self, kept: _Kept, member: Member) -> ReplyTo | None:
-        """Show the question; where it is answered, or None where the bot may not write. Raises SlackError."""
+    async def _post(self, kept: _Kept, member: Member) -> ReplyTo | SlackRefused:
+        """Show the question; where it is answered, or why the bot may not write there. Raises SlackError."""
         to, queue = kept.to, self.budgets.posts(kept.to.channel or kept.to.user)
         await self.clock.sleep(queue.join(self.clock.monotonic()))
         shown = f"**{formatting.literal(member.person.name)}** asks:\n{quoted(kept.question.text)}"
@@ -275,8 +283,8 @@ class SlackAsking:
         except SlackLimited as limited:
             queue.limited(self.clock.monotonic(), limited.retry_after_s)
             raise
-        except SlackRefused:
-            return None
+        except SlackRefused as refused:
+            return refused
         ts = api.text(posted, "ts")
         return ReplyTo(to.channel or api.text(posted, "channel"), to.user, ts, after=ts)
 

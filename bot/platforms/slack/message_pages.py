@@ -117,11 +117,7 @@ def page_errors() -> Generator[None, None, None]:
             raise reply_surface.PageUnsent(f"{refused} {_OPERATOR[refused.code]}") from refused
         if refused.code in _DELETED:
             raise reply_surface.PageGone(str(refused)) from refused
-        why = next(
-            (why for code, why in reply_texts.SLACK_REMEDIES.items() if refused.code.startswith(code)),
-            reply_texts.SLACK_REMEDY,
-        )
-        raise reply_surface.PageRefused(str(refused), why) from refused
+        raise reply_surface.PageRefused(str(refused), refused.remedy) from refused
     except SlackError as error:
         raise reply_surface.PageUnsent(str(error)) from error
 

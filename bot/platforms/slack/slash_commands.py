@@ -23,6 +23,11 @@ def named(markdown: str, prefix: str) -> str:
     return _NAMED.sub(f"`/{prefix}", markdown) if prefix else markdown
 
 
+def notice(markdown: str, prefix: str) -> str:
+    """An emphasised line below a reply, which most often stands in a thread: there a slash would be refused."""
+    return f"{named(markdown, prefix).removesuffix('*')} {command_texts.NO_SLASH_IN_THREADS}*"
+
+
 def help_text(prefix: str, bot: str) -> str:
     """What can be said to the bot."""
     return "\n".join(

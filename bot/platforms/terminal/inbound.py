@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from agent.messages import Depth
-from bot.commands.declaration import Command, command_meant, command_named
+from bot.commands.declaration import ALIKE, Command, command_meant, command_named
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
 from bot.message_intake import is_stop
@@ -82,7 +82,7 @@ def help_text() -> Mapping[str, str]:
 
 
 def parse(line: str, now: datetime) -> Line:
-    """Read one typed line (or a pasted text of several lines). Never raises. `now`: for times such as "since Monday"."""
+    """Read one typed line (or a pasted text of several lines); "since Monday" needs to know when. Never raises."""
     text = line.strip()
     if not text:
         return Nothing()
@@ -125,18 +125,16 @@ def _threads(rest: str) -> Line:
 
 _DEPTHS: Final = {"/ask": Depth.ADAPT, "/deep": Depth.DEEP, "/fast": Depth.FAST}
 _NAMES: Final = tuple(
-    dict.fromkeys(
-        [*(f"/{command.name}" for command in COMMANDS), *(one.split()[0] for one in command_texts.TERMINAL_COMMANDS)]
-    )
+    dict.fromkeys(written.split()[0].removeprefix("/") for written in help_text() if not written.startswith("//"))
 )
 
 
 def _unknown(word: str) -> UnclearLine:
     """One sentence: the nearest command, or else where the list is, and how to send the word as text."""
-    near = get_close_matches(word, [name for name in _NAMES if not name.startswith("//")], n=1)
+    near = get_close_matches(word[1:], _NAMES, n=1, cutoff=ALIKE)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
     instead = (
-        f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
+        f"did you mean `/{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
     )
     return UnclearLine(command_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=instead))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import assert_never
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
 from agent.events import Outcome
 from agent.messages import Depth, Json
 from agent.records import Person, Thread
@@ -136,7 +136,7 @@ def panel_text(panel: Panel) -> str:
 
 
 def exported(file: PanelFile, words: str) -> str:
-    """What is shown of a file, or where it was written: behind "export" its name may stand."""
+    """What is shown of a file, or where it was written: behind "export" its name may stand. Raises Refused."""
     request = read_memory_request(words)
     if isinstance(request, ExportMemory) and request.path:
         return saved(request.path, file.content)
@@ -144,15 +144,15 @@ def exported(file: PanelFile, words: str) -> str:
 
 
 def saved(name: str, content: str) -> str:
-    """Write a new file for its person alone; the sentence that says so, or why not."""
+    """Write a new file for its person alone; the sentence that says so. Raises Refused if that cannot be."""
     try:
         # What was made is what is written: in a folder of others the name may lead elsewhere a moment later.
         with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
             file.write(content)
     except FileExistsError:
-        return reply_texts.FILE_EXISTS.format(name=formatting.literal(name))
+        raise Refused(reply_texts.FILE_EXISTS.format(name=name)) from None
     except (OSError, RuntimeError, ValueError):
-        return reply_texts.FILE_UNWRITABLE.format(name=formatting.literal(name))
+        raise Refused(reply_texts.FILE_UNWRITABLE.format(name=name)) from None
     return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
 
 

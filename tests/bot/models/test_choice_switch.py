@@ -27,7 +27,7 @@ def names(switch: ModelSwitch, person: str, channel: str, chosen: str = "") -> t
 
 async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
     switch = await opened()
-    assert names(switch, ANNA, "C1") == (USUAL, "COGENCY_MODEL says so")
+    assert names(switch, ANNA, "C1") == (USUAL, reply_texts.MODEL_AS_USUAL), "settings and addresses are for operators"
     assert switch.provider_for(ANNA, "C1").name == USUAL
     assert switch.learning_model().provider is switch.provider
 

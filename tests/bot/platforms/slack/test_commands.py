@@ -10,6 +10,7 @@ from agent.messages import ModelCall, Usage
 from agent.spending import SpendingAccount, Spent
 from bot.host import MemoryAnswer, ShownEntry
 from bot.platforms.slack import modals
+from bot.platforms.slack.api import SlackRefused
 from bot.reply_surface import PageContent, PageKey
 from bot.texts import memory_texts
 from tests.fakes.host import FakeHost
@@ -74,7 +75,23 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
         await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert "so only you see the answer" in told.text
+    assert "/invite @" in told.text
     assert [whisper.text for whisper in slack.state.whispers] == [told.text, "Elsewhere."]
+
+
+@pytest.mark.parametrize("code", ["is_archived", "restricted_action_thread_only_channel"])
+async def test_why_an_answer_is_private_is_what_slack_said_and_not_always_an_invitation(
+    slack: FakeSlack, code: str
+) -> None:
+    host = FakeHost()
+    slack.faults["chat.postMessage"].append(Fault(error=code))
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "where am I?"))
+    (told,) = slack.state.whispers
+    assert "so only you see the answer" in told.text
+    assert told.text.endswith(SlackRefused("chat.postMessage", code).remedy)
+    assert "/invite" not in told.text
+    assert len(host.taken) == 1
 
 
 async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack) -> None:

@@ -22,7 +22,6 @@ from bot.platforms.terminal.inbound import (
     parse,
 )
 
-
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
 
 
@@ -98,6 +97,7 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
     ("line", "sentence"),
     [
         ("/thread", "There is no command `/thread`: did you mean `/threads`?"),
+        ("/nope", "There is no command `/nope`: `/help` lists them, and `//` sends text that begins with a slash."),
         ("/memry please", "There is no command `/memry`: did you mean `/memory`?"),
         ("/xyzzy", "There is no command `/xyzzy`: `/help` lists them, and `//` sends text that begins with a slash."),
         ("/", "There is no command `/`: `/help` lists them, and `//` sends text that begins with a slash."),

@@ -180,20 +180,24 @@ async def test_memory_is_shown_and_decided_about_with_words() -> None:
 async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     exports = (f"/memory export {path}", f"/memory export {path}", f"/memory export {tmp_path}/no/such/place")
-    shown, *written = await conversation(FakeChatBot(), "/memory export", *exports)
+    complaints = [
+        formatting.literal(reply_texts.FILE_EXISTS.format(name=path)),
+        formatting.literal(reply_texts.FILE_UNWRITABLE.format(name=f"{tmp_path}/no/such/place")),
+    ]
+    shown, written = await conversation(
+        FakeChatBot(), "/memory export", *exports, ends=Exit.FAILED, complaints=complaints
+    )
     assert shown == '```json\n{"facts": []}\n```'
     assert (path.read_text(), path.stat().st_mode & 0o777) == ('{"facts": []}', 0o600)
-    assert [sentence.rsplit(" ", 1)[1] for sentence in written[:1]] == [f"{formatting.literal(str(path))}."]
-    assert written[1].endswith("exists already, so nothing was written.")
-    assert written[2].endswith("could not be written: name a file in a folder that exists.")
+    assert written == reply_texts.FILE_WRITTEN.format(name=formatting.literal(str(path)))
 
 
 async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
     """Whoever may write in the folder could lead it to a file of theirs, or over one of ours."""
     link, target = tmp_path / "mine.json", tmp_path / "theirs"
     link.symlink_to(target)
-    _, said = await conversation(FakeChatBot(), "/help", f"/memory export {link}")
-    assert said.endswith("exists already, so nothing was written.")
+    refused = formatting.literal(reply_texts.FILE_EXISTS.format(name=link))
+    await conversation(FakeChatBot(), f"/memory export {link}", ends=Exit.FAILED, complaints=[refused])
     assert not target.exists()
 
 

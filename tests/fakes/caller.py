@@ -1,0 +1,50 @@
+"""Who uses a command, and where: one person in their direct messages, unless the test says otherwise."""
+
+from dataclasses import dataclass, field
+
+from agent.admission_terms import Authority
+from agent.memory.audience import PersonAudience, Place
+from agent.records import Person
+from bot.access.acl import Requester
+from bot.commands.declaration import Stoppable
+from bot.host import Forgetter, PolicyAsker, Viewer
+
+ANN = Person("slack:T1:U1", "Ann")
+
+
+@dataclass(frozen=True)
+class FakeCaller:
+    """Implements `Caller`. `conversations`: what "stop" and "this thread" mean; `began`: the conversations begun."""
+
+    person: Person = ANN
+    channel: str = ""
+    place: Place = field(default_factory=lambda: Place(PersonAudience(ANN.id)))
+    authority: Authority = Authority.EMPLOYEE
+    conversations: frozenset[str] = frozenset()
+    entry_chars: int | None = None
+    began: list[str] = field(default_factory=list[str])
+
+    async def requester(self) -> Requester:
+        return Requester(self.person.id, self.channel)
+
+    async def policy_asker(self) -> PolicyAsker:
+        return PolicyAsker(self.person, self.authority, self.place)
+
+    async def viewer(self) -> Viewer:
+        return Viewer(self.person, self.place, self.channel, self.authority >= Authority.MANAGER)
+
+    async def forgetter(self) -> Forgetter:
+        return Forgetter(self.person.id, self.conversations, self.person.time_zone)
+
+    async def stoppable(self) -> Stoppable:
+        return Stoppable(self.conversations)
+
+    async def begin_conversation(self) -> str:
+        self.began.append(f"c{len(self.began) + 1}")
+        return "A new conversation."
+
+    async def with_names(self, markdown: str) -> str:
+        return markdown
+
+    def help(self) -> str:
+        return "- `/help`: this"
