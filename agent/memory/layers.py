@@ -29,7 +29,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, a
 from agent.memory.facts import Fact, Scope, age, plain_key, same_key
 from agent.memory.marking import Superseded, Wordings, superseded, withhold
 from agent.memory.past_threads import Outdated, PastMessage, Reading, outdated, quoted
-from agent.memory.statements import QUESTION_CHARS, read_statement, telling_part
+from agent.memory.statements import QUESTION_CHARS, read_statement, sentences, telling_part
 from agent.memory.supersession import overrules, replaces, taken_back
 from agent.messages import estimate_tokens
 
@@ -128,6 +128,9 @@ FACTS_SHARE: Final = 0.7
 WORKING_SHARE: Final = 0.5
 """Of what the facts leave, at most so much is kept for the working set, as far as it needs it; the rest is for earlier
 threads, and what either leaves is the other's."""
+ENDED_CHARS: Final = 10_000
+"""Of superseded facts of several sentences, and of what superseded them: so much is read to tell which sentences no
+longer hold, the newest first; of the others none does. A thousand characters take some milliseconds."""
 BINDING: Final = "!"
 """Before a fact that must be kept to."""
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
@@ -257,12 +260,15 @@ def _stale(
     kept: AbstractSet[str] = {fact.id for fact in holding}
     gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
     successors = {fact.id: fact.value for fact in mine}
-    parts = {
-        part: fact.key
-        for fact in gone
-        if fact.value.lower() not in late.restored
-        for part in taken_back(fact.value, successors.get(fact.superseded_by or "", fact.value))
-    }
+    ended, room = list[tuple[str, str]](), ENDED_CHARS
+    for fact in reversed(gone):
+        if fact.value.lower() not in late.restored:
+            successor = successors.get(fact.superseded_by or "", fact.value)
+            several = len(sentences(fact.value)) > 1
+            room -= len(fact.value) + len(successor) if several else 0
+            told = taken_back(fact.value, successor, reading) if several and room >= 0 else [fact.value]
+            ended += [(part, fact.key) for part in told]
+    parts = dict(reversed(ended))
     binding = [fact.value.lower() for fact in holding if fact.is_constraint]
     said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
     values = [*parts, *(signal.value for signal in past), *said]

@@ -14,6 +14,7 @@ has read both and names the older one, it is enough that they may be about the s
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -96,15 +97,16 @@ def _settled_by(older: Statement, newer: Statement) -> bool:
     return all(lexicon.ONCE.fullmatch(word) for word in older.subject - newer.subject)
 
 
-def taken_back(value: str, successor: str) -> list[str]:
+def taken_back(value: str, successor: str, reading: Callable[[str], Statement] = read_statement) -> list[str]:
     """What of a value no longer holds, now that another has superseded it: all of a single sentence; of several, which
-    say more than one thing, those that the successor speaks about.
+    say more than one thing, those that the successor speaks about. `reading` may know already what a sentence says.
     """
     parts = sentences(value)
     if len(parts) <= 1:
         return [value]
-    newer = [read_statement(sentence) for sentence in sentences(successor)]
-    return [part for part in parts if any(same_subject(read_statement(part), one) for one in newer)]
+    newer = [*map(reading, sentences(successor))]
+    older = ((part, reading(part)) for part in parts)
+    return [part for part, said in older if any(same_subject(said, one) for one in newer)]
 
 
 def about_the_same(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:

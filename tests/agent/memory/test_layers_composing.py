@@ -1,7 +1,9 @@
 """Seed 003: four layers, and what of them stands in a context."""
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -338,3 +340,17 @@ def test_what_somebody_said_in_a_thread_never_hides_what_binds() -> None:
         PastMessage("Correction: The budget is $900 now", MONDAY + timedelta(minutes=2)),
     )
     assert "The budget is at most $500" in shown(written(policy), "What is the budget?", earlier=thread).text
+
+
+def test_superseded_facts_of_many_sentences_cost_no_more_than_their_length() -> None:
+    draw = random.Random(3)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(300)]
+    texts = ["".join(f"The {' '.join(draw.choices(words, k=3))} is ${at}. " for at in range(80)) for _ in range(30)]
+    fact = Fact("", "", "", "user", MONDAY, HERE, "ann")
+    held = [replace(fact, id=f"{at}", value=text[:1_990]) for at, text in enumerate(texts)]
+    former = [replace(one, id=f"was {one.id}", is_valid=False, superseded_by=one.id) for one in held]
+    begun = process_time()
+    layers = Layers(ANN, Environment(MONDAY), facts=(*former, *held))
+    made = memory_context(layers, ContextReader(frozenset({HERE}), "Hello"))
+    assert process_time() - begun < 4.0  # they are read one by one: a second; each with each took half a minute
+    assert made.fact_ids
