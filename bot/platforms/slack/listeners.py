@@ -66,6 +66,7 @@ def bolt_app(
     quiet = logging.getLogger("slack_bolt")
     quiet.setLevel(logging.ERROR)  # it warns of a token in the environment that it does not use, at every start
     app = AsyncApp(
+        name=quiet.name,  # to find a name by itself it reads the source of every caller, for a second
         logger=quiet,
         client=web,
         authorize=authorize,

@@ -1,6 +1,7 @@
 """What people write in Slack reaches the host, once, before Slack is told; over real sockets and slack-bolt."""
 
 import asyncio
+import linecache
 from dataclasses import dataclass
 
 import pytest
@@ -52,6 +53,13 @@ async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> Non
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert taken.place.within_team == TEAM
     assert taken.conversation == f"{TEAM}:{DM}:{asked.ts}"
+
+
+async def test_a_start_reads_no_source_code(slack: FakeSlack) -> None:
+    linecache.clearcache()
+    async with serving(slack, FakeHost()):
+        pass
+    assert linecache.cache == {}
 
 
 @pytest.mark.parametrize("facts", [{"is_restricted": True}, {"is_stranger": True}, {"team_id": "T0OTHER"}])
