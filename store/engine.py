@@ -205,8 +205,12 @@ async def open_store(
     `key` makes the key of the erased ids when the database is new. Raises StoreLocked if another process has the file
     open, StoreError if the database cannot be used.
     """
+    return await open_on(_database(url, patience_s), key, migrations)
+
+
+async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS) -> Store:
+    """The store on this database, brought to the newest version. Raises StoreError, and closes the database then."""
     async with AsyncExitStack() as unless_open:
-        database = _database(url, patience_s)
         unless_open.push_async_callback(database.close)
         async with migrating():
             prepared = await database.write(prepare, database.where, key, migrations)

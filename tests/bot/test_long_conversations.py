@@ -16,11 +16,12 @@ from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows
-from store.engine import Store, open_store
+from store.engine import Store
 from store.tables import conversation, message, turn
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.minds import always
+from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
 async def test_seed_002_ten_thousand_messages_cost_the_same_context_as_two_hundred(words: str) -> None:
     costs: list[int] = []
     for messages in (200, 10_000):
-        store = await open_store("sqlite://")
+        store = await open_new()
         try:
             prompt = await prompt_of(store, words, messages)
         finally:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from store.engine import Store, open_store
-from tests.fakes.new_database import new_database
+from store.engine import Store
+from tests.fakes.new_database import new_database, open_new
 from tests.fakes.postgresql import PostgresServer
 
 
@@ -26,6 +26,6 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
 
 @asynccontextmanager
 async def opened_store(url: str) -> AsyncGenerator[Store]:
-    opened = await open_store(url)
+    opened = await open_new(url)
     yield opened
     await opened.close()

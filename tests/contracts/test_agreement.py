@@ -14,11 +14,12 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, label
 from agent.memory.forgetting_plans import Everything
 from agent.records import Claim, Claiming, Closing, RecallQuery
 from agent.state import SituationSummary
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.contracts.steps import proved, summary_of
 from tests.examples import examples
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.new_database import open_new
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.store import store_in_memory
@@ -132,7 +133,7 @@ async def test_postgresql_agrees_with_the_store_in_memory_after_every_step(
 
 
 async def agree(url: str, some: list[Step]) -> None:
-    opened = await open_store(url)
+    opened = await open_new(url)
     try:
         in_memory, real = Run(store_in_memory()), Run(opened)
         for step in some:

@@ -1,11 +1,17 @@
-"""New database files, at the newest version and without rows: copies of one that the migrations made."""
+"""New databases of SQLite, at the newest version and without rows: copies of one that the migrations made."""
 
+import sqlite3
 from pathlib import Path
+from typing import cast
 
-from store.engine import open_store
+from sqlalchemy import Connection
+
+from store.databases.sqlite import open_sqlite
+from store.engine import PATIENCE_S, Store, open_on, open_store
 
 _made: list[bytes] = []
 """What such a file holds, once one was made: the migrations take ten times as long as to open it."""
+_made_in_memory: list[sqlite3.Connection] = []
 
 
 async def new_database(path: Path) -> str:
@@ -24,3 +30,36 @@ def _lay(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(0o600)
         path.write_bytes(_made[0])
+
+
+async def open_new(url: str = "sqlite://") -> Store:
+    """As `open_store`, for tests that open many: one in memory begins as a copy."""
+    if url != "sqlite://":
+        return await open_store(url)
+    if not _made_in_memory:
+        made = await open_store(url)
+        await made.database.read(_keep)
+        await made.close()
+    database = open_sqlite("", PATIENCE_S)
+    await database.read(_fill)
+    return await open_on(database)
+
+
+def _keep(connection: Connection) -> None:
+    _made_in_memory.append(sqlite3.connect(":memory:", check_same_thread=False))
+    _copy(_driver(connection), _made_in_memory[0], within=_driver(connection))
+
+
+def _fill(connection: Connection) -> None:
+    _copy(_made_in_memory[0], _driver(connection), within=_driver(connection))
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, *, within: sqlite3.Connection) -> None:
+    """Outside of the transaction in which all work is done: SQLite copies no database in one."""
+    within.execute("COMMIT")
+    source.backup(target)
+    within.execute("BEGIN")
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    return cast("sqlite3.Connection", connection.connection.driver_connection)

@@ -33,12 +33,13 @@ from bot.caches import MAX_AGE_S
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
 from tests.fakes.minds import always
+from tests.fakes.new_database import open_new
 from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 
@@ -276,7 +277,7 @@ async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) 
 @settings(max_examples=examples(8))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         town = Town(store, history)
         for deed in done:
@@ -296,7 +297,7 @@ async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[
 @settings(max_examples=examples(6))
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         town = Town(store, history)
         for deed in done:

@@ -20,11 +20,11 @@ from bot.memory import view
 from bot.memory.desk import MemoryDesk
 from bot.memory.retention import Retention
 from bot.texts import memory_texts
-from store.engine import open_store
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
+from tests.fakes.new_database import open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 DM = Place(PersonAudience("ann"), within_team="T")
@@ -303,7 +303,7 @@ async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
 
 
 async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         desk = replace(office.desk, preferences=store.preferences)
         viewer = Viewer(Person("ann", "Ann"), DM)

@@ -22,9 +22,10 @@ from agent.spending import By, SpendingPeriod
 from bot.job_worker import JobLimits, JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.runner import ForegroundPriority
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.new_database import open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
@@ -276,7 +277,7 @@ def one_interest_each(messages: Sequence[Message]) -> str:
 @pytest.mark.parametrize("learners", [1, 20])
 async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_planned(learners: int) -> None:
     """200 messages of one person, learned by 20 workers at once."""
-    store = await open_store("sqlite://")
+    store = await open_new()
     clock, model = FakeClock(START, auto=False), ScriptedProvider(one_interest_each)
     learner = Learner(
         store.profiles,

@@ -5,10 +5,10 @@ from datetime import timedelta
 from agent.memory.forgetting_plans import Everything
 from bot.memory.notices import FirstNotice
 from bot.texts import memory_texts
-from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said
+from tests.fakes.new_database import open_new
 from tests.fakes.store import store_in_memory
 from tests.fakes.told_turns import ToldTurns
 
@@ -34,7 +34,7 @@ async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
 
 
 async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     clock = FastClock(speed=1.0)  # a store in threads looks like idleness to a clock that jumps
     try:
         told = [ToldTurns(store, clock, "one"), ToldTurns(store, clock, "two")]

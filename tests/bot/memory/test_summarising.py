@@ -25,11 +25,12 @@ from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
 from tests.fakes.minds import always
+from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -113,7 +114,7 @@ class World:
 
 @asynccontextmanager
 async def world(url: str = "sqlite://") -> AsyncGenerator[World]:
-    store = await open_store(url)
+    store = await open_new(url)
     try:
         yield World(store)
     finally:

@@ -18,6 +18,7 @@ from store.engine import Store, open_store
 from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import open_new
 
 DM = Partition("ann", "person:ann")
 SECRET = "collects vermilion harmoniums in Antananarivo"
@@ -67,7 +68,7 @@ def held(folder: Path) -> bytes:
 
 
 async def test_what_was_taken_back_is_kept_again_of_no_repeat_of_its_message_and_of_any_other() -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         first = await asked(store, "7")
         before = await asked(store, "again:7:1")
@@ -86,7 +87,7 @@ async def test_what_was_taken_back_is_kept_again_of_no_repeat_of_its_message_and
 
 
 async def test_what_is_brought_back_may_be_kept_again() -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         first = await asked(store, "7")
         fact = await remember(store.facts, "ann", SECRET, DM.audience, START, first)

@@ -31,6 +31,7 @@ from store.tables import action_record, erased, fact, fact_term, message, meta, 
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import open_new
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
@@ -399,7 +400,7 @@ async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_a
 async def test_a_question_that_its_platform_cannot_take_in_yet_falls_with_what_it_belongs_to(
     wish: Wish, falls: bool
 ) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         asked = {"text": "My canoe is blue.", "asked": START.isoformat(), "conversations": ["slack:T1:C1"]}
         await store.preferences.set("ann", f"{UNASKED}1", json.dumps(asked))

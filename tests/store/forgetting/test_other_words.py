@@ -24,6 +24,7 @@ from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
+from tests.fakes.new_database import open_new
 from tests.store.forgetting.test_any_forgetting import bytes_in, words_in_rows
 
 HERE = label(dm("ann").audience)
@@ -286,7 +287,7 @@ CHAIN = [Talk("ann", "club", "tool", 0), Talk("ann", "own", "carried", 0), Talk(
 async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_shown_it(
     lives: list[Talk], at: int
 ) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         life = Life(store)
         for talk in lives:
@@ -325,7 +326,7 @@ async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(li
 
 @pytest.mark.parametrize("way", ["tool", "carried", "fact"])
 async def test_each_way_of_being_told_is_found(way: Way) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         life = Life(store)
         for talk in (Talk("ann", "club", "none", 0), Talk("ann", "own", way, 0)):

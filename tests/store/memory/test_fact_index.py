@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select, update
 
 from agent.memory.statements import READER, read_statement
-from store.engine import open_store
 from store.memory import fact_index
 from store.tables import fact, fact_term, meta
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START
+from tests.fakes.new_database import open_new
 
 DM = "person:ann"
 SAMPLES = (
@@ -55,7 +55,7 @@ def test_a_fact_has_a_bounded_number_of_words_that_lead_to_it_and_at_least_one(v
 
 
 async def test_facts_that_an_older_reader_read_are_read_anew_at_the_next_start() -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         await remember(store.facts, "ann", "The boat is blue.", DM, START)
 

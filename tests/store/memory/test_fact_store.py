@@ -4,10 +4,11 @@ import pytest
 
 from agent.memory.facts import CORRECTION
 from agent.memory.writing import NewFact, Written
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import open_new
 
 DM = "person:ann"
 
@@ -31,7 +32,7 @@ async def remembered(store: Store, wrote: str, value: str) -> bool:
     ],
 )
 async def test_a_fact_in_the_words_of_its_message_is_the_persons_own(wrote: str, value: str, *, own: bool) -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         assert await remembered(store, wrote, value) is own
     finally:
@@ -39,7 +40,7 @@ async def test_a_fact_in_the_words_of_its_message_is_the_persons_own(wrote: str,
 
 
 async def test_a_correction_is_the_persons_own_and_what_others_or_nobody_said_is_not() -> None:
-    store = await open_store("sqlite://")
+    store = await open_new()
     try:
         reply = await answered(store, said("Which boat?", person="ben"), "The boat is blue.")
         bens = await remember(store.facts, "ann", "Which boat?", DM, START, reply.message)

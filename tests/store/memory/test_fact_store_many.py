@@ -13,10 +13,11 @@ from agent.admission_terms import Authority
 from agent.memory.facts import FACTS_KEPT, FACTS_MADE_ROOM, Fact
 from agent.memory.statements import read_statement
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
-from store.engine import Store, open_store
+from store.engine import Store
 from store.memory import fact_index, fact_store
 from store.tables import fact, fact_term
 from tests.fakes.incoming import START
+from tests.fakes.new_database import open_new
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ HERE = frozenset({DM, "group:club", "team:t"})
 
 @pytest.fixture
 async def store() -> AsyncGenerator[Store]:
-    opened = await open_store("sqlite://")
+    opened = await open_new()
     yield opened
     await opened.close()
 

@@ -15,6 +15,7 @@ from store.search.index import Range, Tsvector
 from store.search.text import PARAMETERS, SearchQuery, index_words
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
+from tests.fakes.new_database import open_new
 from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import up_to
 
@@ -37,7 +38,7 @@ async def live(store: Store, seed: int) -> None:
 
 
 async def test_both_engines_find_the_same_in_the_same_order_with_the_same_score(postgres: PostgresServer) -> None:
-    sqlite, postgresql = await open_store("sqlite://"), await open_store(await postgres.empty())
+    sqlite, postgresql = await open_new(), await open_store(await postgres.empty())
     for store in (sqlite, postgresql):
         await live(store, seed=7)
     chance = random.Random(8)
@@ -74,7 +75,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 
 
 async def test_of_common_words_the_newest_alone_are_read_and_found_as_on_sqlite(postgres: PostgresServer) -> None:
-    sqlite, postgresql = await open_store("sqlite://"), await open_store(await postgres.empty())
+    sqlite, postgresql = await open_new(), await open_store(await postgres.empty())
     for store in (sqlite, postgresql):
         await fill(store, messages=2 * Tsvector.STRETCH + 200, people=1, dice=random.Random(5))
     for question in await sqlite.database.read(questions_of, 0, 12, random.Random(6)):

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
-from store.engine import Store, new_key, open_store, prepare
+from store.engine import Store, new_key, prepare
 from store.migrations import MIGRATIONS
 from store.search import search
 from store.search.index import Fts5
@@ -21,6 +21,7 @@ from store.search.text import PARAMETERS, SearchQuery, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
 from tests.fakes.incoming import said
+from tests.fakes.new_database import open_new
 
 CLUB = Place(GroupAudience("club"))
 TEXTS = [
@@ -210,7 +211,7 @@ async def test_someone_elses_question_never_finds_my_dm(
     readable: frozenset[str],
     current: int,
 ) -> None:
-    opened = await open_store(await empty())
+    opened = await open_new(await empty())
     try:
         wrote_in: dict[str, set[str]] = {}
         stored: list[tuple[str, str, str]] = []
