@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.examples import DEV
 from tests.fakes.aimock import AiMock, running_aimock
+from tests.fakes.compiled_statements import share_compiled_statements
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 # A busy machine is no defect: tests are bounded by their own waits. CI has a profile of its own, which does the same.
@@ -15,6 +16,8 @@ settings.register_profile("here", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile(DEV, settings.get_profile("here"), max_examples=10)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("here")
+
+share_compiled_statements()
 
 
 @pytest.fixture(scope="session")
