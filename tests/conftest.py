@@ -1,3 +1,4 @@
+import gc
 import os
 import shutil
 from collections.abc import Generator
@@ -55,3 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             given = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
             if "postgresql" in given or {"aimock", "postgres", "slack"} & {*item.fixturenames}:
                 item.add_marker("server")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: no collection of garbage has to walk through its million objects again."""
+    gc.freeze()
