@@ -11,7 +11,6 @@ then needs no more.
     stages()     what of a turn takes more than the text
 """
 
-import ast
 import dataclasses
 import importlib
 import inspect
@@ -105,6 +104,8 @@ Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
 _OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.connections"})
 """Here a text is the name of something that is opened."""
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+_CALLED: Final = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(_METHODS)})\b")
+"""In a source: reading it takes a hundredth of what parsing it does."""
 _ENDS: Final = ("", "\x00", "x", "\n!")
 PIECES: Final = (
     *"1aA. \n\t([{<`*_~$|#>-=/%:,;'\"\\@!&",
@@ -322,17 +323,16 @@ def _ours(module: str) -> bool:
 
 
 @cache
-def sources() -> Sequence[tuple[ModuleType, ast.Module]]:
-    return [(module, ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))) for module in modules()]
+def sources() -> Sequence[tuple[ModuleType, str]]:
+    return [(module, Path(module.__file__ or "").read_text(encoding="utf-8")) for module in modules()]
 
 
 def _called_ways() -> dict[tuple[str, str], set[str]]:
     """By a module and a name in it, the methods of an expression that it calls on it."""
     ways: dict[tuple[str, str], set[str]] = {}
-    for module, tree in sources():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in _METHODS and isinstance(node.value, ast.Name):
-                ways.setdefault((module.__name__, node.value.id), set()).add(node.attr)
+    for module, source in sources():
+        for name, method in _CALLED.findall(source):
+            ways.setdefault((module.__name__, name), set()).add(method)
     return ways
 
 

@@ -8,6 +8,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Final
@@ -41,6 +42,7 @@ NO_READERS: Final = re.compile(r"(^|[._])log(ger|ged)?\.|complain$|compile$|(^|\
 """Calls whose words no person reads but an operator in the log: logs, patterns, SQL, types."""
 
 
+@cache
 def bases() -> dict[str, set[str]]:
     """Of each class its bases."""
     found: dict[str, set[str]] = {}

@@ -59,9 +59,9 @@ def test_every_stage_of_an_answer_reads_hostile_text_in_linear_time(kind: str) -
 def test_expressions_are_constants_so_that_the_walk_finds_them() -> None:
     hidden = [
         f"{module.__name__}:{node.lineno}"
-        for module, tree in hostile.sources()
-        if module.__name__ not in AT_RUN_TIME
-        for function in ast.walk(tree)
+        for module, source in hostile.sources()
+        if module.__name__ not in AT_RUN_TIME and re.search(r"\b(?:re|regex)\.", source)
+        for function in ast.walk(ast.parse(source))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for node in ast.walk(function)
         if isinstance(node, ast.Call) and _is_re(node.func)
