@@ -12,9 +12,9 @@ misspelt one would be lost without a word.
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -57,7 +57,7 @@ UNNAMED: Final[Mapping[str, Schema]] = {
 """What its description does not name: what the documentation says of commands, and what discord.py always sends."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     method: str
     path: re.Pattern[str]
@@ -66,10 +66,7 @@ class Operation:
 
     def problems(self, body: Any, query: Mapping[str, str]) -> Iterator[str]:
         if self.body is not None:
-            for error in self.body.iter_errors(body):
-                every = [*_reasons(error)]
-                reasons = [one for one in every if one.validator not in {"enum", "type"}] or every
-                yield " or ".join(f"{reason.json_path}: {reason.message[-200:]}" for reason in reasons)[:600]
+            yield from _misfits(self, json.dumps(body))
         elif body:
             yield "a body where none belongs"
         for name, value in query.items():
@@ -77,6 +74,17 @@ class Operation:
                 yield f"the parameter {name!r} is unknown"
             elif not any(self.query[name].is_valid(read) for read in _readings(value)):
                 yield f"the parameter {name!r} has a value that it cannot have"
+
+
+@lru_cache(maxsize=64)
+def _misfits(operation: Operation, body: str) -> Sequence[str]:
+    """What is wrong with a body, in JSON. Each start of the bot sends all of its commands: they are held once."""
+    found: list[str] = []
+    for error in operation.body.iter_errors(json.loads(body)):
+        every = [*_reasons(error)]
+        reasons = [one for one in every if one.validator not in {"enum", "type"}] or every
+        found.append(" or ".join(f"{reason.json_path}: {reason.message[-200:]}" for reason in reasons)[:600])
+    return found
 
 
 def _reasons(error: ValidationError) -> Iterator[ValidationError]:
