@@ -63,12 +63,16 @@ class Module:
             end = statement.end_lineno or 0
         return end
 
-    @property
+    @cached_property
     def classes(self) -> set[str]:
         return {node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)}
 
-    def imported(self) -> Iterable[str]:
+    @cached_property
+    def imported(self) -> frozenset[str]:
         """Every name that could be a module's: of `from a import b` both a and a.b."""
+        return frozenset(self._imported())
+
+    def _imported(self) -> Iterable[str]:
         package = self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
         for node in ast.walk(self.tree):
             match node:
@@ -143,7 +147,7 @@ class Code:
         """Of each module the modules that import it."""
         importers: dict[str, set[str]] = {module.name: set() for module in self.modules}
         for module in self.modules:
-            names = {*module.imported()} & importers.keys()
+            names = module.imported & importers.keys()
             for name in names - {module.name}:
                 importers[name].add(module.name)
         return importers
