@@ -72,7 +72,7 @@ class RememberTool:
     """Keeps what is for now; None: that is a fact of its session."""
     timeout_s: float = 10.0
     name: str = "remember"
-    description: str = "Keep a fact for later when the person asks you to."
+    description: str = "Keep a fact when the person asks you to."
     effect: ToolEffect = ToolEffect.WRITES_HERE
 
     @property
