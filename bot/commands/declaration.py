@@ -277,6 +277,9 @@ class Command:
     """Other messages that mean it without words, in small letters."""
     means: Callable[[str, datetime], bool] = lambda _words, _now: False
     """Whether its name with these words behind it is a message that means it, without a slash; else that is talk."""
+    also_called: tuple[str, ...] = ()
+    """Other words for its name. Whoever writes one, or mistypes the name, before words that it understands is asked
+    what they meant: a model that is given it may seem to have done it."""
     examples: Mapping[str, str] = field(default_factory=dict[str, str])
     """For the table in the documentation: words, and what they do."""
 
@@ -316,6 +319,19 @@ def nearest(name: str, words: str, commands: Sequence[Command]) -> str:
     """The command that was meant by a name that is none's; "" for a path or the like, and for talk of stopping."""
     near = get_close_matches(name.casefold(), [command.name for command in commands], 1, ALIKE)
     return near[0] if near and name.isalpha() and not (near[0] == "stop" and words) else ""
+
+
+def nearly_meant(said: str, commands: Sequence[Command], now: datetime) -> str:
+    """What a message without a slash nearly orders: "forget everything" for "forgt everything"; "" for every other."""
+    word, _, rest = said.strip().partition(" ")
+    name, words = word.casefold(), rest.strip(" .!?").replace("`", "")
+    for command in commands:
+        if not (command.also_called and words) or name == command.name:
+            continue
+        near = name in command.also_called or get_close_matches(name, [command.name], 1, ALIKE)
+        if near and command.means(words, now):
+            return f"{command.name} {words}"
+    return ""
 
 
 def command_meant(

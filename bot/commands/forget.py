@@ -120,6 +120,7 @@ COMMAND = declaration.Command(
         declaration.Argument(REPLIES, _DELETE_REPLIES, declaration.ArgumentKind.FLAG),
     ),
     open_to_all=True,
+    also_called=("delete", "erase"),
     means=lambda words, now: is_request(words.strip(" .!"), now),
     examples={written.removeprefix("/forget "): what for written, what in memory_texts.FORGET_HELP.items()},
 )

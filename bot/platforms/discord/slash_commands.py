@@ -19,6 +19,7 @@ from bot.commands.declaration import (
     command_meant,
     command_named,
     nearest,
+    nearly_meant,
 )
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
@@ -52,8 +53,10 @@ def command_in(incoming: Incoming, *, direct: bool) -> str:
     """
     said = incoming.text.rstrip(" .!?")
     if not said.startswith("/"):
-        meant = command_meant(said, offered_in(direct=direct), incoming.time, budget_ids)
-        return "" if meant is None else meant.command.name
+        offered = offered_in(direct=direct)
+        if (meant := command_meant(said, offered, incoming.time, budget_ids)) is not None:
+            return meant.command.name
+        return nearly_meant(said, offered, incoming.time).partition(" ")[0]
     name, _, words = said[1:].partition(" ")
     command = command_named(name, COMMANDS)
     if command is None:

@@ -4,9 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
-from typing import Final, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, SettingsError
@@ -15,10 +14,9 @@ from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot import message_intake
 from bot.access.acl import Requester
-from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest
+from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
 from bot.commands.help import COMMAND as HELP
 from bot.host import Host
-from bot.memory.forget_desk import is_request
 from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
@@ -62,11 +60,6 @@ class MistypedOrder:
 
 Order: TypeAlias = CommandMeant | AskPrivately | MistypedOrder
 
-_ALIKE: Final = 0.7
-"""How near a mistyped "forget" is to it."""
-_ERASE: Final = frozenset({"delete", "erase"})
-"""What people say for "forget"."""
-
 
 def says_stop(heard: SlackMessage, me: SlackBot) -> bool:
     """Whether the message, without the mention, only says "stop"; "/stop" as a message, too."""
@@ -81,14 +74,10 @@ def read_order(heard: SlackMessage, me: SlackBot) -> Order | None:
         return _commanded(name.casefold().removeprefix(me.prefix), rest.strip(), heard, me)
     if (meant := command_meant(said, COMMANDS, heard.time, partial(inbound.budget_ids, me=me))) is not None:
         return meant
-    match word.casefold():
-        case "ask":
-            return None if heard.direct else _private(rest)
-        case nearly if nearly in _ERASE or (nearly != "forget" and get_close_matches(nearly, ["forget"], 1, _ALIKE)):
-            wish = rest.strip(" .!?").replace("`", "")
-            return MistypedOrder("", f"forget {wish}") if wish and is_request(wish, heard.time) else None
-        case _:
-            return None
+    if word.casefold() == "ask":
+        return None if heard.direct else _private(rest)
+    near = nearly_meant(said, COMMANDS, heard.time)
+    return MistypedOrder("", near) if near else None
 
 
 def without_ask(said: str, me: SlackBot) -> str:

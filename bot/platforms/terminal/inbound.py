@@ -1,7 +1,7 @@
 """What a typed line means: a message to the bot, or a command to the terminal. Pure.
 
 The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash. Of the others a line
-that is a command as a whole means it, as it does in direct messages elsewhere ("help", "forget everything"), and so do
+that is a command as a whole means it, as it does in Slack's direct messages ("help", "forget everything"), and so do
 the word that stops an answer and those that leave every other program. Everything else is a message; behind `/ask`
 everything is. Commands count in any case.
 Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from agent.messages import Depth
-from bot.commands.declaration import ALIKE, Command, command_meant, command_named
+from bot.commands.declaration import ALIKE, Command, command_meant, command_named, nearly_meant
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
 from bot.message_intake import is_stop
@@ -111,8 +111,10 @@ def _without_slash(text: str, now: datetime) -> Line:
         return CommandLine(STOP)
     if text.lower() in LEAVES:
         return Quit()
-    meant = command_meant(text, COMMANDS, now, str)
-    return Ask(text) if meant is None else CommandLine(meant.command, meant.words)
+    if (meant := command_meant(text, COMMANDS, now, str)) is not None:
+        return CommandLine(meant.command, meant.words)
+    near = nearly_meant(text, COMMANDS, now)
+    return UnclearLine(command_texts.NEARLY.format(near=near)) if near else Ask(text)
 
 
 def _threads(rest: str) -> Line:

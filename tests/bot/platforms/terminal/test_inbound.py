@@ -80,6 +80,7 @@ MEANINGS: list[tuple[str, Line]] = [
     ("forget everything", line("forget", "everything")),
     ("forget since Monday", line("forget", "since Monday")),
     ("forget it", Ask("forget it")),
+    ("delete the second line", Ask("delete the second line")),
     ("memory", line("memory")),
     ("memory delete 3", line("memory", "delete 3")),
     ("memory is a river", Ask("memory is a river")),
@@ -98,6 +99,8 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
     [
         ("/thread", "There is no command `/thread`: did you mean `/threads`?"),
         ("/nope", "There is no command `/nope`: `/help` lists them, and `//` sends text that begins with a slash."),
+        ("forgt everything", "Nothing is done yet: did you mean `forget everything`?"),
+        ("Delete the last 2 hours!", "Nothing is done yet: did you mean `forget the last 2 hours`?"),
         ("/memry please", "There is no command `/memry`: did you mean `/memory`?"),
         ("/xyzzy", "There is no command `/xyzzy`: `/help` lists them, and `//` sends text that begins with a slash."),
         ("/", "There is no command `/`: `/help` lists them, and `//` sends text that begins with a slash."),
