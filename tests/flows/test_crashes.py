@@ -68,7 +68,7 @@ MOST_STEPS = 200
 """Far above what the turn takes; a turn that took more would be a fault of its own."""
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.flows.crash_process", "tests.flows.slack_process"])  # one server for both
+processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both
 
 
 def run(folder: Path, die_at: int | None, *, joins: bool = False) -> int | None:

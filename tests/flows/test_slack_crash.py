@@ -15,7 +15,7 @@ from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.flows.slack_process import ANSWER, main
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.flows.crash_process", "tests.flows.slack_process"])  # one server for both
+processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both
 
 Pages = list[FakeMessage]
 
