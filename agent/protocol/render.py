@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult
+from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult, normalisable
 from agent.protocol.json_text import sane_text
 from agent.protocol.tags import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.state import Workspace
@@ -166,7 +166,9 @@ def _bare(name: str) -> str:
 
 def _alike(name: str) -> str:
     """The same for names that look the same."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(LOOKS_LIKE)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", normalisable(name)).casefold()).translate(
+        LOOKS_LIKE
+    )
 
 
 def _list(entries: Sequence[object]) -> str:
