@@ -2,12 +2,12 @@
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import JSON, Integer, Select, Text, bindparam, cast, select
+from sqlalchemy import JSON, BindParameter, ColumnElement, Integer, Select, Text, bindparam, cast, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -19,6 +19,7 @@ from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall
 from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
+from store.databases.database import storable
 
 # Columns that hold JSON: read, searched and rewritten without the objects that were written there. Pure.
 #
@@ -353,11 +354,23 @@ def _gather_there(columns: json_rows, compiler: SQLCompiler, **options: object) 
 
 def ids_in_parameter(name: str) -> Select[int]:
     """The ids in the parameter `name`, a list, for `in_`."""
-    items = _Items(bindparam(name, type_=JSON)).table_valued("value")
-    return select(cast(items.c.value, Integer))
+    return select(cast(_elements(bindparam(name, type_=JSON)), Integer))
 
 
 def texts_in_parameter(name: str) -> Select[str]:
     """The texts in the parameter `name`, a list, for `in_`."""
-    items = _Items(bindparam(name, type_=JSON)).table_valued("value")
-    return select(cast(items.c.value, Text))
+    return select(cast(_elements(bindparam(name, type_=JSON)), Text))
+
+
+def ids_in(values: Sequence[int]) -> Select[int]:
+    """These ids, for `in_`."""
+    return select(cast(_elements(bindparam(None, list(values), type_=JSON)), Integer))
+
+
+def texts_in(values: Sequence[str]) -> Select[str]:
+    """These texts, for `in_`."""
+    return select(cast(_elements(bindparam(None, list(map(storable, values)), type_=JSON)), Text))
+
+
+def _elements(listed: BindParameter[Any]) -> ColumnElement[Any]:
+    return _Items(listed).table_valued("value").c.value

@@ -4,7 +4,7 @@ Ids have the forms of `agent.records`; `audiences` are labels ("team:slack:T0123
 worker's own id. What asks the store may raise StoreError, and StoreUnavailable if the same may work later.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -254,8 +254,12 @@ class Spending(Protocol):
 class Forgetting(Protocol):
     """Erasing by plans, with proof (`Receipt`); every text and id that a plan reaches, and what came of it."""
 
-    async def preview(self, plan: Wish) -> Preview:
-        """What the plan would erase now."""
+    async def preview(self, plan: Wish, watch: Callable[[int], object] = ...) -> Preview:
+        """What the plan would erase now.
+
+        `watch` is told now and then how many messages were found, perhaps on another thread; what it raises ends the
+        search, and is raised here.
+        """
         ...
 
     async def forget(

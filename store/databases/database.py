@@ -66,12 +66,18 @@ class Database(Protocol):
         """Run `work` on one consistent state."""
         ...
 
+    async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """As `read`, for work that computes for more than a moment: the event loop goes on meanwhile."""
+        ...
+
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` in one transaction. After an error nothing of it has happened."""
         ...
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """As `write`, while nobody else writes: for what has to know everything that is there."""
+        """As `write`, while nobody else writes: for what has to know everything that is there. The event loop goes on,
+        however long it takes.
+        """
         ...
 
     async def close(self) -> None:
@@ -232,6 +238,15 @@ def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read(work, *args, **options)
+
+    return run
+
+
+def reads_long(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
+    """The same for work that computes for more than a moment."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.read_long(work, *args, **options)
 
     return run
 

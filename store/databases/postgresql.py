@@ -9,11 +9,14 @@ Rules
   tries again, so nothing needs a restart when it is back. One that was started anew costs not even that: what finds its
   connection lost before it has written anything is run again. (To ask each connection first would take three round
   trips for every transaction.)
+  Work computes between its statements, on the event loop, where everybody else's waits for it. What computes for more
+  than a moment (`read_long`, `write_alone`) does so on a loop and a thread of its own.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +25,7 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this mo
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
@@ -66,6 +69,8 @@ T = TypeVar("T")
 
 POOL: Final = 8
 """Connections of one process. The server allows 100 in all by default, and a transaction takes milliseconds."""
+POOL_ASIDE: Final = 4
+"""Besides, for work that takes long: two searches for what is to be forgotten, and two that erase or wait for that."""
 POOL_WAIT_S: Final = 10.0
 """For a free connection; more than that is an overload, which waiting makes worse."""
 CONNECT_S: Final = 10.0
@@ -112,15 +117,8 @@ class PostgresDatabase:
         self.where = _named(self._url)
         self.is_shared = True
         self.files: database.DatabaseFiles | None = None
-        self._engine = create_async_engine(
-            "postgresql+asyncpg://",
-            async_creator=self.connect,
-            pool_size=POOL,
-            max_overflow=0,
-            pool_timeout=POOL_WAIT_S,
-            hide_parameters=True,
-        )
-        self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._pool = _Pool(self.connect, POOL)
+        self._aside: _LoopAside | None = None
         self._closed = False
 
     async def connect(self) -> DriverConnection:
@@ -141,29 +139,33 @@ class PostgresDatabase:
             raise StoreError(texts.DATABASE_URL_UNREADABLE) from None
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._reader, None, lambda c: work(c, *args, **options))
+        return await self._run(None, lambda c: work(c, *args, **options))
+
+    async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(None, lambda c: work(c, *args, **options), aside=True)
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._engine, _BESIDE_OTHERS, lambda c: work(c, *args, **options))
+        return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._engine, _ALONE, lambda c: work(c, *args, **options))
+        return await self._run(_ALONE, lambda c: work(c, *args, **options), aside=True)
 
     async def close(self) -> None:
         self._closed = True
-        await self._engine.dispose()
+        aside, self._aside = self._aside, None
+        await self._pool.dispose()
+        if aside is not None:
+            await aside.close()
 
-    async def _run(self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]) -> T:
+    async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool = False) -> T:
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
-            done, shows_health = await self._tried(engine, lock, work)
+            done, shows_health = await self._tried(lock, work, aside=aside)
         if shows_health:
             self.outages.note_success(kind)
         return done
 
-    async def _tried(
-        self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]
-    ) -> tuple[T, bool]:
+    async def _tried(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool) -> tuple[T, bool]:
         """What came of it; and whether it read, or has written something."""
         begun = False
 
@@ -182,15 +184,67 @@ class PostgresDatabase:
                 raise StoreError(texts.STORE_CLOSED)
             tries += 1
             try:
-                return await database.whole(_transaction(engine, locked))
+                return await database.whole(self._transaction(locked, reads=lock is None, aside=aside))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
                 if tries == TRIES or not (_met_another(error) or (_was_lost(error) and not begun)):
                     raise store_error(error, self.where) from None  # its text and its context quote people's words
 
+    async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, aside: bool) -> T:
+        if not aside:
+            return await self._pool.transaction(work, reads=reads)
+        if self._aside is None:
+            self._aside = _LoopAside(self.connect)
+        return await self._aside.transaction(work, reads=reads)
 
-async def _transaction(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
-    async with engine.begin() as connection:
-        return await connection.run_sync(work)
+
+class _Pool:
+    """Connections that belong to one event loop, as asyncpg's do."""
+
+    def __init__(self, connect: "Connect", size: int) -> None:
+        self._engine = create_async_engine(
+            "postgresql+asyncpg://",
+            async_creator=connect,
+            pool_size=size,
+            max_overflow=0,
+            pool_timeout=POOL_WAIT_S,
+            hide_parameters=True,
+        )
+        self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+        async with (self._reader if reads else self._engine).begin() as connection:
+            return await connection.run_sync(work)
+
+    async def dispose(self) -> None:
+        await self._engine.dispose()
+
+
+class _LoopAside:
+    """Another event loop, on a thread of its own, with its own connections."""
+
+    def __init__(self, connect: "Connect") -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="postgresql: aside", daemon=True)
+        self._thread.start()
+        self._pool = _Pool(connect, POOL_ASIDE)
+
+    async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+        return await self._awaited(self._pool.transaction(work, reads=reads))
+
+    async def close(self) -> None:
+        """Wait for what is under way there."""
+        await self._awaited(self._ended())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join)
+        self._loop.close()
+
+    async def _ended(self) -> None:
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)
+        await self._pool.dispose()
+
+    async def _awaited(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 def _was_lost(error: Exception) -> bool:

@@ -250,6 +250,9 @@ class SqliteDatabase:
         self.outages.note_success(OutageKind.READ)
         return done
 
+    async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self.read(work, *args, **options)  # all work is done on threads
+
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         async with self._outcome(OutageKind.WRITE, self._writer.start(work, *args, **options)) as outcome:
             done, changed = await outcome

@@ -6,17 +6,27 @@ Rules
   Having stood in the history of an answer to somebody else is no derivation.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, assert_never
 
-from sqlalchemy import Column, Connection, Row, and_, exists, select, update
+from sqlalchemy import Column, Connection, Row, and_, exists, func, select, update
 
 from agent.memory import forgetting_plans as plans
 from agent.records import Author
 from store.forgetting.retold import KnownErasures, Retellings
-from store.forgetting.selection import ForgottenMessage, in_batches, messages_in, rows_in, select_rows, values_in
+from store.forgetting.selection import (
+    ForgottenMessage,
+    Watch,
+    in_batches,
+    messages_in,
+    rows_in,
+    select_rows,
+    unwatched,
+    values_in,
+)
 from store.memory import fact_store, profiles
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
@@ -127,18 +137,24 @@ class ErasureSet:
 
 
 def find_erasure_set(
-    connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, *, related: bool = False
+    connection: Connection,
+    plan: plans.ForgettingPlan,
+    limit: int | None = None,
+    *,
+    related: bool = False,
+    watch: Watch = unwatched,
 ) -> ErasureSet:
     """What falls with the plan; with `limit`, only with so many of its messages, the oldest.
 
     `related`: what may have been made of it falls, too.
     """
-    named = select_rows(connection, plan, limit)
+    named = select_rows(connection, plan, limit, watch)
     said = dict(named.said) | _replies(connection, named.said)
+    watch(len(said))
     # What is named beside messages may have come of some that stay: then nobody knows what was before all of it.
     beside = bool(named.facts or named.entries)
     since, first = (None, 0) if beside else (earliest(said), min(said, default=0))
-    again = Retellings(connection, _asker(plan), since, first)
+    again = Retellings(connection, _asker(plan), since, first, watch)
     retold, may, scratch = dict[int, ForgottenMessage](), dict[int, ForgottenMessage](), frozenset[int]()
     fresh = KnownErasures(
         said, facts_of(connection, said, named.facts), named.entries | entries_reached(connection, said)
@@ -220,12 +236,12 @@ def _asker(plan: plans.ForgettingPlan) -> str:
 
 def _emptied(connection: Connection, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
     """The turns that lose their last message, and those that lose the one that they began with but not all."""
-    held = {one.turn for one in said.values()}
-    left = rows_in(connection, select(message.c.id, message.c.turn), message.c.turn, held)
-    staying = {turn_id for id_, turn_id in left if id_ not in said}
+    held = Counter(one.turn for one in said.values())
+    counted = select(message.c.turn, func.count()).group_by(message.c.turn)
+    staying = {turn_id for turn_id, all_ in rows_in(connection, counted, message.c.turn, held) if all_ > held[turn_id]}
     begun = _begun_with(connection, said)
-    hosts = set(values_in(connection, message.c.turn, message.c.turn, begun - held))
-    return frozenset((held | begun) - staying - hosts), frozenset(begun & (staying | hosts))
+    hosts = set(values_in(connection, message.c.turn, message.c.turn, begun - held.keys()))
+    return frozenset((held.keys() | begun) - staying - hosts), frozenset(begun & (staying | hosts))
 
 
 def _begun_with(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:

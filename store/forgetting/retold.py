@@ -34,7 +34,7 @@ from sqlalchemy import Column, ColumnElement, Connection, select
 
 from agent.records import Author
 from store import rows
-from store.forgetting.selection import ForgottenMessage, messages_in, rows_in
+from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
 from store.memory import fact_store, people
 from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
@@ -293,8 +293,11 @@ class Retellings:
     messages with a lower id were said before anything that falls.
     """
 
-    def __init__(self, connection: Connection, asker: str, since: datetime | None, first: int) -> None:
+    def __init__(
+        self, connection: Connection, asker: str, since: datetime | None, first: int, watch: Watch = unwatched
+    ) -> None:
         self._connection = connection
+        self._watch = watch
         self._asker = asker
         self._since = since
         self._telling = Telling(connection, first)
@@ -318,6 +321,7 @@ class Retellings:
             if not fallen.stood_in(one):
                 continue
             near.append(one)
+            self._watch(len(said))
             there = spoken[one.turn] = messages_in(self._connection, message.c.turn, [one.turn])
             # What surely falls is followed at once, from each turn to those after it.
             drawn = fallen.drawn(one)
@@ -367,6 +371,7 @@ class Retellings:
         self._led_to.clear()
         told = iter(contexts(self._connection, self._since))
         while some := list(islice(told, TURNS)):
+            self._watch(len(said))
             spoken, kept = self._left_by(some)
             for one in some:
                 if one.context.isdisjoint(self._reached) and one.facts.isdisjoint(self._reached_facts):

@@ -6,10 +6,10 @@ them.
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, TypeVar, TypeVarTuple, assert_never
+from typing import Any, Final, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
 
@@ -18,19 +18,28 @@ from agent.memory.audience import AudienceKind
 from agent.messages import Json
 from agent.records import UNASKED, Author, Incoming
 from store.memory import people
-from store.rows import read_json
+from store.rows import ids_in, read_json, texts_in
 from store.search import index
 from store.search.text import index_words, stem, telling_words
 from store.tables import fact, message, preference, profile_entry, profile_source, turn
 
-# Ids in handfuls, as many as one statement takes. Pure.
+# Ids in handfuls. Pure.
 
 T = TypeVar("T", int, str)
 V = TypeVar("V")
 Ts = TypeVarTuple("Ts")
 
 MOST: Final = 10_000
-"""Both engines take some 32,000 values in one statement."""
+"""In one statement: what it finds stands in memory, and whoever waits is told between two of them."""
+CHUNK: Final = 2_000
+"""Messages that are read at a time where there may be a hundred thousand."""
+
+Watch: TypeAlias = Callable[[int], object]
+"""Is told now and then how many messages were found; what it raises ends the search."""
+
+
+def unwatched(_: int) -> None:
+    """For a search that nobody waits for."""
 
 
 def batches(values: Collection[T]) -> Iterator[list[T]]:
@@ -39,15 +48,21 @@ def batches(values: Collection[T]) -> Iterator[list[T]]:
 
 
 def in_batches(column: ColumnElement[Any], values: Collection[T]) -> Iterator[ColumnElement[bool]]:
-    """Conditions that together say: the column holds one of these values. Each goes into a statement of its own."""
-    return (column.in_(some) for some in batches(values))
+    """Conditions that together say: the column holds one of these values. Each goes into a statement of its own, with
+    all its values in one parameter: to read, plan and keep a statement of ten thousand takes longer than to answer it.
+    """
+    return (column.in_(_listed(some)) for some in batches(values))
+
+
+def _listed(values: list[T]) -> Select[Any]:
+    return texts_in(cast("list[str]", values)) if isinstance(values[0], str) else ids_in(cast("list[int]", values))
 
 
 def rows_in(
     connection: Connection, query: Select[*Ts], column: ColumnElement[Any], values: Collection[T]
 ) -> Iterator[Row[*Ts]]:
     """What the query finds where the column holds one of these values."""
-    return (row for where in in_batches(column, values) for row in connection.execute(query.where(where)))
+    return (row for where in in_batches(column, values) for row in connection.execute(query.where(where)).all())
 
 
 def values_in(
@@ -91,18 +106,20 @@ class Selection:
     whole: bool = True
 
 
-def select_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None) -> Selection:
+def select_rows(
+    connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, watch: Watch = unwatched
+) -> Selection:
     """What the plan names; of messages at most `limit`, the oldest."""
     match plan:
         case plans.AboutTopic():
-            return _about(connection, plan)
+            return _about(connection, plan, watch)
         case plans.Deleted():
             return _deleted(connection, plan)
         case plans.OneReply(number):
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
             pass
-    said = messages_where(connection, _messages(plan), limit)
+    said = _many_messages(connection, _messages(plan), watch, limit)
     whole = limit is None or len(said) < limit
     return Selection(
         said,
@@ -125,6 +142,18 @@ def messages_where(
     """The messages of which this is true, the oldest first."""
     found = connection.execute(select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit))
     return {row.id: ForgottenMessage(*row) for row in found}
+
+
+def _many_messages(
+    connection: Connection, where: ColumnElement[bool], watch: Watch, limit: int | None = None
+) -> dict[int, ForgottenMessage]:
+    """The same, read so that whoever waits can be told."""
+    said: dict[int, ForgottenMessage] = {}
+    wanted = select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit)
+    for some in connection.execute(wanted, execution_options={"yield_per": CHUNK}).partitions():
+        said |= {row.id: ForgottenMessage(*row) for row in some}
+        watch(len(said))
+    return said
 
 
 def messages_in(
@@ -207,7 +236,7 @@ def _without_source(table: Table) -> ColumnElement[bool]:
     return fact.c.source_message.is_(None) if table is fact else ~sources
 
 
-def _about(connection: Connection, plan: plans.AboutTopic) -> Selection:
+def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Selection:
     """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
     words = telling_words(plan.words)
     wanted = {stem(word) for word in words}
@@ -218,10 +247,8 @@ def _about(connection: Connection, plan: plans.AboutTopic) -> Selection:
         return frozenset(id_ for id_, key, text in found if wanted <= set(map(stem, index_words(f"{key} {text}"))))
 
     number = people.number_of(connection, plan.person)
-    ids = [] if number is None else index.having(connection, words, number)
-    said: dict[int, ForgottenMessage] = {}
-    for where in in_batches(message.c.id, ids):
-        said |= messages_where(connection, and_(where, message.c.person == plan.person))
+    having = false() if number is None or not words else message.c.id.in_(index.ids_having(connection, words, number))
+    said = _many_messages(connection, and_(having, message.c.person == plan.person), watch)
     return Selection(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
 
 

@@ -21,7 +21,7 @@ from agent.events import Outcome
 from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
 from agent.records import Author, Receipt
-from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, writes_alone
+from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
@@ -29,11 +29,13 @@ from store.forgetting.retold import Retellings
 from store.forgetting.selection import (
     ErasedIds,
     ForgottenMessage,
+    Watch,
     in_batches,
     reaches_anything,
     rows_in,
     select_rows,
     unasked,
+    unwatched,
 )
 from store.memory import fact_store, profiles
 from store.search import index
@@ -196,8 +198,8 @@ LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
 
 
-def preview(connection: Connection, plan: plans.Wish) -> plans.Preview:
-    doomed = find_erasure_set(connection, plan)
+def preview(connection: Connection, plan: plans.Wish, watch: Watch = unwatched) -> plans.Preview:
+    doomed = find_erasure_set(connection, plan, watch=watch)
     own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
     waiting = unasked(connection, plan)
     lines = [*waiting.values(), *_newest(own), *_known(connection, doomed, plan.person)][:LINES]
@@ -299,9 +301,9 @@ def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[b
 
 
 class SqlForgetting(SqlStore):
-    preview = reads(preview)
+    preview = reads_long(preview)
     undo = writes_alone(entries.restore)
-    titles = reads(thread_titles)
+    titles = reads_long(thread_titles)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
@@ -315,7 +317,7 @@ class SqlForgetting(SqlStore):
         """
         wishes = Wishes(replies=replies, related=related)
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
-        receipt = Receipt(gone.counts, await self.database.read(found_again, plan, gone), bytes_gone=False)
+        receipt = Receipt(gone.counts, await self.database.read_long(found_again, plan, gone), bytes_gone=False)
         wiped = await self._wiped(receipt, gone.texts, gone.summaries)
         return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
@@ -361,7 +363,7 @@ class SqlForgetting(SqlStore):
             return replace(receipt, kept_by_server=True)
         wiped, told = await self._wipe(files), pieces(said)
         seen = await files.find(told | pieces(made))
-        bytes_gone = wiped and not await self.database.read(traces, seen, told)
+        bytes_gone = wiped and not await self.database.read_long(traces, seen, told)
         if bytes_gone:
             await self.database.write(settle)
         return replace(receipt, bytes_gone=bytes_gone)

@@ -16,11 +16,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     ARRAY,
+    Column,
     ColumnElement,
     Connection,
     Integer,
     Select,
     Text,
+    TextualSelect,
     bindparam,
     column,
     delete,
@@ -95,7 +97,7 @@ class Fts5:
         """  # noqa: S608 -- of constants, as those below
     ).bindparams(*PARAMETERS)
     HAVING: Final = text(
-        f"SELECT rowid & {MESSAGE_BITS} FROM message_index"  # noqa: S608 -- of constants
+        f"SELECT rowid & {MESSAGE_BITS} AS message FROM message_index"  # noqa: S608 -- of constants
         " WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
     )
     HOLDING: Final = text(
@@ -141,9 +143,9 @@ class Fts5:
         bound = {**sought.bound, **self.entries_of(sought.number), "words": words, "most": MOST}
         return [json.loads(some) for (some,) in connection.execute(self.MATCHES, bound)]
 
-    def having(self, connection: Connection, words: list[str], number: int) -> list[int]:
+    def having(self, words: list[str], number: int) -> TextualSelect:
         bound = {"query": self.query(words, " "), **self.entries_of(number)}
-        return list(connection.execute(self.HAVING, bound).scalars())
+        return self.HAVING.bindparams(**bound).columns(Column("message", Integer))
 
     def holding(
         self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
@@ -312,8 +314,8 @@ class Tsvector:
         found = connection.execute(self.MATCHES, {**sought.bound, **ends, "words": queries, "most": MOST})
         return [list(zip(ids, *more, strict=True)) if ids else [] for ids, *more in found]
 
-    def having(self, connection: Connection, words: list[str], number: int) -> list[int]:
-        return list(connection.execute(self.HAVING, {"query": self.query(words, number, " & ")}).scalars())
+    def having(self, words: list[str], number: int) -> TextualSelect:
+        return self.HAVING.bindparams(query=self.query(words, number, " & ")).columns(Column("message", Integer))
 
     def holding(
         self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
@@ -397,7 +399,12 @@ def matches(connection: Connection, sought: SearchQuery, among: Range) -> list[l
 
 def having(connection: Connection, words: list[str], number: int) -> list[int]:
     """The ids of all messages that the person with this number may find by all of these words."""
-    return _engine(connection).having(connection, words, number) if words else []
+    return list(connection.execute(ids_having(connection, words, number)).scalars()) if words else []
+
+
+def ids_having(connection: Connection, words: list[str], number: int) -> TextualSelect:
+    """The same to be selected from, of one word or more."""
+    return _engine(connection).having(words, number)
 
 
 def holding(
