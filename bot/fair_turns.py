@@ -15,10 +15,6 @@ class FairTurns:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """By person, whose turn it is next first."""
 
-    def waiting(self, person: str) -> int:
-        """How many of this person's wait."""
-        return len(self._waiting.get(person, ()))
-
     @asynccontextmanager
     async def turn(self, person: str) -> AsyncGenerator[None]:
         await self._begin(person)

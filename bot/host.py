@@ -7,7 +7,7 @@ method may raise CogencyError, whose one sentence may be shown to the person.
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
@@ -124,6 +124,23 @@ class ForgetAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetProgress:
+    """How far a search for what somebody wants forgotten is: messages found so far. `erasing`: they are erased now,
+    which nothing stops.
+    """
+
+    found: int
+    erasing: bool
+
+
+TellProgress: TypeAlias = Callable[[ForgetProgress], Awaitable[None]]
+
+
+async def untold(_: ForgetProgress) -> None:
+    """For a search of which its person sees only the end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """Something that a person may want to ask next: what a button says, and the question that it sends."""
 
@@ -192,15 +209,24 @@ class Choices(Protocol):
 
 
 class ForgetQuestions(Protocol):
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
-        """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet."""
+    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+        """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet.
+
+        `tell`: how far it is, a few times, where it takes long.
+        """
         ...
 
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+    async def forget(
+        self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
+    ) -> ForgetAnswer:
         """They agree to what an answer of `ask` said: the receipt; or another question, if that has changed.
 
-        `replies`: the bot's replies that fall are deleted in the platform, too.
+        `replies`: the bot's replies that fall are deleted in the platform, too. `tell` as in `ask`.
         """
+        ...
+
+    def stop(self, person: str) -> bool:
+        """Stop looking for what this person wants forgotten: whether this process did, and has erased nothing yet."""
         ...
 
 

@@ -239,11 +239,19 @@ class Argument:
     suggests: Suggest | None = None
 
 
+ShowPanel: TypeAlias = Callable[[Panel], Awaitable[None]]
+
+
+async def _unshown(_: Panel) -> None:
+    """Where only an answer is shown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandCall:
     """`words`: the first argument; `options`: the others that were given, by their names, and flags that are set.
 
     `pressed`: the words are those of a button or a menu in one of the command's own panels, which nobody has typed.
+    `show`: show this until the answer comes. It never raises, and may be shown once only where nothing can be replaced.
     """
 
     words: str
@@ -251,6 +259,7 @@ class CommandCall:
     host: CommandHost
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     pressed: bool = False
+    show: ShowPanel = _unshown
 
 
 Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]

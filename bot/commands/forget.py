@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
 from bot.commands import declaration
-from bot.host import CommandHost, ForgetAnswer
+from bot.host import CommandHost, ForgetAnswer, ForgetProgress
 from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
 
@@ -30,15 +30,23 @@ async def forget(call: declaration.CommandCall) -> declaration.Panel:
     """Ask whether to forget what they named; or, when they press a button of that question, do what it says."""
     who, desk, replies = await call.caller.forgetter(), call.host.forgetting, bool(call.options.get(REPLIES))
     words = call.words.strip()
+
+    async def tell(progress: ForgetProgress) -> None:
+        await call.show(_meanwhile(progress))
+
     if call.pressed and not words.startswith(_ASK):
         if words == NOTHING:
             return declaration.Panel(memory_texts.FORGET_DECLINED)
-        return _question(await desk.forget(who, words, replies=replies), replies=replies)
+        if words == STOP.words:
+            return declaration.Panel(
+                memory_texts.FORGET_STOPPED if desk.stop(who.person) else memory_texts.NOTHING_SOUGHT
+            )
+        return _question(await desk.forget(who, words, replies=replies, tell=tell), replies=replies)
     asked = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not asked:
         here = memory_texts.FORGET_WHICH if who.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
         return declaration.Panel(here, (*choices(thread=bool(who.thread)), KEEP))
-    return _question(await desk.ask(who, asked), replies=replies)
+    return _question(await desk.ask(who, asked, tell), replies=replies)
 
 
 def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
@@ -71,6 +79,12 @@ def scoped(what: str, scope: str) -> str:
             return what
 
 
+def _meanwhile(progress: ForgetProgress) -> declaration.Panel:
+    if progress.erasing:
+        return declaration.Panel(memory_texts.ERASING)
+    return declaration.Panel(memory_texts.looking(progress.found), (STOP,))
+
+
 def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
     if not answer.token:
         return declaration.Panel(answer.text)
@@ -84,6 +98,7 @@ _ASK = "ask "
 NOTHING = "nothing"
 """What whoever keeps everything agrees to."""
 KEEP = declaration.PanelAction("Keep everything", NOTHING)
+STOP = declaration.PanelAction("Stop", "stop")
 NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."
 SOMETHING_ELSE = declaration.PanelForm(
     name="forget",

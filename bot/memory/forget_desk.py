@@ -1,5 +1,6 @@
 """Forgetting, as people ask for it and as platforms tell of it."""
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -13,7 +14,7 @@ from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger
 from agent.records import DELETE_REPLY, ShownPage, ShownReply
 from bot.fair_turns import FairTurns
-from bot.host import ForgetAnswer, Forgetter
+from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.texts import memory_texts
 from bot.texts.formatting import zone_of
@@ -229,7 +230,34 @@ TAKEN_BACK = timedelta(minutes=5)
 AT_ONCE: Final = 2
 """Searches for what would fall, of all people: half of the connections that read an SQLite file."""
 MOST_WAITING: Final = 3
-"""Of one person; more are pressed by nobody who reads the answers."""
+"""Of one person, behind the one that runs; more are pressed by nobody who reads the answers."""
+TELL_AFTER_S: Final = (1.5, 6.0, 30.0)
+"""How long somebody waits until they are told how far it is, and how long then until they are told again. So few times
+because Slack takes five answers to one click, of which the last says what was found.
+"""
+
+
+class _Stopped(Exception):
+    """Its person wants nothing looked for any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    """One that runs, seen from the thread that searches and by those who wait. Implements `Watch`."""
+
+    found: int = 0
+    erasing: bool = False
+    stopped: bool = False
+
+    def __call__(self, found: int) -> None:
+        self.found = max(self.found, found)
+        if self.stopped:
+            raise _Stopped
+
+    def erase(self) -> None:
+        """From now on nothing stops it."""
+        self(0)
+        self.erasing = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +265,7 @@ class ForgetDesk:
     """Rules
     Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
     To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
+    Meanwhile they are told how much was found, and may stop it until something is erased.
     Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes
     are wiped a little later, for many at once.
     """
@@ -255,40 +284,87 @@ class ForgetDesk:
     """The platforms that this process reaches."""
     grace: timedelta = timedelta(days=30)
     """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
+    tell_after_s: Sequence[float] = TELL_AFTER_S
 
     _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
+    _searches: dict[str, list[_Search]] = field(default_factory=dict[str, list[_Search]], init=False)
+    """By person."""
 
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
+    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         """What these words would erase. Raises StoreError."""
-        if self._turns.waiting(who.person) >= MOST_WAITING:
-            return ForgetAnswer(memory_texts.FORGETTING)
-        async with self._turns.turn(who.person):
-            return await self._asked(who, words)
+        return await self._in_turn(who, tell, lambda search: self._asked(who, words, search))
 
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+    async def forget(
+        self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
+    ) -> ForgetAnswer:
         """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
-        if self._turns.waiting(who.person) >= MOST_WAITING:
-            return ForgetAnswer(memory_texts.FORGETTING)
-        async with self._turns.turn(who.person):
-            return await self._forgotten(who, token, replies=replies)
+        return await self._in_turn(who, tell, lambda search: self._forgotten(who, token, search, replies=replies))
 
-    async def _asked(self, who: Forgetter, words: str) -> ForgetAnswer:
+    def stop(self, person: str) -> bool:
+        searches = [one for one in self._searches.get(person, ()) if not one.erasing]
+        for search in searches:
+            search.stopped = True
+        return bool(searches)
+
+    async def _in_turn(
+        self, who: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+    ) -> ForgetAnswer:
+        if len(self._searches.get(who.person, ())) > MOST_WAITING:
+            return ForgetAnswer(memory_texts.FORGETTING)
+        search = _Search()
+        self._searches.setdefault(who.person, []).append(search)
+        working = asyncio.ensure_future(self._worked(who.person, search, work))
+        try:
+            await self._tell(working, search, tell)
+            return await working
+        except _Stopped:
+            return ForgetAnswer(memory_texts.FORGET_STOPPED)
+        finally:
+            if not working.done():  # nobody waits for it any more
+                search.stopped = True
+                working.cancel()
+                await asyncio.wait({working})
+            self._searches[who.person].remove(search)
+            if not self._searches[who.person]:
+                del self._searches[who.person]
+
+    async def _worked(
+        self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+    ) -> ForgetAnswer:
+        async with self._turns.turn(person):
+            search(0)
+            return await work(search)
+
+    async def _tell(self, working: "asyncio.Future[ForgetAnswer]", search: _Search, tell: TellProgress) -> None:
+        """Tell how far it is, now and then, until it has ended or there is no more to be told."""
+        for seconds in self.tell_after_s:
+            pause = asyncio.ensure_future(self.clock.sleep(seconds))
+            try:
+                await asyncio.wait({working, pause}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                pause.cancel()
+            if working.done() or search.stopped:
+                return
+            await tell(ForgetProgress(search.found, erasing=search.erasing))
+
+    async def _asked(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
                 return ForgetAnswer(memory_texts.FORGET_WHICH)
             case UnclearForget(sentence):
                 return ForgetAnswer(sentence)
             case wish:
-                return await self._question(who, wish)
+                return await self._question(who, wish, search)
 
-    async def _forgotten(self, who: Forgetter, token: str, *, replies: bool) -> ForgetAnswer:
+    async def _forgotten(self, who: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
         agreed = wish_of(token, self._asker(who))
         if agreed is None:
             return ForgetAnswer(memory_texts.FORGET_UNREADABLE)
         wish = agreed.wish
-        if agreed.name and (await self.forgetting.preview(wish)).name != agreed.name:
-            again = await self._question(who, wish)
+        if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
+            again = await self._question(who, wish, search)
             return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
+        search.erase()
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
         titles = await self.forgetting.titles(wish)
@@ -338,8 +414,8 @@ class ForgetDesk:
     def _asker(self, who: Forgetter) -> ForgetAsker:
         return ForgetAsker(who.person, who.thread, self.clock.now(), who.time_zone)
 
-    async def _question(self, who: Forgetter, wish: Wish) -> ForgetAnswer:
-        preview, zone = await self.forgetting.preview(wish), zone_of(who.time_zone)
+    async def _question(self, who: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
+        preview, zone = await self.forgetting.preview(wish, search), zone_of(who.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
             return ForgetAnswer(memory_texts.nothing_to_forget(wish, zone))
         return ForgetAnswer(

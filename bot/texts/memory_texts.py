@@ -123,6 +123,10 @@ ABOUT_TOO_SHORT = (
 OTHERS = "said to others, so not shown here"
 FORGET_CHANGED = "This has changed in the meantime; nothing is erased yet."
 FORGETTING = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
+FORGET_STOPPED = "I have stopped looking; nothing was forgotten."
+NOTHING_SOUGHT = "I am not looking for anything to forget here now."
+STOP_BY_KEYS = "Ctrl-C stops it."
+ERASING = "Erasing it, which takes a while. I say here when it is done."
 FORGET_UNREADABLE = "I no longer understand this button: please write `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
@@ -150,6 +154,13 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]
         lines += _listed(preview.related.lines, preview.related.count)
     return "\n".join(lines)
+
+
+def looking(found: int) -> str:
+    """It takes long to find what falls."""
+    return (
+        f"Looking through what you said… {counted(found, 'message', 'messages')} found so far. Nothing is erased yet."
+    )
 
 
 def _listed(lines: Sequence[str], count: int) -> list[str]:

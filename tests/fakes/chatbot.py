@@ -14,7 +14,18 @@ from agent.messages import Depth, ModelCall, Usage
 from agent.records import Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
 from bot.access.acl import Requester
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, ShownEntry, Viewer
+from bot.host import (
+    ForgetAnswer,
+    ForgetProgress,
+    Forgetter,
+    MemoryAnswer,
+    ModelMenu,
+    PolicyAsker,
+    ShownEntry,
+    TellProgress,
+    Viewer,
+    untold,
+)
 from bot.platforms.terminal.bot import Left
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
@@ -42,6 +53,7 @@ class FakeChatBot:
         self.stopped: list[str] = []
         self.depths: list[Depth] = []
         self.waiting = asyncio.Event()
+        self.stopping = asyncio.Event()
         self.name = "rehearsal"
         self._left = left or {}
         self.left_by_the_next_question: dict[str, str] = {}
@@ -179,14 +191,30 @@ class FakeForgetting:
 
     bot: FakeChatBot
 
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it is asked again
+    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         words = words.casefold()
+        if words == "about much":
+            await tell(ForgetProgress(7_000, erasing=False))
+            await self.bot.stopping.wait()
+            self.bot.stopped.append(who.person)
+            return ForgetAnswer(memory_texts.FORGET_STOPPED)
         if words not in {"thread", "everything"}:
             return ForgetAnswer(f"I did not understand “{words}”.")
         what = "this thread" if words == "thread" else "everything that you told me"
         return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
 
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:  # noqa: ARG002 -- as above
+    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it is one person's
+        self.bot.stopping.set()
+        return True
+
+    async def forget(
+        self,
+        who: Forgetter,
+        token: str,
+        *,
+        replies: bool = False,  # noqa: ARG002 -- it shows none
+        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
+    ) -> ForgetAnswer:
         bot, (conversation,) = self.bot, who.thread
         bot.agreed.append(token)
         gone = list(bot.asked) if token == "everything" else [conversation]

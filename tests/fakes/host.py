@@ -19,7 +19,17 @@ from agent.spending import SpendingAccount, Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.attachments.reading import Fetch
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, PolicyAsker, Suggestion, Viewer
+from bot.host import (
+    ForgetAnswer,
+    Forgetter,
+    MemoryAnswer,
+    ModelMenu,
+    PolicyAsker,
+    Suggestion,
+    TellProgress,
+    Viewer,
+    untold,
+)
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
 
@@ -178,17 +188,32 @@ class FakeHost:
         self.asked_for_memory.append((viewer, words))
         return self.remembered
 
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it forgets nothing
+    async def ask(
+        self,
+        who: Forgetter,  # noqa: ARG002 -- it forgets nothing
+        words: str,
+        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
+    ) -> ForgetAnswer:
         self.fail()
         if words == "nonsense":
             return ForgetAnswer("I did not understand “nonsense”.")
         return ForgetAnswer(f"I will forget {words}.", words)
 
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+    async def forget(
+        self,
+        who: Forgetter,
+        token: str,
+        *,
+        replies: bool = False,
+        tell: TellProgress = untold,  # noqa: ARG002 -- as above
+    ) -> ForgetAnswer:
         self.fail()
         self.forgotten.append((who.person, token, who.thread if token.endswith("thread") else frozenset()))
         self.replies_too.append(replies)
         return ForgetAnswer(memory_texts.receipt_text(self.receipt))
+
+    def stop(self, person: str) -> bool:  # noqa: ARG002 -- nothing is looked for
+        return False
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         self.places_gone.append((name, gone, at_once))

@@ -73,6 +73,7 @@ def host_on(
             take_back=turns.take_back,
             sources=connections.sources,
             withdraw=turns.withdraw,
+            tell_after_s=(),  # its clock may be fast, and its machine slow
         ),
         budgets=BudgetDesk(rules.access, allowances, clock),
         models=ModelDesk(rehearsal, store.preferences, rules.access),

@@ -3,19 +3,25 @@
 Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.job_worker` with its handlers, a clock that can leap.
 """
 
+import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from agent.memory.forgetting_plans import Preview, Wish
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import DELETE_REPLY
 from bot.hosting import BotHost
 from bot.job_worker import JobLimits, JobWorker
 from bot.memory.retention import ReplyDeletion, Retention
+from store.databases.database import Database
+from store.forgetting.selection import ErasedIds, Watch, unwatched
+from store.forgetting.sql_forgetting import SqlForgetting
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import database_in, opened, serving_host
 
@@ -60,6 +66,33 @@ async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastCloc
             JobWorker(store.jobs, deleting, clock, "deleter", OFTEN).serving(),
         ):
             yield host
+
+
+FOUND_SO_FAR = 7_000
+
+
+class HeldForgetting(SqlForgetting):
+    """Looks for what falls until a test lets it go on."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, ErasedIds(b"of this test"))
+        self.go_on = asyncio.Event()
+
+    async def preview(self, plan: Wish, watch: Watch = unwatched) -> Preview:
+        watch(FOUND_SO_FAR)
+        await self.go_on.wait()
+        watch(FOUND_SO_FAR)
+        return await super().preview(plan, watch)
+
+
+@asynccontextmanager
+async def held_host(
+    folder: Path, model: ScriptedProvider, clock: FastClock
+) -> AsyncGenerator[tuple[BotHost, HeldForgetting]]:
+    """A bot that says at once how far it is, and has much to look through."""
+    async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
+        held = HeldForgetting(store.database)
+        yield replace(host, forgetting=replace(host.forgetting, forgetting=held, tell_after_s=(0.0,))), held
 
 
 def holds(folder: Path, words: str) -> bool:

@@ -17,7 +17,15 @@ from bot.texts import memory_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
-from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
+from tests.flows.forgetting_bot import (
+    HeldForgetting,
+    LeapingClock,
+    forgetting_host,
+    found_by,
+    held_host,
+    holds,
+    looks_up,
+)
 
 ME = f"<@{BOT}>"
 HARBOUR = "24"
@@ -88,6 +96,47 @@ async def talking(folder: Path) -> AsyncGenerator[Talk, None]:
         serving(fake, host),
     ):
         yield Talk(folder, clock, fake, host, model)
+
+
+# Much to look through
+
+
+@asynccontextmanager
+async def held_talk(folder: Path) -> AsyncGenerator[tuple[Talk, HeldForgetting]]:
+    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    async with (
+        running_discord(clock, window_s=1.0) as fake,
+        held_host(folder, model, clock) as (host, held),
+        serving(fake, host),
+    ):
+        talk = Talk(folder, clock, fake, host, model)
+        await talk.ask(ANN, "my canoe is vermilion")
+        yield talk, held
+
+
+async def test_who_waits_sees_how_far_it_is_while_others_are_answered_and_then_the_question(tmp_path: Path) -> None:
+    async with held_talk(tmp_path) as (talk, held):
+        shown = await talk.forget("about canoe")
+        assert shown["flags"] & EPHEMERAL
+        assert "7,000 messages found so far" in seen(shown)
+        await talk.ask(BO, "hello")
+        held.go_on.set()
+        await talk.fake.until(lambda: "- my canoe is vermilion" in seen(shown))
+        await talk.fake.press(ANN, shown, "Forget")
+        await talk.fake.until(lambda: seen(shown).startswith("Forgotten: "))
+        assert not holds(tmp_path, "vermilion")
+
+
+async def test_whoever_stops_the_search_keeps_everything(tmp_path: Path) -> None:
+    async with held_talk(tmp_path) as (talk, held):
+        shown = await talk.forget("about canoe")
+        await talk.fake.press(BO, shown, "Stop")
+        assert await talk.press(shown, "Stop") == memory_texts.FORGET_STOPPED
+        held.go_on.set()
+        await talk.ask(BO, "hello")
+        assert seen(shown) == memory_texts.FORGET_STOPPED
+        assert not any(part["type"] == 2 for part in parts(shown))
+        assert holds(tmp_path, "vermilion")
 
 
 # Asked for

@@ -20,7 +20,15 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import HomeTab
 from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
-from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
+from tests.flows.forgetting_bot import (
+    HeldForgetting,
+    LeapingClock,
+    forgetting_host,
+    found_by,
+    held_host,
+    holds,
+    looks_up,
+)
 from tests.patience import PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
@@ -98,6 +106,57 @@ async def talking(folder: Path) -> AsyncGenerator[Talk, None]:
         talk = Talk(folder, clock, slack, host, model)
         async with serving(slack, host):
             yield talk
+
+
+# Much to look through
+
+
+@asynccontextmanager
+async def held_talk(folder: Path) -> AsyncGenerator[tuple[Talk, HeldForgetting]]:
+    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    async with FakeSlack(clock) as slack, held_host(folder, model, clock) as (host, held):
+        talk = Talk(folder, clock, slack, host, model)
+        async with serving(slack, host):
+            await talk.ask(talk.ann, "my canoe is vermilion")
+            yield talk, held
+
+
+async def test_who_waits_sees_how_far_it_is_while_others_are_answered_and_then_the_question(tmp_path: Path) -> None:
+    async with held_talk(tmp_path) as (talk, held):
+        waiting = await talk.forget("about canoe")
+        assert "7,000 messages found so far" in waiting.text
+        assert labels(waiting.blocks, talk.ann) == ["Stop"]
+        await talk.ask(talk.bob, "hello")
+        assert talk.slack.state.whispers == [waiting], "she is told once where Slack lets nothing be replaced"
+        held.go_on.set()
+        await talk.slack.until(lambda: len(talk.slack.state.whispers) == 2)
+        question = talk.slack.state.whispers[-1]
+        assert "- my canoe is vermilion" in question.text
+        assert await talk.click(waiting, "Stop") == memory_texts.NOTHING_SOUGHT
+        await talk.slack.click(talk.ann, question, "Forget")
+        await talk.slack.until(lambda: question.text.startswith("Forgotten: "))
+        assert not holds(tmp_path, "vermilion")
+
+
+async def test_whoever_stops_the_search_keeps_everything(tmp_path: Path) -> None:
+    async with held_talk(tmp_path) as (talk, held):
+        waiting = await talk.forget("about canoe")
+        await talk.slack.click(talk.bob, waiting, "Stop")
+        assert await talk.click(waiting, "Stop") == memory_texts.FORGET_STOPPED
+        held.go_on.set()
+        await talk.slack.until(lambda: len(talk.slack.state.whispers) > 2)
+        assert talk.slack.state.whispers[-1].text == memory_texts.FORGET_STOPPED
+        assert holds(tmp_path, "vermilion")
+
+
+async def test_what_a_button_began_is_shown_in_its_place(tmp_path: Path) -> None:
+    async with held_talk(tmp_path) as (talk, held):
+        panel = await talk.forget("")
+        await talk.slack.click(talk.ann, panel, "Today…")
+        await talk.slack.until(lambda: "7,000 messages found so far" in panel.text)
+        held.go_on.set()
+        await talk.slack.until(lambda: panel.text.startswith("I will forget"))
+        assert talk.slack.state.whispers == [panel]
 
 
 # Asked for

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import discord
@@ -79,10 +80,16 @@ class CommandDesk:
         to be pressed again.
         """
         interaction = interactions.discord_caller(call).interaction
+
+        async def show(panel: Panel) -> None:
+            with suppress(*UNREADABLE):
+                await panels.show(interaction, panel, command)
+
         try:
             if not (call.pressed or command.open_to_all):
                 await self._admit(interaction)
-            panel = await command.run(call) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
+            told = replace(call, show=show)
+            panel = await command.run(told) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
         except CogencyError as error:
             if call.pressed:
                 await interactions.follow_up(interaction, reply_texts.failure(error))

@@ -8,7 +8,9 @@ a message, or in the Home tab. A private channel that was chosen in it counts on
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -22,7 +24,16 @@ from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
 from bot.commands import forget, memory
-from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelFile, PanelForm, Stoppable
+from bot.commands.declaration import (
+    Command,
+    CommandCall,
+    Filled,
+    Panel,
+    PanelFile,
+    PanelForm,
+    ShowPanel,
+    Stoppable,
+)
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused, fields, text
@@ -110,9 +121,9 @@ class PersonalCommands:
         """
         if not command.mentions:
             words = await SlackNames(self.people, self.places).read(words)
-        panel = await self._panel(command, self._caller(to, thread), words)
-        below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
-        await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
+        show = partial(self._say_panel, to, command, thread)
+        meanwhile = _shown_meanwhile(show, most=1)  # Slack lets nothing be replaced that nobody has pressed
+        await show(await self._panel(command, self._caller(to, thread), words, show=meanwhile))
 
     async def pressed(self, body: JsonObject, action: JsonObject) -> None:
         """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
@@ -123,8 +134,10 @@ class PersonalCommands:
         to = replace(to, channel=press.at.channel or to.channel)
         caller = self._caller(to, press.at.thread)
         if press.form is None:
-            panel = await self._panel(press.command, caller, press.words, press.options, pressed=True)
-            await self._replace(to, press.command, panel, press.words, press.at.thread)
+            show = partial(self._replace, to, press.command, press.words, press.at.thread)
+            meanwhile = _shown_meanwhile(show)
+            words, ticked = press.words, press.options
+            await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=meanwhile))
         else:
             call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
             filled = await _prefilled(press.form, call)
@@ -138,8 +151,8 @@ class PersonalCommands:
             return
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
-        panel = await self._panel(sent.command, caller, words, sent.form.ticked(sent.filled))
-        await self._replace(sent.to, sent.command, panel, words, sent.thread)
+        show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)
+        await show(await self._panel(sent.command, caller, words, ticked, show=_shown_meanwhile(show)))
 
     async def _panel(
         self,
@@ -148,14 +161,16 @@ class PersonalCommands:
         words: str,
         options: Mapping[str, str] = MappingProxyType({}),
         *,
+        show: ShowPanel,
         pressed: bool = False,
     ) -> Panel:
         """What it answers; a file, which cannot be shown to one person alone, goes to their direct messages."""
         if command.run is None:
             return Panel(help_text(self.me.prefix, self.me.name))
-        panel = await command.run(
-            CommandCall(words=words.strip(), caller=caller, host=self.host, options=options, pressed=pressed)
+        call = CommandCall(
+            words=words.strip(), caller=caller, host=self.host, options=options, pressed=pressed, show=show
         )
+        panel = await command.run(call)
         if panel.file is None:
             return panel
         return Panel(
@@ -164,7 +179,11 @@ class PersonalCommands:
             else command_texts.EXPORT_NOT_SENT
         )
 
-    async def _replace(self, to: ReplyTo, command: Command, panel: Panel, words: str, thread: Collection[str]) -> None:
+    async def _say_panel(self, to: ReplyTo, command: Command, thread: Collection[str], panel: Panel) -> None:
+        below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
+        await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
+
+    async def _replace(self, to: ReplyTo, command: Command, words: str, thread: Collection[str], panel: Panel) -> None:
         """Show it where the button stood that was pressed: in a message, or in the Home tab."""
         if to.home:
             await self.home.answered(to, command, panel, words)
@@ -224,6 +243,21 @@ class PersonalCommands:
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
+
+
+def _shown_meanwhile(show: ShowPanel, most: int | None = None) -> ShowPanel:
+    """Show panels before the answer, at most so many; one that Slack does not take is done without."""
+    shown = 0
+
+    async def run(panel: Panel) -> None:
+        nonlocal shown
+        if most is not None and shown >= most:
+            return
+        shown += 1
+        with suppress(SlackError):
+            await show(panel)
+
+    return run
 
 
 async def _prefilled(form: PanelForm, call: CommandCall) -> Filled:

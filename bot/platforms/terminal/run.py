@@ -245,7 +245,10 @@ class _Chat:
             self._window.say(panel_text(panel) if panel.file is None else exported(panel.file, words))
 
     async def _panel(self, run: Run, words: str, *, pressed: bool = False) -> Panel:
-        return await run(CommandCall(words=words, caller=self, host=self._bot, pressed=pressed))
+        return await run(CommandCall(words=words, caller=self, host=self._bot, pressed=pressed, show=self._meanwhile))
+
+    async def _meanwhile(self, panel: Panel) -> None:
+        self._window.say(f"{panel.text} {memory_texts.STOP_BY_KEYS}" if panel.actions else panel.text)
 
     # As the `Caller` of a command: the terminal belongs to one person, and every place in it is theirs.
 
@@ -334,6 +337,15 @@ class _Chat:
         said = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
         self._window.say(reply_texts.thread_opened(thread, said))
 
+    async def _forget_panel(self, words: str, *, pressed: bool = False) -> Panel:
+        """Ctrl-C stops what is looked for."""
+
+        def stop() -> None:
+            self._bot.forgetting.stop(self.person.id)
+
+        with self._window.answering(stop):
+            return await self._panel(forget, words, pressed=pressed)
+
     async def _forget(self, words: str) -> None:
         if not words:
             words = await self._window.answer(memory_texts.FORGET_WHICH)
@@ -343,7 +355,7 @@ class _Chat:
         if not words.strip():
             self._window.say(memory_texts.FORGET_DECLINED)
             return
-        panel = await self._panel(forget, words)
+        panel = await self._forget_panel(words)
         while agreeing := [one.words for one in panel.actions if one.danger]:
             below = "\n\n" if "\n" in panel.text else " "
             ways = reply_texts.AGREE_WIDER if len(agreeing) > 1 else reply_texts.AGREE
@@ -357,7 +369,7 @@ class _Chat:
                 self._window.say(memory_texts.FORGET_DECLINED)
                 self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
                 return
-            panel = await self._panel(forget, agreed, pressed=True)
+            panel = await self._forget_panel(agreed, pressed=True)
             self._conversation = self._bot.new_conversation()
             self._listed = None
             self._window.recall(await self._bot.past_questions())

@@ -1,26 +1,28 @@
 """The desk for forgetting, and what it leaves to the background."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import Gone, Preview, Wish
-from agent.records import Closing, Job, ShownPage
-from bot.host import Forgetter
+from agent.memory.forgetting_plans import ForgettingPlan, Gone, Preview, Wish
+from agent.records import Closing, Job, Receipt, ShownPage
+from bot.host import ForgetProgress, Forgetter
 from bot.job_worker import JobWorker
-from bot.memory.forget_desk import MOST_WAITING, ForgetDesk
+from bot.memory.forget_desk import MOST_WAITING, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
 from bot.texts import memory_texts
-from store.forgetting.selection import ErasedIds
+from store.forgetting.selection import ErasedIds, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
+from tests.fakes.slack_things import RESPONSES
 from tests.fakes.store import KEY, StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
@@ -106,14 +108,17 @@ class SlowForgetting(SqlForgetting):
     def __init__(self, store: StoreInMemory) -> None:
         super().__init__(store.database, ErasedIds(KEY))
         self.looking: list[str] = []
-        self.go_on, self.two_look = asyncio.Event(), asyncio.Event()
+        self.go_on, self.one_looks, self.two_look = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def preview(self, plan: Wish) -> Preview:
+    async def preview(self, plan: Wish, watch: Callable[[int], object] = unwatched) -> Preview:
         self.looking.append(plan.person)
+        self.one_looks.set()
         if len(self.looking) > 1:
             self.two_look.set()
+        watch(7)
         await self.go_on.wait()
-        return await super().preview(plan)
+        watch(7_000)
+        return await super().preview(plan, watch)
 
 
 async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
@@ -131,6 +136,133 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
         await others
     assert answers.count(memory_texts.FORGETTING) == 50 - 1 - MOST_WAITING
     assert "2 messages" in answers[0]
+
+
+class Screen:
+    """What somebody who waits is shown, and what they do when they first see something."""
+
+    def __init__(self, seen: Callable[[ForgetProgress], object] = lambda _: None) -> None:
+        self.shown: list[ForgetProgress] = []
+        self._seen = seen
+
+    async def show(self, progress: ForgetProgress) -> None:
+        self.shown.append(progress)
+        if len(self.shown) == 1:
+            self._seen(progress)
+
+
+async def slow_desk() -> tuple[World, SlowForgetting]:
+    store = store_in_memory()
+    slow = SlowForgetting(store)
+    await answered(store, said("the Apollo boat"), "noted")
+    return World(replace(store, forgetting=slow)), slow
+
+
+async def test_who_waits_is_told_how_much_was_found_so_far() -> None:
+    world, slow = await slow_desk()
+    screen = Screen(lambda _: slow.go_on.set())
+    async with asyncio.timeout(PATIENCE_S):
+        question = await world.desk.ask(ANN, "about Apollo", screen.show)
+    assert screen.shown == [ForgetProgress(7, erasing=False)]
+    assert "2 messages" in question.text
+    assert world.clock.monotonic() == pytest.approx(TELL_AFTER_S[0])
+
+
+async def test_who_need_not_wait_is_told_nothing_but_the_question() -> None:
+    world, slow = await slow_desk()
+    slow.go_on.set()
+    screen = Screen()
+    assert "2 messages" in (await world.desk.ask(ANN, "about Apollo", screen.show)).text
+    assert screen.shown == []
+
+
+async def test_nobody_is_told_more_often_than_slack_takes_answers_to_a_click() -> None:
+    world, slow = await slow_desk()
+    screen = Screen()
+    async with asyncio.timeout(PATIENCE_S):
+        asking = asyncio.ensure_future(world.desk.ask(ANN, "about Apollo", screen.show))
+        await world.clock.sleep(timedelta(hours=1).total_seconds())
+        slow.go_on.set()
+        await asking
+    assert len(screen.shown) == len(TELL_AFTER_S) < RESPONSES - 1
+
+
+async def test_what_is_looked_for_is_stopped_by_its_person_alone_and_nothing_is_forgotten() -> None:
+    world, slow = await slow_desk()
+    desk = world.desk
+    stopped: list[bool] = []
+
+    def stop(_: ForgetProgress) -> None:
+        stopped.extend(desk.stop(person) for person in ("bo", "ann"))
+        slow.go_on.set()
+
+    async with asyncio.timeout(PATIENCE_S):
+        answer = await desk.ask(ANN, "about Apollo", Screen(stop).show)
+    assert stopped == [False, True]
+    assert (answer.text, answer.token) == (memory_texts.FORGET_STOPPED, "")
+    assert not desk.stop("ann"), "nothing is looked for any more"
+    assert "2 messages" in (await desk.ask(ANN, "about Apollo")).text
+
+
+async def test_a_wish_that_waits_for_its_turn_is_stopped_before_it_begins() -> None:
+    world, slow = await slow_desk()
+    desk = world.desk
+    async with asyncio.timeout(PATIENCE_S):
+        asking = [asyncio.ensure_future(desk.ask(ANN, "about Apollo")) for _ in range(2)]
+        await slow.one_looks.wait()
+        assert desk.stop("ann")
+        slow.go_on.set()
+        answers = await asyncio.gather(*asking)
+    assert [one.text for one in answers] == [memory_texts.FORGET_STOPPED] * 2
+    assert slow.looking == ["ann"]
+
+
+async def test_nobody_looks_on_for_who_has_gone() -> None:
+    world, slow = await slow_desk()
+    desk = world.desk
+    async with asyncio.timeout(PATIENCE_S):
+        asking = asyncio.ensure_future(desk.ask(ANN, "about Apollo"))
+        await slow.one_looks.wait()
+        asking.cancel()
+        await asyncio.wait({asking})
+        slow.go_on.set()
+        assert "2 messages" in (await desk.ask(ANN, "about Apollo")).text, "the turn is free"
+    assert asking.cancelled()
+
+
+class SlowErasing(SqlForgetting):
+    """Erases when it is told to."""
+
+    def __init__(self, store: StoreInMemory) -> None:
+        super().__init__(store.database, ErasedIds(KEY))
+        self.go_on = asyncio.Event()
+
+    async def forget(
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+    ) -> Receipt:
+        await self.go_on.wait()
+        return await super().forget(plan, now, replies=replies, related=related)
+
+
+async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_that_it_takes_a_while() -> None:
+    store = store_in_memory()
+    slow = SlowErasing(store)
+    await answered(store, said("the Apollo boat"), "noted")
+    world = World(replace(store, forgetting=slow))
+    desk = world.desk
+    stopped: list[bool] = []
+
+    def stop(_: ForgetProgress) -> None:
+        stopped.append(desk.stop("ann"))
+        slow.go_on.set()
+
+    screen = Screen(stop)
+    async with asyncio.timeout(PATIENCE_S):
+        question = await desk.ask(ANN, "about Apollo")
+        receipt = await desk.forget(ANN, question.token, tell=screen.show)
+    assert stopped == [False]
+    assert [one.erasing for one in screen.shown] == [True]
+    assert receipt.text.startswith("Forgotten: 2 messages")
 
 
 async def test_the_question_and_the_receipt_count_the_same_threads() -> None:

@@ -9,7 +9,7 @@ import pytest
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.records import Incoming
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, TellProgress, untold
 from bot.platforms.slack import modals
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
 from bot.reply_surface import PageContent, PageKey
@@ -230,7 +230,12 @@ async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSla
 
 @dataclass
 class Advising(FakeHost):
-    async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it advises everybody
+    async def ask(
+        self,
+        who: Forgetter,  # noqa: ARG002 -- it advises everybody
+        words: str,  # noqa: ARG002 -- as above
+        tell: TellProgress = untold,  # noqa: ARG002 -- as above
+    ) -> ForgetAnswer:
         return ForgetAnswer("Write `/forget 2 hours`.")
 
 

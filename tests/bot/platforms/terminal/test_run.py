@@ -4,7 +4,8 @@ import asyncio
 import io
 import json
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -69,6 +70,38 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
         "I know 0.",
         "There are no threads yet.",
     ]
+
+
+class InterruptedWindow(PipeWindow):
+    """Somebody presses Ctrl-C as soon as they see something while they wait."""
+
+    _stop: Callable[[], None] | None = None
+
+    @contextmanager
+    def answering(self, stop: Callable[[], None]) -> Generator[None]:
+        self._stop = stop
+        try:
+            yield
+        finally:
+            self._stop = None
+
+    def say(self, markdown: str) -> None:
+        super().say(markdown)
+        if self._stop is not None and markdown.startswith("Looking"):
+            self._stop()
+
+
+async def test_who_waits_for_what_is_to_be_forgotten_sees_how_far_it_is_and_stops_it_by_ctrl_c() -> None:
+    bot, out = FakeChatBot(), io.StringIO()
+    window = InterruptedWindow(typed(["/forget about much", "one"]), out, io.StringIO())
+    async with asyncio.timeout(PATIENCE_S):
+        await chat(bot, window, now)
+    texts = out.getvalue().split("\n\n")
+    assert texts[0].startswith("Looking through what you said… 7,000 messages found so far.")
+    assert texts[0].endswith(memory_texts.STOP_BY_KEYS)
+    assert texts[1] == memory_texts.FORGET_STOPPED
+    assert bot.stopped == ["p"]
+    assert "one" in texts[2]
 
 
 async def test_an_export_of_many_screens_is_only_written_to_a_file(tmp_path: Path) -> None:
