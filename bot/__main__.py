@@ -137,6 +137,7 @@ async def _run(settings: Settings) -> Exit:
 async def _migrate(settings: Settings) -> Exit:
     from bot.app import migrate  # noqa: PLC0415 -- as above
 
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets())
     write_out(sys.stdout, f"{await migrate(settings)}\n")
     return Exit.OK
 

@@ -4,9 +4,10 @@ Rule: whatever goes wrong is a StoreError with one sentence that says what to do
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,15 +35,13 @@ from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 
-# Brings a database to the newest version, has facts read and messages indexed anew, and gives it a key of erased ids.
+# Brings a database to the newest version, and gives it a key of erased ids.
 #
 # Rules
 #   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
 #   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
 
 ERASED_KEY: Final = "erased_key"
-DERIVED: Final = (("reader", READER, fact_index.renew), ("index_terms", index.TERMS, index.renew))
-"""What is derived from rows: the name under which `meta` keeps by which version, that version, how it is renewed."""
 OLDEST_POSTGRESQL: Final = 14
 """The first that counts the bits of a bit string, by which vectors are compared."""
 _ONE_BY_ONE: Final = text(
@@ -58,10 +57,13 @@ _MAY_WRITE: Final = text("SELECT NOT pg_is_in_recovery() AND has_table_privilege
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The key of the erased ids; the version that was found, None if the database was empty."""
+    """The key of the erased ids; the version that was found, None if the database was empty; and what another version
+    of the program has derived.
+    """
 
     key: bytes = field(repr=False)
     before: str | None
+    outdated: "tuple[Outdated, ...]" = ()
 
 
 def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
@@ -76,24 +78,11 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
         if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
         _migrate(connection, where, migrations)
-    for name, made_by, renew in DERIVED:
-        _renew(connection, name, str(made_by).encode(), renew)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
     if stored is None:
         stored = key()
         connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
-    return Prepared(stored, before)
-
-
-def _renew(connection: Connection, name: str, made_by: bytes, renew: Callable[[Connection], int]) -> None:
-    kept = connection.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
-    if kept == made_by:
-        return
-    renew(connection)
-    if kept is None:
-        connection.execute(insert(meta).values(name=name, value=made_by))
-    else:
-        connection.execute(update(meta).where(meta.c.name == name).values(value=made_by))
+    return Prepared(stored, before, outdated(connection))
 
 
 def require_head(connection: Connection, where: str, migrations: Migrations) -> None:
@@ -148,6 +137,90 @@ def _migrate(connection: Connection, where: str, migrations: Migrations) -> None
         command.upgrade(config, "head")
     except CommandError as error:
         raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
+
+
+# What is derived from rows, the words that lead to messages and to facts, is made anew after the program derives
+# something else: before anybody is answered, because half of it would find half.
+#
+# Rules
+#   It takes minutes where a million messages are, so it says so. Memory and transactions stay small.
+#   `meta` keeps how far it is, in the transaction that made it: a start after a kill goes on from there. A process of
+#   an earlier version finds that it is not its own, and makes all of it anew.
+
+log = logging.getLogger(__name__)
+
+TELL_S: Final = 10.0
+"""Between two lines in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`name`: under which `meta` keeps its version; `what` it is, and `of` what, in words for operators."""
+
+    name: str
+    what: str
+    of: str
+    version: int
+    renew: Callable[[Connection, int], list[int]]
+    """Make the next rows behind an id anew; the ids of these."""
+    left: Callable[[Connection, int], int]
+    """How many there are behind an id."""
+
+
+DERIVED: Final = (
+    Derived("reader", "what facts say", "facts", READER, fact_index.renew, fact_index.left),
+    Derived("index_terms", "the search index", "messages", index.TERMS, index.renew, index.left),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """`left`: how many rows are to be gone through."""
+
+    derived: Derived
+    left: int
+
+
+def outdated(connection: Connection) -> "tuple[Outdated, ...]":
+    """What is to be made anew. Reads only."""
+    reached = [(one, _reached(connection, one)) for one in DERIVED]
+    return tuple(Outdated(one, one.left(connection, after)) for one, after in reached if after is not None)
+
+
+def renew_some(connection: Connection, derived: Derived) -> list[int]:
+    """Make the next rows of it anew; their ids, none when all of it is."""
+    after = _reached(connection, derived)
+    if after is None:
+        return []
+    ids = derived.renew(connection, after)
+    value = (f"{derived.version}:{ids[-1]}" if ids else f"{derived.version}").encode()
+    kept = update(meta).where(meta.c.name == derived.name).values(value=value)
+    if not connection.execute(kept).rowcount:
+        connection.execute(insert(meta).values(name=derived.name, value=value))
+    return ids
+
+
+def _reached(connection: Connection, derived: Derived) -> int | None:
+    """The id up to which it is made by this version; None if all of it is."""
+    stored = connection.execute(select(meta.c.value).where(meta.c.name == derived.name)).scalar_one_or_none()
+    version_, _, reached = (stored or b"").decode().partition(":")
+    if version_ != str(derived.version):
+        return 0
+    return int(reached) if reached else None
+
+
+async def _renew(database: Database, one: Outdated, monotonic: Callable[[], float]) -> None:
+    derived, done, began = one.derived, 0, monotonic()
+    told = began
+    if one.left:
+        log.info("making %s anew (%s: %d); answering begins after that", derived.what, derived.of, one.left)
+    while ids := await database.write_alone(renew_some, derived):
+        done += len(ids)
+        if monotonic() - told >= TELL_S:
+            told = monotonic()
+            log.info("making %s anew (%s: %d of %d)", derived.what, derived.of, done, one.left)
+    if one.left:
+        log.info("made %s anew (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
 # The search of people's past threads.
@@ -214,6 +287,8 @@ async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrat
         unless_open.push_async_callback(database.close)
         async with migrating():
             prepared = await database.write(prepare, database.where, key, migrations)
+        for one in prepared.outdated:
+            await _renew(database, one, asyncio.get_running_loop().time)
         database.outages.monotonic = asyncio.get_running_loop().time
         store = store_on(database, prepared, migrations.head)
         unless_open.push_async_callback(store.notifier.close)
@@ -237,11 +312,15 @@ async def open_spending(
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own."""
+    """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own.
+
+    `outdated`: what the next start makes anew.
+    """
 
     where: str
     version: str | None
     is_held: bool = False
+    outdated: tuple[Outdated, ...] = ()
 
 
 async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
@@ -259,7 +338,13 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
     try:
         if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
             raise StoreError(fault)
-        return DatabaseState(database.where, await database.read(version), is_held=path is not None and is_held(path))
+        held = path is not None and is_held(path)
+        found = await database.read(version)
+        stale = ()
+        if found is not None:
+            with suppress(StoreError):  # before it is migrated, it may lack what is asked for
+                stale = await database.read(outdated)
+        return DatabaseState(database.where, found, is_held=held, outdated=stale)
     finally:
         await database.close()
 

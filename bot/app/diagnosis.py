@@ -57,6 +57,15 @@ async def _database(settings: Settings) -> list[Finding]:
     if look.is_held:
         remedy = setup_texts.HELD_WHILE_RUNNING
         found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    found += [
+        finding(
+            Level.NOTE,
+            what=f"{one.derived.what} was made by another version, of {one.left:,} {one.derived.of}",
+            remedy=setup_texts.NEXT_START_RENEWS,
+        )
+        for one in look.outdated
+        if one.left
+    ]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
         return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]

@@ -106,6 +106,10 @@ DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "That is as it should be while the bot runs; a second one needs a database of its own."
 COMES_WITH_START = "It comes with the first start."
 NEXT_START_MIGRATES = "The next start brings it there, as `cogency migrate` does."
+NEXT_START_RENEWS = (
+    "The next start makes it anew before it answers anybody: about a minute for 250,000 of them. What is written "
+    "meanwhile is answered after that."
+)
 SET_REAL_MODEL = "Set COGENCY_MODEL, or an API key, to a real one."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
 NAME_APPLICATION = "DISCORD_TOKEN is missing: set it, or name the application with --application."

@@ -147,18 +147,26 @@ def leading_to(
     return [id_ for _, id_ in sorted(((of_it, id_) for id_, of_it in weight.items()), reverse=True)]
 
 
-def renew(connection: sa.Connection) -> int:
-    """Read anew what another version of the reader has read; how many facts those were."""
-    renewed = 0
-    columns = sa.select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(fact.c.reader != READER)
-    while some := connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all():
-        remove(connection, [row.id for row in some])
-        for row in some:
-            said = read_statement(row.value, about=row.key)
-            add(connection, row.id, row.person, terms(row.key, row.value, said))
-            connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(said)))
-        renewed += len(some)
-    return renewed
+def renew(connection: sa.Connection, after: int) -> list[int]:
+    """Read the next facts behind this id anew that another version of the reader has read; their ids."""
+    columns = sa.select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(_read_by_another(after))
+    some = connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all()
+    ids = [row.id for row in some]
+    remove(connection, ids)
+    for row in some:
+        said = read_statement(row.value, about=row.key)
+        add(connection, row.id, row.person, terms(row.key, row.value, said))
+        connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(said)))
+    return ids
+
+
+def left(connection: sa.Connection, after: int) -> int:
+    """How many facts `renew` has still to come to."""
+    return connection.execute(sa.select(sa.func.count()).select_from(fact).where(_read_by_another(after))).scalar_one()
+
+
+def _read_by_another(after: int) -> sa.ColumnElement[bool]:
+    return sa.and_(fact.c.id > after, fact.c.reader != READER)
 
 
 def _stems(text: str) -> list[str]:

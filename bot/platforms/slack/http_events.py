@@ -5,7 +5,8 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -34,7 +35,7 @@ from bot.texts import setup_texts
 EVENTS_PATH: Final = "/slack/events"
 """For events, commands and what is clicked: one address for all of them."""
 HEALTH_PATH: Final = "/health"
-"""For the balancer: answered as long as the process serves."""
+"""For the balancer: 200 as long as the process serves, 503 and "starting" before that."""
 
 log = logging.getLogger(__name__)
 
@@ -257,6 +258,27 @@ class EventsEndpoint:
 
 async def _healthy(_: web.Request) -> web.Response:
     return web.Response(text="ok")
+
+
+@asynccontextmanager
+async def starting(settings: HttpEvents) -> AsyncGenerator[None]:
+    """Until the block ends the balancer is told that this process starts, and Slack to send again what it brings: that
+    it could not be delivered at first is why history is read then.
+    """
+    server = web.Application()
+    server.router.add_route("*", "/{path:.*}", _starting)
+    runner = web.AppRunner(server, access_log=None, logger=_quiet(log.debug), shutdown_timeout=0)
+    await runner.setup()
+    try:
+        with suppress(OSError):  # whoever serves says why the address cannot be had
+            await web.TCPSite(runner, settings.host, settings.port).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _starting(_: web.Request) -> web.Response:
+    return web.Response(status=503, text="starting", headers={"Connection": "close"})
 
 
 def _is_object(body: bytes, media_type: str) -> bool:

@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+from sqlalchemy import update
+
 from bot.app import CLOCK, examine, migrate
 from bot.findings import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings
+from store.engine import open_store
 from store.migrations import HEAD
+from store.tables import meta
+from tests.contracts.steps import answered
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
@@ -34,6 +40,20 @@ async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
     (found,) = await about("Database", settings)
     assert found.level is Level.GOOD
     assert found.what.endswith(f"is at the newest version, {HEAD}")
+
+
+async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
+    settings = read(tmp_path)
+    store = await open_store(settings.database_url)
+    await answered(store, said("a boat"), "noted")
+    await store.database.write(lambda c: c.execute(update(meta).values(value=b"1").where(meta.c.name == "index_terms")))
+    await store.close()
+    renewed, version = await about("Database", settings)
+    assert (renewed.level, version.level) == (Level.NOTE, Level.GOOD)
+    assert renewed.what == "the search index was made by another version, of 2 messages"
+    assert "The next start makes it anew" in renewed.remedy
+    await migrate(settings)
+    assert len(await about("Database", settings)) == 1
 
 
 async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_path: Path) -> None:

@@ -8,10 +8,18 @@ from datetime import timedelta
 from typing import TypeAlias
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientConnectionError, ClientSession
 
 from agent.errors import SettingsError
-from bot.platforms.slack.http_events import AT_ONCE, BODY_BYTES, CONNECTIONS, UNSIGNED
+from bot.platforms.slack.http_events import (
+    AT_ONCE,
+    BODY_BYTES,
+    CONNECTIONS,
+    EVENTS_PATH,
+    HEALTH_PATH,
+    UNSIGNED,
+    starting,
+)
 from bot.platforms.slack.run import serve
 from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
@@ -39,6 +47,25 @@ async def test_slacks_question_whose_address_this_is_gets_its_challenge_back(sla
     async with serving(slack, FakeHost()):
         status, said = await slack.posts.post(BODY, slack.posts.signed(BODY))
     assert (status, json.loads(said)) == (200, {"challenge": "3eZbrw1a"})
+
+
+async def test_who_asks_while_the_process_starts_is_told_so_and_slack_to_send_it_again(slack: FakeSlack) -> None:
+    delivery = http_events()
+    here = f"http://{delivery.host}:{delivery.port}"
+    async with ClientSession() as session:
+        async with starting(delivery):
+            async with session.get(f"{here}{HEALTH_PATH}") as health:
+                assert (health.status, await health.text()) == (503, "starting")
+            async with session.post(f"{here}{EVENTS_PATH}", data=BODY, headers=slack.posts.signed(BODY)) as event:
+                assert event.status == 503
+        with pytest.raises(ClientConnectionError):  # the address is free for the process that serves
+            await session.get(f"{here}{HEALTH_PATH}")
+
+
+async def test_an_address_that_is_taken_stops_no_start_before_its_reason_is_told() -> None:
+    delivery = http_events()
+    async with starting(delivery), starting(delivery):
+        pass
 
 
 def stale(slack: FakeSlack, minutes: float) -> Headers:

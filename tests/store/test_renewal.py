@@ -1,0 +1,173 @@
+"""What another version of the program has derived is made anew at a start: told of, in steps, whole after any kill."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, delete, select, text, update
+
+from store.engine import DERIVED, Store, look_at, open_store, outdated, renew_some
+from store.search.index import TERMS
+from store.tables import fact, fact_term, meta
+from tests.contracts.steps import answered, texts_found
+from tests.fakes.facts import remember
+from tests.fakes.incoming import START, said
+from tests.fakes.postgresql import PostgresServer
+from tests.store.processes import line, running
+
+FACTS, ENTRIES = DERIVED
+MESSAGES = 6
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.db"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return await server.empty()
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store]:
+    store = await open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def spoil(connection: Connection) -> None:
+    """As an earlier version has left it, which derived nothing that this one finds."""
+    connection.execute(text("DELETE FROM message_index"))
+    connection.execute(update(fact).values(reading="", reader=0))
+    connection.execute(delete(fact_term))
+    connection.execute(update(meta).values(value=b"1").where(meta.c.name.in_([one.name for one in DERIVED])))
+
+
+async def lived(url: str) -> None:
+    """A database of an earlier version, with three questions, their answers and a fact."""
+    async with opened(url) as store:
+        for number in range(MESSAGES // 2):
+            await answered(store, said(f"boat {number}"), "noted")
+        await remember(store.facts, "ann", "The boat is blue.", "person:ann", START)
+        await store.database.write(spoil)
+        assert await texts_found(store, "boat") == []
+
+
+def versions(connection: Connection) -> dict[str, bytes]:
+    rows = connection.execute(select(meta.c.name, meta.c.value)).all()
+    return {name: value for name, value in rows if name in {one.name for one in DERIVED}}
+
+
+async def test_a_start_makes_it_anew_and_says_so_when_it_begins_and_when_it_ends(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await lived(url)
+    with caplog.at_level(logging.INFO, "store.engine"):
+        async with opened(url) as store:
+            assert sorted(await texts_found(store, "boat")) == [f"boat {number}" for number in range(MESSAGES // 2)]
+            (known,) = await store.facts.readable("ann", frozenset({"person:ann"}))
+            assert known.reading is not None
+            assert await store.database.read(outdated) == ()
+    told = [record.getMessage() for record in caplog.records]
+    assert told[2] == "making the search index anew (messages: 6); answering begins after that"
+    assert told[3].startswith("made the search index anew (messages: 6) in ")
+    assert told[0] == "making what facts say anew (facts: 1); answering begins after that"
+
+
+async def test_a_start_with_nothing_to_make_anew_says_and_writes_nothing(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(url):
+        pass
+    with caplog.at_level(logging.INFO, "store.engine"):
+        async with opened(url) as store:
+            assert await store.database.read(versions) == {
+                FACTS.name: str(FACTS.version).encode(),
+                ENTRIES.name: str(TERMS).encode(),
+            }
+    assert caplog.records == []
+
+
+async def test_what_a_start_will_make_anew_is_seen_before_it_and_changed_by_nobody_who_looks(url: str) -> None:
+    await lived(url)
+    for _ in range(2):
+        look = await look_at(url)
+        assert [(one.derived.what, one.left) for one in look.outdated] == [
+            ("what facts say", 1),
+            ("the search index", 6),
+        ]
+    async with opened(url):
+        pass
+    assert (await look_at(url)).outdated == ()
+
+
+KILLED_IN_THE_MIDDLE = """
+import asyncio, sys
+from store import engine
+from store.search import index
+
+index._BATCH = 2  # steps of two messages
+
+async def main():
+    store = engine.store_on(engine._database(sys.argv[1], 1.0), engine.Prepared(b"", None), "")
+    (_, entries) = engine.DERIVED
+    for _ in range(2):
+        await store.database.write_alone(engine.renew_some, entries)
+    def third(connection):
+        engine.renew_some(connection, entries)
+        print("in the middle", flush=True)
+        sys.stdin.read()
+    await store.database.write_alone(third)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_kill_in_the_middle_leaves_nothing_half_made_and_the_next_start_goes_on_from_there(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await lived(url)
+    async with running(KILLED_IN_THE_MIDDLE, url) as process:
+        assert await line(process) == "in the middle"
+    look = await look_at(url)
+    assert [(one.derived.what, one.left) for one in look.outdated] == [("what facts say", 1), ("the search index", 2)]
+    with caplog.at_level(logging.INFO, "store.engine"):
+        async with opened(url) as store:
+            assert sorted(await texts_found(store, "boat")) == [f"boat {number}" for number in range(MESSAGES // 2)]
+            assert await store.database.read(entries) == MESSAGES, "one for each message and its person"
+            assert await store.database.read(outdated) == ()
+    assert any("anew (messages: 2) in" in record.getMessage() for record in caplog.records)
+
+
+def entries(connection: Connection) -> int:
+    return connection.execute(text("SELECT count(*) FROM message_index")).scalar_one()
+
+
+async def test_an_earlier_version_does_not_take_what_is_half_made_by_a_later_one_for_its_own(url: str) -> None:
+    await lived(url)
+    async with opened(url) as store:
+
+        def half_made(connection: Connection) -> None:
+            connection.execute(update(meta).where(meta.c.name == ENTRIES.name).values(value=f"{TERMS + 1}:3".encode()))
+
+        await store.database.write(half_made)
+        ((derived, left),) = [(one.derived, one.left) for one in await store.database.read(outdated)]
+        assert (derived, left) == (ENTRIES, MESSAGES)
+
+
+@pytest.mark.parametrize("stored", [b"", b"0", b"2:0", b"22:5", b"nonsense"])
+async def test_whatever_is_kept_of_an_earlier_making_it_ends_whole(url: str, stored: bytes) -> None:
+    await lived(url)
+    async with opened(url) as store:
+        await store.database.write(spoil)
+
+        def keep(connection: Connection) -> None:
+            connection.execute(update(meta).where(meta.c.name == ENTRIES.name).values(value=stored))
+
+        await store.database.write(keep)
+        while await store.database.write_alone(renew_some, ENTRIES):
+            pass
+        assert await store.database.read(entries) == MESSAGES
