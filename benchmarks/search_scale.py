@@ -1,20 +1,27 @@
 """How fast recall searches a large store: 1,000,000 messages of 1,000 people; and 100,000 of one person.
 
-python -m benchmarks.search_scale [--engine postgresql] [--quick] [--json]
+python -m benchmarks.search_scale [--engine postgresql] [--data FILE_OR_FOLDER] [--quick] [--json]
 
 p50_ms, p95_ms    one search of a random person through the port Memories, warm
 heaviest_p50_ms, heaviest_p95_ms   the same for the person with the most messages
 vector_recall_at_10, vector_ms     of the ten messages whose vectors are truly nearest the share that a search by
                   meaning gives, and the processor's time that it takes, among all that the heaviest person can find
 index_mb          what the full-text index takes in the file, in megabytes of a million bytes; rest_mb: all else in it
+index_bytes_per_message            the same of one message, in the index of one person
+write_us_per_message               the processor's time to split a message into words and put it there
 messages, median_messages, heaviest_messages   how many there are, and how many a person can find
 
 People write in threads of up to five of them, so that a message stands in several people's indexes; how much they write
-is as skewed as a power law. A message has 5 to 40 words of a vocabulary with Zipf's frequencies; every other one is a
-reply of the bot, which is longer. A question has three words of one of the person's own messages and one common one.
+is as skewed as a power law. A message has 5 to 40 words, every other one is a reply of the bot, which is longer. A
+question has three telling words of one of the person's own messages and one common one.
 
-Rows are written in bulk, past the ledger (no turn is claimed), and are the same: each message with its turn, and an
-index entry for each of its thread's people, in the store's own tables and index. `--quick` writes 50,000 messages.
+Two words in five are English stop words, as people write them; the others come from a vocabulary with Zipf's
+frequencies, made of syllables by the same dice each time: the commoner the shorter, most of them in several forms with
+endings, some of them compounds, some with other letters than a to z, some numbers. With `--data` the words are those of
+the conversations there (a form that benchmarks.talks reads), as often as they stand there.
+
+Rows are written past the ledger (no turn is claimed), many in a transaction, and are the same: each message with its
+turn, and its entries by the index's own function. `--quick` writes 50,000 messages.
 
 Baseline, in the same run, under the same names: SQL LIKE, the newest of the person's messages with any of the words.
 
@@ -31,6 +38,7 @@ differing         searches in which the two did not find the same, in the same o
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,11 +54,12 @@ from agent.memory.forgetting_plans import AboutTopic
 from agent.records import Author, RecallQuery
 from benchmarks.meaning import measure_vectors
 from benchmarks.report import Options, print_report, read_options
+from benchmarks.talks import read_talks
 from store.databases.database import is_postgresql
 from store.databases.postgresql import connect
 from store.engine import Store, open_store
 from store.search import index
-from store.search.text import index_words
+from store.search.text import STOP_WORDS, index_words
 from store.tables import conversation, message, participant, person, turn
 from tests.fakes.postgresql import running_postgres
 
@@ -60,6 +69,17 @@ WHOLE: Final = (1_000_000, 1_000, 400)
 """Messages, people, searches."""
 QUICK: Final = (50_000, 100, 100)
 VOCABULARY: Final = 30_000
+STOPS: Final = 0.4
+"""The share of stop words among the words that people write (30 to 45 % in LoCoMo and REALTALK)."""
+COMMON: Final = 200
+COMMON_ASKED: Final = 40
+ASKED: Final = 3
+NUMBERS: Final = 0.03
+COMPOUNDS: Final = 0.1
+ONSETS: Final = ("b", "br", "c", "ch", "d", "f", "fl", "g", "h", "k", "l", "m", "n", "p", "r", "s", "st", "t", "v", "w")
+VOWELS: Final = ("a", "a", "e", "e", "e", "i", "i", "o", "o", "u", "ea", "ou", "ü", "é")
+CODAS: Final = ("", "", "", "l", "n", "n", "r", "s", "t", "ck", "nd", "rt", "st")
+ENDINGS: Final = ("", "s", "ed", "ing", "er", "en", "ly")
 BUSIEST: Final = 16
 """People write as 1 / (rank + this): the heaviest can find about thirty times what the median can."""
 GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)
@@ -90,18 +110,69 @@ class Said:
     text: str
 
 
-def talk(messages: int, people: int, dice: random.Random) -> Iterator[Said]:
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words that people write, the commonest first, and how often up to each."""
+
+    words: tuple[str, ...]
+    often: tuple[float, ...]
+
+    @property
+    def common(self) -> list[str]:
+        """The commonest that a question is asked for."""
+        return [word for word in self.words[:COMMON] if word not in STOP_WORDS][:COMMON_ASKED]
+
+    def say(self, count: int, dice: random.Random) -> str:
+        return " ".join(dice.choices(self.words, cum_weights=self.often, k=count))
+
+
+def made_vocabulary(size: int = VOCABULARY) -> Vocabulary:
+    """Words that look like words, with the frequencies of words; always the same."""
+    dice = random.Random(11)
+    words: dict[str, None] = {}
+    while len(words) < size:
+        lemma = _lemma(len(words), dice)
+        chance = dice.random()
+        if chance < NUMBERS:
+            words[str(dice.randrange(10 ** dice.randint(1, 4)))] = None
+        elif chance < COMPOUNDS and len(words) > COMMON:
+            words["".join(dice.sample(list(islice(words, COMMON)), 2))] = None
+        else:
+            words |= dict.fromkeys(lemma + ending for ending in dice.sample(ENDINGS, dice.randint(1, 4)))
+    told = {word: 1 / (rank + 3) for rank, word in enumerate(islice(words, size))}
+    stops = sorted(STOP_WORDS, key=len)
+    said = {word: 1 / (rank + 3) for rank, word in enumerate(stops)}
+    share = STOPS / (1 - STOPS) * sum(told.values()) / sum(said.values())
+    return _by_frequency(Counter(told) | Counter({word: share * often for word, often in said.items()}))
+
+
+def _lemma(rank: int, dice: random.Random) -> str:
+    longest = 2 if rank < COMMON else 3 if rank < VOCABULARY // 10 else 4
+    syllables = range(dice.randint(1, longest))
+    return "".join(dice.choice(ONSETS) + dice.choice(VOWELS) + dice.choice(CODAS) for _ in syllables)
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    return _by_frequency(
+        Counter(word for talk in read_talks(path) for line in talk.lines for word in line.text.casefold().split())
+    )
+
+
+def _by_frequency(often: Counter[str]) -> Vocabulary:
+    counted = often.most_common()
+    return Vocabulary(tuple(word for word, _ in counted), tuple(accumulate(count for _, count in counted)))
+
+
+def talk(messages: int, people: int, vocabulary: Vocabulary, dice: random.Random) -> Iterator[Said]:
     """What everybody says, thread after thread."""
-    vocabulary = [f"w{rank}" for rank in range(VOCABULARY)]
-    common = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
     busy = list(accumulate(1 / (rank + BUSIEST) for rank in range(people)))
     for thread in range(messages // THREAD):
         group = tuple(dict.fromkeys(dice.choices(range(people), cum_weights=busy, k=dice.choice(GROUPS))))
         for at in range(THREAD):
             bot = at % 2 == 1
             size = dice.randint(20, 60) if bot else dice.randint(5, 40)
-            words = " ".join(dice.choices(vocabulary, cum_weights=common, k=size))
-            yield Said(thread, group, group[at // 2 % len(group)], Author.BOT if bot else Author.PERSON, words)
+            author = Author.BOT if bot else Author.PERSON
+            yield Said(thread, group, group[at // 2 % len(group)], author, vocabulary.say(size, dice))
 
 
 def batches(said: Iterator[Said]) -> Iterator[list[Said]]:
@@ -114,26 +185,21 @@ def write_people(connection: Connection, people: int) -> None:
     connection.execute(insert(person), rows)
 
 
-def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> None:
-    """Messages from the id `first` on: an even one and the bot's answer share a turn."""
+def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> float:
+    """Messages from the id `first` on: an even one and the bot's answer share a turn. How many seconds of the processor
+    their entries took.
+    """
     threads = {one.thread: one.people for one in batch}
     connection.execute(insert(conversation), [{"id": f"t{t}", "audience": PLACE, "summary": "{}"} for t in threads])
     joined = [{"conversation": f"t{t}", "person": f"p{p}"} for t, people in threads.items() for p in people]
     connection.execute(insert(participant), joined)
     numbered = list(enumerate(batch, first))
     connection.execute(insert(turn), [_turn(id_, one) for id_, one in numbered if one.author is Author.PERSON])
-    words = [index_words(one.text) for one in batch]
-    connection.execute(insert(message), [_row(id_, one, len(w)) for (id_, one), w in zip(numbered, words, strict=True)])
-    if is_postgresql(connection):
-        for (id_, one), w in zip(numbered, words, strict=True):
-            index.add(connection, id_, w, [reader + 1 for reader in one.people])
-        return
-    entries = [
-        {"entry": (reader + 1) << index.Fts5.SHIFT | id_, "body": " ".join(w)}
-        for (id_, one), w in zip(numbered, words, strict=True)
-        for reader in one.people
-    ]
-    connection.execute(text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)"), entries)
+    connection.execute(insert(message), [_row(id_, one, len(index_words(one.text))) for id_, one in numbered])
+    begin = time.thread_time()
+    for id_, one in numbered:
+        index.add(connection, id_, index_words(one.text), [reader + 1 for reader in one.people])
+    return time.thread_time() - begin
 
 
 def _turn(id_: int, one: Said) -> dict[str, object]:
@@ -165,28 +231,41 @@ def _row(id_: int, one: Said, length: int) -> dict[str, object]:
     }
 
 
-async def fill(store: Store, messages: int, people: int, dice: random.Random) -> dict[int, int]:
-    """How many messages each person can find."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """How many messages each person can find, and what it cost."""
+
+    findable: dict[int, int]
+    write_us: float
+    index_bytes: int
+
+    def per_message(self) -> Figures:
+        each = self.index_bytes / sum(self.findable.values())
+        return {"write_us_per_message": self.write_us, "index_bytes_per_message": each}
+
+
+async def fill(store: Store, messages: int, people: int, vocabulary: Vocabulary, dice: random.Random) -> Filled:
     findable = dict.fromkeys(range(people), 0)
     await store.database.write(write_people, people)
-    first = 1
-    for batch in batches(talk(messages, people, dice)):
-        await store.database.write(write_batch, batch, first)
+    first, spent = 1, 0.0
+    for batch in batches(talk(messages, people, vocabulary, dice)):
+        spent += await store.database.write(write_batch, batch, first)
         first += len(batch)
         for one in batch:
             for reader in one.people:
                 findable[reader] += 1
     await store.database.write(index.optimize)
-    return findable
+    return Filled(findable, 1e6 * spent / messages, await store.database.read(indexed_bytes))
 
 
-def questions_of(connection: Connection, who: int, count: int, dice: random.Random) -> list[str]:
+def questions_of(connection: Connection, who: int, count: int, common: Sequence[str], dice: random.Random) -> list[str]:
     own = text("SELECT text FROM message WHERE person = :person AND author = 'person' LIMIT 5000")
     said = list(connection.execute(own, {"person": f"p{who}"}).scalars())
     if not said:
         return []
-    chosen = [dice.choice(said).split() for _ in range(count)]
-    return [" ".join([*dice.sample(words, 3), f"w{dice.randint(0, 20)}"]) for words in chosen]
+    telling = [[word for word in one.split() if word not in STOP_WORDS] for one in said]
+    chosen = [dice.choice([words for words in telling if len(words) >= ASKED]) for _ in range(count)]
+    return [" ".join([*dice.sample(words, ASKED), dice.choice(common)]) for words in chosen]
 
 
 LIKE: Final = """
@@ -226,30 +305,34 @@ def spread(times: Sequence[float], prefix: str = "") -> dict[str, float]:
 
 def indexed_bytes(connection: Connection) -> int:
     """Of the index: its lists of words, and the words that it keeps to remove entries exactly."""
+    if is_postgresql(connection):
+        return connection.execute(text("SELECT pg_total_relation_size('message_index')")).scalar_one()
     lists = connection.execute(text("SELECT sum(length(block)) FROM message_index_data")).scalar_one()
     kept = connection.execute(text("SELECT sum(length(c0)) FROM message_index_content")).scalar_one()
     return lists + kept
 
 
-async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[dict[str, float], dict[str, float]]:
+async def measure_scale(
+    vocabulary: Vocabulary, *, messages: int, people: int, searches: int
+) -> tuple[Figures, Figures]:
     """The metrics, and those of the baseline."""
     dice = random.Random(7)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scale.db"
         store = await open_store(f"sqlite:///{file}")
         try:
-            findable = await fill(store, messages, people, dice)
+            filled = await fill(store, messages, people, vocabulary, dice)
+            findable = filled.findable
             heaviest = max(findable, key=lambda who: findable[who])
             random_people = [dice.randrange(people) for _ in range(searches)]
             asked = [
                 (who, question)
                 for who in random_people
-                for question in await store.database.read(questions_of, who, 1, dice)
+                for question in await store.database.read(questions_of, who, 1, vocabulary.common, dice)
             ]
-            hard = await store.database.read(questions_of, heaviest, HEAVIEST_SEARCHES, dice)
+            hard = await store.database.read(questions_of, heaviest, HEAVIEST_SEARCHES, vocabulary.common, dice)
             ours, likes = await time_both(store, asked)
             our_heaviest, like_heaviest = await time_both(store, [(heaviest, question) for question in hard])
-            indexed = await store.database.read(indexed_bytes)
             places = frozenset({PLACE})
             meant = await store.database.write(measure_vectors, f"p{heaviest}", places, MEANT)
         finally:
@@ -261,25 +344,28 @@ async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[d
         "heaviest_messages": findable[heaviest],
     }
     vectors = {"vector_recall_at_10": fmean(meant[::2]), "vector_ms": fmean(meant[1::2])}
-    held = {"index_mb": indexed / 1e6, "rest_mb": (whole - indexed) / 1e6}
+    held = {"index_mb": filled.index_bytes / 1e6, "rest_mb": (whole - filled.index_bytes) / 1e6}
     mine = {**spread(ours), **spread(our_heaviest, "heaviest_"), **vectors, **held, **counts}
     return mine, {**spread(likes), **spread(like_heaviest, "heaviest_")}
 
 
-async def measure_one_person(messages: int, searches: int, server: str = "") -> tuple[Figures, Figures]:
+async def measure_one_person(
+    vocabulary: Vocabulary, messages: int, searches: int, server: str = ""
+) -> tuple[Figures, Figures]:
     """The metrics on SQLite, or on PostgreSQL at the URL `server`; those of SQLite are then the baseline."""
     with TemporaryDirectory() as folder:
         urls = [f"sqlite:///{Path(folder) / 'person.db'}", *filter(None, [server])]
         stores = [await open_store(url) for url in urls]
         try:
-            for store in stores:
-                await fill(store, messages, 1, random.Random(7))
-                if store.database.is_shared:
-                    await vacuum(server)
-            asked = await stores[0].database.read(questions_of, 0, searches, random.Random(7))
+            filled = [await fill(store, messages, 1, vocabulary, random.Random(7)) for store in stores]
+            if server:
+                await vacuum(server)
+            asked = await stores[0].database.read(questions_of, 0, searches, vocabulary.common, random.Random(7))
             times, differing = await time_in_turn(stores, asked)
-            topic, matches = await stores[0].database.read(word_in, messages // ERASED_SHARE)
-            found = [spread(each, "one_person_") for each in times]
+            topic, matches = await stores[0].database.read(word_in, vocabulary.common, messages // ERASED_SHARE)
+            found = [
+                {**spread(each, "one_person_"), **one.per_message()} for each, one in zip(times, filled, strict=True)
+            ]
             for figures, store in zip(found, stores, strict=True):
                 best = min([await preview_ms(store, topic) for _ in range(PREVIEWS)])
                 figures[f"forget_preview_ms_{messages // ERASED_SHARE}"] = best
@@ -321,9 +407,9 @@ async def time_in_turn(stores: Sequence[Store], asked: Sequence[str]) -> tuple[l
     return times, differing
 
 
-def word_in(connection: Connection, messages: int) -> tuple[str, int]:
-    """The word of the vocabulary that about so many messages of the first person have, and how many have it."""
-    held = {f"w{rank}": len(index.having(connection, [f"w{rank}"], 1)) for rank in range(40)}
+def word_in(connection: Connection, words: Sequence[str], messages: int) -> tuple[str, int]:
+    """The one of these words that about so many messages of the first person have, and how many have it."""
+    held = {word: len(index.having(connection, index_words(word), 1)) for word in words}
     return min(held.items(), key=lambda one: abs(one[1] - messages))
 
 
@@ -336,14 +422,16 @@ async def preview_ms(store: Store, topic: str) -> float:
 def run(options: Options) -> None:
     messages, people, searches = QUICK if options.quick else WHOLE
     of_one = QUICK_PERSON if options.quick else ONE_PERSON
+    vocabulary = read_vocabulary(options.data) if options.data is not None else made_vocabulary()
     if options.engine == "postgresql":
         with running_postgres("shared_buffers=128MB") as server:
             asyncio.run(server.execute("CREATE DATABASE person"))
-            metrics, baseline = asyncio.run(measure_one_person(of_one, HEAVIEST_SEARCHES, server.url("person")))
+            of_both = measure_one_person(vocabulary, of_one, HEAVIEST_SEARCHES, server.url("person"))
+            metrics, baseline = asyncio.run(of_both)
         print_report("search_scale", metrics, baseline, options, "PostgreSQL; the baseline is SQLite")
         return
-    metrics, baseline = asyncio.run(measure_scale(messages=messages, people=people, searches=searches))
-    of_person, _ = asyncio.run(measure_one_person(of_one, HEAVIEST_SEARCHES))
+    metrics, baseline = asyncio.run(measure_scale(vocabulary, messages=messages, people=people, searches=searches))
+    of_person, _ = asyncio.run(measure_one_person(vocabulary, of_one, HEAVIEST_SEARCHES))
     notes = "SQLite, one process, searches one after the other"
     print_report("search_scale", metrics | of_person, baseline, options, notes)
 
