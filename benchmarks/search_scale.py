@@ -308,7 +308,7 @@ def indexed_bytes(connection: Connection) -> int:
     if is_postgresql(connection):
         return connection.execute(text("SELECT pg_total_relation_size('message_index')")).scalar_one()
     lists = connection.execute(text("SELECT sum(length(block)) FROM message_index_data")).scalar_one()
-    kept = connection.execute(text("SELECT sum(length(c0)) FROM message_index_content")).scalar_one()
+    kept = connection.execute(text("SELECT sum(length(CAST(words AS BLOB))) FROM message_index_kept")).scalar_one()
     return lists + kept
 
 

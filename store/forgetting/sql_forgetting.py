@@ -39,7 +39,7 @@ from store.forgetting.selection import (
 )
 from store.memory import fact_store, profiles
 from store.search import index
-from store.search.text import TELLING_BYTES, holds, index_words, stretches
+from store.search.text import BEGINS, TELLING_BYTES, holds, index_words, stretches
 from store.tables import (
     RUNNING,
     action_record,
@@ -91,7 +91,8 @@ NOBODY: Final = ""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
-_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
+_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index_kept WHERE instr(words, :piece))")
+_BEGINS_WORD: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE message_index MATCH :part)")
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
@@ -178,7 +179,10 @@ def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
         held = [func.instr(column, piece) > 0 for column in columns]
         if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
             return True
-    return any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA))
+    if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA)):
+        return True
+    is_word = index_words(piece) == [piece]  # an Arabic word's consonants are no piece of it
+    return is_word and bool(connection.execute(_BEGINS_WORD, {"part": f'"{piece}{BEGINS}"'}).scalar_one())
 
 
 def _pieces_of(erased: str) -> Iterator[bytes]:

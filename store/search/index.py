@@ -5,7 +5,8 @@ Rules
   else's.
   The index keeps the words that it was given, so a removal is exact even after Python's Unicode tables have changed.
   Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way. The parts
-  of words, by which other forms are found, are added here: nobody else sees them.
+  of words, by which other forms are found, are added here: nobody else sees them, and on SQLite they are not kept, but
+  made again of the words that are.
 """
 
 import json
@@ -40,8 +41,9 @@ from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words,
 from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
-TERMS: Final = 2
-"""Which terms of a word an entry has. Counted up when others are made: the next start makes all entries anew."""
+TERMS: Final = 3
+"""Which terms of a word an entry has. Counted up when others are made, or kept elsewhere: the next start makes all
+entries anew."""
 _BATCH: Final = 500
 """Messages of which entries are made anew in one transaction: tenths of a second, and little memory."""
 MOST: Final = 500
@@ -77,11 +79,18 @@ _OF_PERSON: Final = (bindparam("person", type_=StorableText), bindparam("convers
 class Fts5:
     """On SQLite: the row id of an entry is the person's number and the message's id, so a person's entries are one
     range. FTS5 only splits at blanks and cuts English endings (Porter).
+
+    It keeps no text itself: what it kept was four fifths of the index, and a third of that were parts of words. So it
+    has to be told what an entry held in order to remove it; its words stand in a table of their own.
     """
 
     SHIFT: Final = 32
     MESSAGE_BITS: Final = (1 << SHIFT) - 1
     ENTRIES: Final = table_named(NAME, column("rowid"), column("body"))
+    KEPT: Final = table_named(f"{NAME}_kept", column("entry", Integer), column("words", StorableText))
+    KEEP: Final = text("INSERT INTO message_index_kept (entry, words) VALUES (:entry, :words)")
+    ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
+    REMOVE: Final = text("INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', :entry, :body)")
     NEWEST: Final[ColumnElement[int]] = literal(0)
     """Nothing needs it: entries are found in the order of their ids."""
     # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
@@ -122,22 +131,38 @@ class Fts5:
         return joint.join('"' + word.replace('"', '""') + '"' for word in words)
 
     def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
-        body = " ".join(words)
-        added = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
-        connection.execute(added, [{"entry": number << self.SHIFT | message_id, "body": body} for number in numbers])
+        entries = [number << self.SHIFT | message_id for number in numbers]
+        kept, body = " ".join(dict.fromkeys(words)), " ".join(entry_terms(words))
+        connection.execute(self.KEEP, [{"entry": entry, "words": kept} for entry in entries])
+        connection.execute(self.ADD, [{"entry": entry, "body": body} for entry in entries])
 
     def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
         number, message_id = pairs.subquery().c
         entry = number.bitwise_lshift(self.SHIFT).bitwise_or(message_id)
-        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.rowid.in_(select(entry))))
+        self._remove(connection, self.KEPT.c.entry.in_(select(entry)))
 
     def remove_all(self, connection: Connection, number: int) -> None:
-        first, last = self.entries_of(number).values()
-        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.rowid.between(first, last)))
+        self._remove(connection, self._of_person(number))
+
+    def clear(self, connection: Connection) -> None:
+        connection.execute(text("INSERT INTO message_index (message_index) VALUES ('delete-all')"))
+        connection.execute(delete(self.KEPT))
+
+    def _remove(self, connection: Connection, where: ColumnElement[bool]) -> None:
+        """FTS5 takes the terms of a removed entry out of its lists by what it is told that they were."""
+        theirs, last = select(self.KEPT).where(where).order_by(self.KEPT.c.entry).limit(_BATCH), -1
+        while some := connection.execute(theirs.where(self.KEPT.c.entry > last)).all():
+            last = some[-1].entry
+            bodies = [{"entry": row.entry, "body": " ".join(entry_terms(row.words.split(" ")))} for row in some]
+            connection.execute(self.REMOVE, bodies)
+            connection.execute(delete(self.KEPT).where(self.KEPT.c.entry.in_([row.entry for row in some])))
 
     def has_entries(self, connection: Connection, number: int) -> bool:
-        some = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE rowid BETWEEN :first AND :last)")
-        return bool(connection.execute(some, self.entries_of(number)).scalar_one())
+        return connection.execute(select(select(self.KEPT).where(self._of_person(number)).exists())).scalar_one()
+
+    def _of_person(self, number: int) -> ColumnElement[bool]:
+        first, last = self.entries_of(number).values()
+        return self.KEPT.c.entry.between(first, last)
 
     def matches(self, connection: Connection, sought: SearchQuery, _among: Range) -> list[list[Match]]:
         words = json.dumps([self.query(words, " OR ") for words in sought.words])
@@ -286,11 +311,12 @@ class Tsvector:
         return (f"{number}:{stem(word)[: self.WORD_CHARS]}" for word in words)
 
     def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
+        terms = entry_terms(words)
         entries = [
             {
                 "reader": number,
                 "message": message_id,
-                "words": [self.block(number, message_id), *self.lexemes(words, number)],
+                "words": [self.block(number, message_id), *self.lexemes(terms, number)],
             }
             for number in numbers
         ]
@@ -302,6 +328,9 @@ class Tsvector:
 
     def remove_all(self, connection: Connection, number: int) -> None:
         connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.reader == number))
+
+    def clear(self, connection: Connection) -> None:
+        connection.execute(delete(self.ENTRIES))
 
     def has_entries(self, connection: Connection, number: int) -> bool:
         return connection.execute(
@@ -337,7 +366,7 @@ def add(connection: Connection, message_id: int, words: list[str], numbers: Iter
     """Let the people with these numbers find a message."""
     readers_ = list(numbers)
     if words and readers_:
-        _engine(connection).add(connection, message_id, entry_terms(words), readers_)
+        _engine(connection).add(connection, message_id, words, readers_)
 
 
 def add_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -348,7 +377,11 @@ def add_thread(connection: Connection, conversation: str, number: int) -> None:
 
 
 def renew(connection: Connection, after: int) -> list[int]:
-    """Make the entries of the next messages behind this id anew; the ids of those messages."""
+    """Make the entries of the next messages behind this id anew; the ids of those messages. Where an entry can only be
+    removed by what it holds, which an older version made, all go before the first.
+    """
+    if after == 0 and not is_postgresql(connection):
+        clear(connection)
     columns = select(message.c.id, message.c.conversation, message.c.text).order_by(message.c.id).limit(_BATCH)
     some = connection.execute(columns.where(message.c.id > after)).all()
     ids = [row.id for row in some]
@@ -362,6 +395,11 @@ def renew(connection: Connection, after: int) -> list[int]:
 def left(connection: Connection, after: int) -> int:
     """How many messages `renew` has still to come to."""
     return connection.execute(select(func.count()).select_from(message).where(message.c.id > after)).scalar_one()
+
+
+def clear(connection: Connection) -> None:
+    """Leave no entry."""
+    _engine(connection).clear(connection)
 
 
 def readers(connection: Connection, *conversations: str) -> list[int]:

@@ -3,14 +3,16 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from benchmarks import meaning
 from benchmarks.recall import key_of, measure, stored_wordings
-from benchmarks.search_scale import measure_scale
+from benchmarks.search_scale import made_vocabulary, measure_scale, read_vocabulary
 from benchmarks.talks import Talk, read_talks, talk_of
+from store.search.text import STOP_WORDS, entry_terms, index_words
 
 PEOPLE = {
     "speaker_a": "Ann",
@@ -154,11 +156,33 @@ def test_each_published_form_is_told_apart_by_what_stands_in_it(tmp_path: Path) 
 
 
 async def test_the_scale_benchmark_measures_both_ways_of_searching() -> None:
-    metrics, baseline = await measure_scale(messages=400, people=5, searches=4)
+    metrics, baseline = await measure_scale(made_vocabulary(2_000), messages=400, people=5, searches=4)
     assert metrics["messages"] == 400
     assert metrics["index_mb"] > 0
     assert metrics["vector_recall_at_10"] == 1
     assert {"p50_ms", "p95_ms", "heaviest_p95_ms"} <= {*metrics} & {*baseline}
+
+
+def test_the_words_of_the_scale_benchmark_look_like_words_and_are_always_the_same() -> None:
+    vocabulary = made_vocabulary(5_000)
+    assert vocabulary == made_vocabulary(5_000)
+    said = [index_words(vocabulary.say(30, Random(number))) for number in range(300)]
+    words = [word for one in said for word in one]
+    assert 0.35 < sum(word in STOP_WORDS for word in words) / len(words) < 0.45
+    assert 0 < sum(word.isdigit() for word in words) / len(words) < 0.05
+    assert sum(len(entry_terms(one)) for one in said) > 1.3 * sum(
+        len(set(one)) for one in said
+    )  # they have other forms
+    held = {word: sum(word in one for one in said) / len(said) for word in vocabulary.common}
+    assert max(held.values()) > 1 / 5 > min(held.values())
+
+
+def test_the_words_of_the_scale_benchmark_may_be_those_of_conversations(tmp_path: Path) -> None:
+    file = tmp_path / "talks.json"
+    file.write_text(json.dumps([{"conversation": PEOPLE, "qa": []}]), encoding="utf-8")
+    vocabulary = read_vocabulary(file)
+    assert "boat?" in vocabulary.words
+    assert vocabulary.often[-1] == sum(len(line.text.split()) for talk in read_talks(file) for line in talk.lines)
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from agent.memory.writing import NewFact, Written
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
+from store.databases.database import is_postgresql
 from store.engine import Store, open_store
 from store.tables import metadata
 from tests.contracts.steps import claimed
@@ -184,7 +185,8 @@ lives = st.lists(talks, min_size=1, max_size=4)
 
 def words_in_rows(connection: Connection) -> str:
     """Everything that stands in any row, the index included."""
-    names = ("message_index", *(each.name for each in metadata.sorted_tables))
+    kept = "message_index" if is_postgresql(connection) else "message_index_kept"
+    names = (kept, *(each.name for each in metadata.sorted_tables))
     rows = (row for name in names for row in connection.execute(select(text("*")).select_from(text(name))))
     return "\n".join(str(held) for row in rows for held in row)
 

@@ -231,7 +231,7 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) 
     assert await found_again(elsewhere, nothing) == 0
     await either.database.write(lambda c: c.execute(delete(message)))
     assert await found_again(thread, missed) == 2  # an entry without its message, a fact without its source
-    await either.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
+    await either.database.write(index.clear)
     await either.database.write(lambda c: c.execute(text("DELETE FROM fact_term")))
     await either.database.write(lambda c: c.execute(delete(fact_term)))
     await either.database.write(lambda c: c.execute(delete(fact)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import ARRAY, Connection, Integer, Text, bindparam, text
 
 from agent.records import RecallQuery
-from benchmarks.search_scale import PLACE, fill, questions_of
+from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.engine import Store, open_store
 from store.search.index import Range, Tsvector
 from store.search.text import PARAMETERS, SearchQuery, index_words
@@ -76,9 +76,10 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 
 async def test_of_common_words_the_newest_alone_are_read_and_found_as_on_sqlite(postgres: PostgresServer) -> None:
     sqlite, postgresql = await open_new(), await open_store(await postgres.empty())
+    vocabulary = made_vocabulary(1_000)
     for store in (sqlite, postgresql):
-        await fill(store, messages=2 * Tsvector.STRETCH + 200, people=1, dice=random.Random(5))
-    for question in await sqlite.database.read(questions_of, 0, 12, random.Random(6)):
+        await fill(store, 2 * Tsvector.STRETCH + 200, 1, vocabulary, random.Random(5))
+    for question in await sqlite.database.read(questions_of, 0, 12, vocabulary.common, random.Random(6)):
         query = RecallQuery("p0", question, frozenset({PLACE}), "", 30)
         several = [[(h.message.id, h.score) for h in await s.memories.search(query)] for s in (sqlite, postgresql)]
         assert several[0] == several[1], question

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, literal, select, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.periods import TimeSpan
 from agent.records import RecallQuery
-from store.engine import Store, new_key, prepare
-from store.migrations import MIGRATIONS
-from store.search import search
+from store.engine import DERIVED, Store, renew_some
+from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
+from store.search import index, search
 from store.search.index import Fts5
-from store.search.text import PARAMETERS, SearchQuery, keywords
+from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
 from tests.fakes.incoming import said
@@ -248,11 +248,13 @@ async def test_entries_with_other_terms_are_made_anew_when_the_store_is_opened(e
         return [[hit.message.text for hit in await found(either, "Motors", place=place)] for place in (CLUB, None)]
 
     def empty_the_index(connection: Connection) -> None:
-        connection.execute(text("DELETE FROM message_index"))
+        index.clear(connection)
         connection.execute(text("UPDATE meta SET value = :older WHERE name = 'index_terms'"), {"older": b"1"})
 
     def open_again(connection: Connection) -> None:
-        prepare(connection, "here", new_key, MIGRATIONS)
+        for derived in DERIVED:
+            while renew_some(connection, derived):
+                pass
 
     before = await found_now()
     await either.database.write(empty_the_index)
@@ -260,3 +262,38 @@ async def test_entries_with_other_terms_are_made_anew_when_the_store_is_opened(e
     await either.database.write(open_again)
     assert await found_now() == before
     assert [texts[0] for texts in before] == ["der Bootsmotor", "Motoren im Hafen"]
+
+
+texts = st.lists(
+    st.text("aenrstуи東京كتابات 7-", max_size=60) | st.sampled_from(["die Bootsmotoren liegen", "she was running", ""]),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(kept=texts, removed=texts)
+def test_of_a_removed_entry_nothing_is_left_in_the_lists_of_sqlite(kept: list[str], removed: list[str]) -> None:
+    """FTS5 keeps no text, so it takes out what it is told: less or more would stay in the lists for good."""
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        for table in ("message_index", "other_index"):
+            connection.execute(text(FTS5_INDEX.replace("message_index", table)))
+            connection.execute(text(f"CREATE VIRTUAL TABLE temp.{table}_terms USING fts5vocab(main, {table}, row)"))
+        connection.execute(text("CREATE TABLE message_index_kept (entry INTEGER PRIMARY KEY, words TEXT NOT NULL)"))
+        held = [(number, words) for number, one in enumerate([*kept, *removed], 1) if (words := index_words(one))]
+        for number, words in held:
+            Fts5().add(connection, number, words, [1, 2])
+            if number <= len(kept):
+                bodies = [{"entry": reader << 32 | number, "body": " ".join(entry_terms(words))} for reader in (1, 2)]
+                connection.execute(text("INSERT INTO other_index (rowid, body) VALUES (:entry, :body)"), bodies)
+        for number, _ in held:
+            for reader in (1, 2) if number > len(kept) else ():
+                Fts5().remove(connection, select(literal(reader).label("number"), literal(number).label("id")))
+        listed = text("SELECT term, doc FROM temp.message_index_terms ORDER BY term")
+        expected = text("SELECT term, doc FROM temp.other_index_terms ORDER BY term")
+        assert connection.execute(listed).all() == connection.execute(expected).all()
+        Fts5().remove_all(connection, 1)
+        Fts5().remove_all(connection, 2)
+        assert connection.execute(listed).all() == []
+        assert not Fts5().has_entries(connection, 1)
+    engine.dispose()
