@@ -402,6 +402,7 @@ class Answered:
 
 
 DELETE_REPLY: Final = "delete_reply"
+INDEXING: Final = "indexing"
 """The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
 a `ShownPage`.
 """

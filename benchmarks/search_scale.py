@@ -198,7 +198,7 @@ def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> fl
     connection.execute(insert(message), [_row(id_, one, len(index_words(one.text))) for id_, one in numbered])
     begin = time.thread_time()
     for id_, one in numbered:
-        index.add(connection, id_, index_words(one.text), [reader + 1 for reader in one.people])
+        index.add(connection, id_, f"t{one.thread}", index_words(one.text), [reader + 1 for reader in one.people])
     return time.thread_time() - begin
 
 

@@ -1,13 +1,14 @@
-"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, vectors for recall."""
+"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, what recall needs."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
-from agent.records import DELETE_REPLY, Job
+from agent.records import DELETE_REPLY, INDEXING, Job
 from agent.summary import SUMMARY
 from bot.job_worker import Handler, JobWorker
 from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
@@ -66,7 +67,7 @@ async def background(
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
     learner = Learner(profiles, facts, jobs, spending, models.learning_model, clock, floor)
-    workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}]
+    workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}, {INDEXING: partial(_index, memories, clock)}]
     if retiring is not None:
         await retiring.begin()
         workers.append(retiring.handlers)
@@ -86,6 +87,16 @@ async def background(
             await stack.enter_async_context(writer.writing(owner))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
         yield Background(copies, floor, learner if learns else None, memories)
+
+
+INDEX_PAUSE_S: Final = 0.05
+"""Between two steps, so that whoever waits for the database gets it; 30,000 messages take about a minute."""
+
+
+async def _index(memories: Memories, clock: Clock, job: Job) -> None:
+    """The job: let somebody who joined a long thread, or many readers, find what they may. Raises StoreError."""
+    while await memories.index_more(job):
+        await clock.sleep(INDEX_PAUSE_S)
 
 
 async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | None, job: Job) -> None:

@@ -16,7 +16,16 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 from agent import ports, texts
 from agent.errors import StoreError
 from agent.memory.statements import READER
-from store.databases.database import LOCK_SPACE, Database, LocalNotifier, SqlStore, is_postgresql, migrating, reads
+from store.databases.database import (
+    LOCK_SPACE,
+    Database,
+    LocalNotifier,
+    SqlStore,
+    is_postgresql,
+    migrating,
+    reads,
+    writes,
+)
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -228,6 +237,7 @@ async def _renew(database: Database, one: Outdated, monotonic: Callable[[], floa
 
 class SqlMemories(SqlStore):
     search = reads(search)
+    index_more = writes(index.make_more)
 
 
 PATIENCE_S: Final = 1.0

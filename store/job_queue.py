@@ -82,6 +82,16 @@ def renew(connection: Connection, held: Job, lease_until: datetime) -> None:
     _expect_one(connection.execute(update(job).where(_held(held)).values(lease_until=lease_until)).rowcount, held)
 
 
+def payload_of(connection: Connection, held: Job) -> str | None:
+    """What the job has to do now, held until the transaction ends; None if it is no longer held."""
+    return connection.execute(select(job.c.payload).where(_held(held)).with_for_update()).scalar_one_or_none()
+
+
+def keep_payload(connection: Connection, held: Job, payload: str) -> None:
+    """Let it go on from there, even after a kill."""
+    _expect_one(connection.execute(update(job).where(_held(held)).values(payload=payload)).rowcount, held)
+
+
 def finish(connection: Connection, held: Job) -> None:
     _expect_one(connection.execute(delete(job).where(_held(held))).rowcount, held)
 

@@ -176,6 +176,10 @@ class Memories(Protocol):
         """The person's past threads, best hit first. Any text is a valid query; none raises."""
         ...
 
+    async def index_more(self, job: records.Job) -> bool:
+        """Do the next step of a job of the kind `INDEXING`: let people find more of what they may. False: all done."""
+        ...
+
 
 class Profiles(Protocol):
     """What is known of people, and which of their messages wait to be learned from (`Closing.learn_at`)."""

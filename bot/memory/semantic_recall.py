@@ -49,6 +49,9 @@ class MeaningfulMemories:
         meaning = await self._meaning(query) if query.text.strip() else None
         return await self.memories.search(replace(query, meaning=meaning))
 
+    async def index_more(self, job: Job) -> bool:
+        return await self.memories.index_more(job)
+
     async def _meaning(self, query: RecallQuery) -> Meaning | None:
         try:
             async with asyncio.timeout(self.limits.patience_s):

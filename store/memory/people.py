@@ -93,7 +93,7 @@ def _standing() -> Select[*tuple[Any, ...]]:
 def upsert_participant(connection: Connection, incoming: Incoming, audience: str, known: KnownParticipant) -> list[int]:
     """Store what is new about person and conversation, and make it one of the person's threads.
 
-    Returns the numbers of everybody who may find the message: all who wrote in the conversation.
+    Returns the numbers of everybody who may find the message, the person's first: all who wrote in the conversation.
     """
     number = known.number
     if number is None:
@@ -107,11 +107,10 @@ def upsert_participant(connection: Connection, incoming: Incoming, audience: str
     elif known.audience != audience:  # other readers: the summary was made for those before
         moved = update(conversation).where(conversation.c.id == incoming.conversation)
         connection.execute(moved.values(audience=audience, summary="{}"))
-    if incoming.person.id in known.readers:
-        return list(known.readers.values())
-    connection.execute(insert(participant).values(conversation=incoming.conversation, person=incoming.person.id))
-    index.add_thread(connection, incoming.conversation, number)
-    return [*known.readers.values(), number]
+    if incoming.person.id not in known.readers:
+        connection.execute(insert(participant).values(conversation=incoming.conversation, person=incoming.person.id))
+        index.add_thread(connection, incoming.conversation, incoming.person.id, number)
+    return [number, *(other for other in known.readers.values() if other != number)]
 
 
 def add_person(connection: Connection, who: Person) -> int:

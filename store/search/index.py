@@ -7,12 +7,16 @@ Rules
   Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way. The parts
   of words, by which other forms are found, are added here: nobody else sees them, and on SQLite they are not kept, but
   made again of the words that are.
+  Nobody's write waits for many entries. Whose a message is finds it at once, so that they can have it forgotten. What a
+  long thread has for somebody who joins it, and a message for the last of many readers, a job makes in steps, each
+  with what stands then and for who is there then.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from itertools import count, takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate, count, groupby, takewhile
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import (
@@ -36,7 +40,9 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as table_named
 
-from store.databases.database import StorableText, is_postgresql
+from agent.records import INDEXING, Job
+from store import job_queue
+from store.databases.database import StorableText, in_order, is_postgresql
 from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, stem, wanted_terms
 from store.tables import embedding, message, participant, person
 
@@ -46,8 +52,21 @@ TERMS: Final = 3
 entries anew."""
 _BATCH: Final = 500
 """Messages of which entries are made anew in one transaction: tenths of a second, and little memory."""
+AT_ONCE: Final = 50
+"""Entries made in one transaction while others wait to write: a few milliseconds. A job makes the rest of them."""
+AT_ONCE_WORDS: Final = 10_000
+"""Words in these entries together, for those of long messages take as many times longer."""
+NEWEST: Final = (1 << 31) - 1
+"""No message and no person has a higher number."""
 MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+
+_DUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""When a job may run that waits for nothing; the order of such jobs is that in which they came."""
+_WRITTEN: Final = message.join(participant, participant.c.conversation == message.c.conversation).join(
+    person, person.c.id == participant.c.person
+)
+"""Each message with each person who may find it."""
 
 Match: TypeAlias = tuple[int, bool, int]
 """A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
@@ -362,18 +381,84 @@ ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector(
 """By whether it is PostgreSQL."""
 
 
-def add(connection: Connection, message_id: int, words: list[str], numbers: Iterable[int]) -> None:
-    """Let the people with these numbers find a message."""
-    readers_ = list(numbers)
-    if words and readers_:
-        _engine(connection).add(connection, message_id, words, readers_)
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Entries of a conversation that are still to be made: of the messages with these ids, for the people with these
+    numbers. It is one message or one person.
+    """
+
+    oldest: int
+    newest: int
+    first: int
+    last: int
+
+    def behind(self, message_id: int, number: int) -> "Missing":
+        """Those that come after this one: the newest messages come first, and the lowest numbers."""
+        if self.first == self.last:
+            return replace(self, newest=message_id - 1)
+        return replace(self, first=number + 1)
 
 
-def add_thread(connection: Connection, conversation: str, number: int) -> None:
-    """Let a person who has just joined a conversation find what stands there already."""
-    stored = select(message.c.id, message.c.text).where(message.c.conversation == conversation)
-    for id_, said in connection.execute(stored).all():
-        add(connection, id_, index_words(said), [number])
+def add(connection: Connection, message_id: int, conversation: str, words: list[str], numbers: Sequence[int]) -> None:
+    """Let the people with these numbers find a message: the first of them, whose it is, at once, as some more."""
+    if not words or not numbers:
+        return
+    own, others = numbers[0], sorted(numbers[1:])
+    at_once = max(min(AT_ONCE, AT_ONCE_WORDS // len(words)) - 1, 0)
+    _engine(connection).add(connection, message_id, words, [own, *others[:at_once]])
+    if len(others) > at_once:
+        rest = Missing(message_id, message_id, others[at_once], NEWEST)
+        _make_later(connection, f"{message_id}", rest, conversation)
+
+
+def add_thread(connection: Connection, conversation: str, who: str, number: int) -> None:
+    """Let a person who has just joined a conversation find what stands there already, the newest of it at once."""
+    rest = _make_some(connection, conversation, Missing(0, NEWEST, number, number))
+    if rest is not None:
+        _make_later(connection, f"{number} {conversation}", rest, conversation, who)
+
+
+def make_more(connection: Connection, job: Job) -> bool:
+    """Make the next entries of a job, and keep with them how far it is; False when all are, or it is not held."""
+    in_order(connection, job.conversation)
+    payload = job_queue.payload_of(connection, job)
+    if payload is None:
+        return False
+    rest = _make_some(connection, job.conversation, Missing(**json.loads(payload)))
+    if rest is not None:
+        job_queue.keep_payload(connection, job, json.dumps(asdict(rest)))
+    return rest is not None
+
+
+def _make_later(connection: Connection, key: str, rest: Missing, conversation: str, who: str = "") -> None:
+    """`who`: with whom it is forgotten. It holds nobody's words, and what is gone when it runs gets no entry."""
+    values = {"payload": json.dumps(asdict(rest)), "run_at": _DUE, "person": who, "conversation": conversation}
+    job_queue.schedule(connection, INDEXING, key, values)
+
+
+def _make_some(connection: Connection, conversation: str, missing: Missing) -> Missing | None:
+    """Make the next of these entries, for those who are part of the conversation now; what is still missing then."""
+    found = connection.execute(
+        select(message.c.id, message.c.text, message.c.length, person.c.number)
+        .select_from(_WRITTEN)
+        .where(message.c.conversation == conversation, message.c.id.between(missing.oldest, missing.newest))
+        .where(person.c.number.between(missing.first, missing.last))
+        .order_by(message.c.id.desc(), person.c.number)
+        .limit(AT_ONCE)
+        .with_for_update(of=message)  # an edit meanwhile comes before, or finds these
+    ).all()
+    if not found:
+        return None
+    words = list(accumulate(row.length for row in found))
+    some = [row for row, so_far in zip(found, words, strict=True) if so_far <= AT_ONCE_WORDS] or found[:1]
+    ids, numbers = {row.id for row in some}, {row.number for row in some}
+    _remove(connection, message.c.id.in_(ids), person.c.number.in_(numbers))  # an edit may have made it already
+    for (id_, said), rows in groupby(some, key=lambda row: (row.id, row.text)):
+        if said_words := index_words(said):
+            _engine(connection).add(connection, id_, said_words, [row.number for row in rows])
+    if len(some) == len(found) < AT_ONCE:
+        return None
+    return missing.behind(some[-1].id, some[-1].number)
 
 
 def renew(connection: Connection, after: int) -> list[int]:
@@ -388,7 +473,8 @@ def renew(connection: Connection, after: int) -> list[int]:
     _remove(connection, message.c.id.in_(ids))
     theirs = {name: readers(connection, name) for name in {row.conversation for row in some}}
     for row in some:
-        add(connection, row.id, index_words(row.text), theirs[row.conversation])
+        if (words := index_words(row.text)) and theirs[row.conversation]:
+            _engine(connection).add(connection, row.id, words, theirs[row.conversation])
     return ids
 
 
@@ -409,6 +495,12 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
     return list(connection.execute(numbers.where(participant.c.conversation.in_(conversations))).scalars())
 
 
+def readers_of(connection: Connection, message_id: int) -> list[int]:
+    """The numbers of everybody who may find a message; the first is that of the person whose it is."""
+    numbers = select(person.c.number).select_from(_WRITTEN).where(message.c.id == message_id)
+    return list(connection.execute(numbers.order_by(person.c.id != message.c.person, person.c.number)).scalars())
+
+
 def remove(connection: Connection, messages: Iterable[int]) -> None:
     """Let nobody find these messages, by their words or by their meaning."""
     ids = list(messages)
@@ -419,10 +511,10 @@ def remove(connection: Connection, messages: Iterable[int]) -> None:
 def change_text(connection: Connection, message_id: int, conversation: str, said: str, **values: object) -> None:
     """Put other words in place of a message's, to be found by them from now on; and these values of its row."""
     words = index_words(said)
-    remove(connection, [message_id])
     changed = update(message).where(message.c.id == message_id)
-    connection.execute(changed.values(text=said, length=len(words), **values))
-    add(connection, message_id, words, readers(connection, conversation))
+    connection.execute(changed.values(text=said, length=len(words), **values))  # first: it is held from here on
+    remove(connection, [message_id])
+    add(connection, message_id, conversation, words, readers_of(connection, message_id))
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -467,9 +559,7 @@ def optimize(connection: Connection) -> None:
 
 
 def _remove(connection: Connection, *where: ColumnElement[bool]) -> None:
-    written = message.join(participant, participant.c.conversation == message.c.conversation)
-    found = written.join(person, person.c.id == participant.c.person)
-    _engine(connection).remove(connection, select(person.c.number, message.c.id).select_from(found).where(*where))
+    _engine(connection).remove(connection, select(person.c.number, message.c.id).select_from(_WRITTEN).where(*where))
 
 
 def _engine(connection: Connection) -> Fts5 | Tsvector:

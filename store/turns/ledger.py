@@ -218,7 +218,7 @@ def accept(
     }
     if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
         asked |= {"taken_back": True, "passed_over": True}
-    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), words, readers)
+    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), incoming.conversation, words, readers)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
@@ -285,8 +285,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
             "time": now,
             "message_id": closing.pages[0] if closing.pages else None,
         }
-        readers = index.readers(connection, asked.conversation)
-        index.add(connection, row_id(connection.execute(_NEW_MESSAGE, replied)), words, readers)
+        answer = row_id(connection.execute(_NEW_MESSAGE, replied))
+        index.add(connection, answer, asked.conversation, words, index.readers_of(connection, answer))
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
         profiles.exempt_from_learning(connection, claim)

@@ -14,7 +14,7 @@ import pytest
 
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, ScriptPause, Until
-from agent.records import Hit, RecallQuery
+from agent.records import Hit, Job, RecallQuery
 from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE, loading_messages
 from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock
@@ -92,6 +92,9 @@ class HangingSearch:
         self.searching.set()
         await hang()
         return []
+
+    async def index_more(self, job: Job) -> bool:  # noqa: ARG002 -- it has nothing to do
+        return False
 
 
 @asynccontextmanager
