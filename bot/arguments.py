@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import version
 from typing import TypeVar
@@ -38,7 +39,7 @@ class Subcommand(StrEnum):
 
 def parser() -> argparse.ArgumentParser:
     """What it reads has a `command`; everything else are the arguments of that command."""
-    top = argparse.ArgumentParser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
+    top = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
@@ -54,6 +55,20 @@ def parser() -> argparse.ArgumentParser:
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _invite(_Commands(commands.group("discord", "set up the Discord application")))
     return top
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says of a word that is none of those which may stand there also which of them is meant, as far as one can see."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), [str(choice) for choice in action.choices or ()], n=1)
+            if not near:
+                raise
+            meant = setup_texts.DID_YOU_MEAN.format(meant=near[0]).lower()
+            raise argparse.ArgumentError(action, f"{error.message}; {meant}") from None
 
 
 class _Commands:

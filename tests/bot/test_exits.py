@@ -4,9 +4,11 @@ import io
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.arguments import parser
 from bot.exits import printable_json, printable_line, write_out
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -29,3 +31,23 @@ def test_json_reads_as_itself_and_steers_nothing(text: str) -> None:
         shown = printable_json({"name": text}, indent)
         assert json.loads(shown) == {"name": text}
         assert not STEERING.search(shown)
+
+
+@pytest.mark.parametrize(("words", "meant"), [("chta", "chat"), ("docter", "doctor"), ("slack manifset", "manifest")])
+def test_a_mistyped_command_is_told_which_one_was_meant(
+    words: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(words.split())
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.endswith(f"; did you mean {meant}?\n")
+    assert "choose from" in told
+
+
+def test_a_command_that_is_like_none_is_told_the_list_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(["xyzzy"])
+    told = capsys.readouterr().err
+    assert "choose from" in told
+    assert "did you mean" not in told
