@@ -246,11 +246,9 @@ class LiveReply:
             self._writing = False
 
     def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
-        kind = type(write).__name__.casefold()
+        kind = type(write).__name__
         if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
-            log.warning(
-                "turn %d: a page could not be written (%s), it is tried again: %s%s", self._turn, kind, error, more
-            )
+            log.warning("turn %d: %s, it is tried again: %s%s", self._turn, _failed(write), error, more)
 
     async def _write(self, write: Write) -> None:
         match write:
@@ -343,3 +341,18 @@ def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
     if closing.outcome in UNFINISHED:
         return undo | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
     return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)
+
+
+def _failed(write: Write) -> str:
+    """What an operator reads of a write that failed."""
+    match write:
+        case FindPage():
+            return "a page of the reply could not be looked for"
+        case PostPage():
+            return "a page of the reply could not be posted"
+        case EditPage():
+            return "a page of the reply could not be changed"
+        case DeletePage():
+            return "a page of the reply could not be deleted"
+        case _:
+            assert_never(write)

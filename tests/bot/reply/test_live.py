@@ -804,5 +804,8 @@ async def test_posts_that_fail_back_off_though_looking_for_them_works_and_each_c
     assert len(stage.surface.sought) <= len(posts)
     lines = [line for line in caplog.messages if "tried again" in line]
     assert 4 <= len(lines) <= 6
-    assert "status 500" in lines[0]
+    assert lines[0] == (
+        "turn 7: a page of the reply could not be posted, it is tried again: "
+        "Slack failed (chat.postMessage: status 500)."
+    )
     assert "more since" in lines[1]
