@@ -4,7 +4,8 @@ import pytest
 
 from bot.memory import view as memory_words
 from bot.platforms.slack.listeners import unknown_commands
-from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named
+from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named, notice
+from bot.texts import memory_texts
 
 
 def test_every_name_fits_behind_the_longest_prefix() -> None:
@@ -38,3 +39,13 @@ def test_the_help_about_memory_is_named_in_the_same_way() -> None:
     answer = memory_words.read_memory_request("nonsense")
     assert isinstance(answer, memory_words.UnclearMemory)
     assert "`/my-memory`" in named(answer.sentence, "my-")
+
+
+@pytest.mark.parametrize("prefix", ["", "my-"])
+@pytest.mark.parametrize("line", [memory_texts.LEARNS, memory_texts.KEEPS])
+def test_a_notice_below_a_reply_says_that_its_command_has_no_slash_in_a_thread(line: str, prefix: str) -> None:
+    """Slack refuses slash commands there, and most replies stand in one."""
+    shown = notice(line, prefix)
+    assert f"`/{prefix}memory" in shown
+    assert shown.endswith(" (In a thread, write that to me without the slash.)*")
+    assert shown.count("*") == 2, "it is emphasised as a whole"
