@@ -1,4 +1,91 @@
-"""The mind: one turn from a question to an answer.
+"""The mind: one turn from a question to an answer; and, as a library, an agent of your own with tools of your own.
 
 Pure by default. The world gets in only through `agent.loop` (the driver), `agent.tools` and `agent.providers`.
+
+`__all__` is what a program of your own may import from here, and what stays; it is loaded when it is first used, so
+that importing the package takes no time. Everything else is the inside of the bot.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.errors import CogencyError as CogencyError
+    from agent.errors import ProviderError as ProviderError
+    from agent.errors import ProviderRefused as ProviderRefused
+    from agent.errors import ProviderUnavailable as ProviderUnavailable
+    from agent.errors import SettingsError as SettingsError
+    from agent.errors import StoreError as StoreError
+    from agent.errors import StreamBroken as StreamBroken
+    from agent.errors import ToolDefinitionError as ToolDefinitionError
+    from agent.errors import ToolError as ToolError
+    from agent.events import AgentEvent as AgentEvent
+    from agent.events import Outcome as Outcome
+    from agent.events import TextArrived as TextArrived
+    from agent.events import TurnEnded as TurnEnded
+    from agent.library import Agent as Agent
+    from agent.library import AgentRun as AgentRun
+    from agent.ports import AgentStore as AgentStore
+    from agent.ports import Provider as Provider
+    from agent.ports import ToolContext as ToolContext
+    from agent.ports import ToolEffect as ToolEffect
+    from agent.ports import ToolOutput as ToolOutput
+    from agent.tools.functions import tool as tool
+
+_WHERE = {
+    "Agent": "agent.library",
+    "AgentEvent": "agent.events",
+    "AgentRun": "agent.library",
+    "AgentStore": "agent.ports",
+    "CogencyError": "agent.errors",
+    "Outcome": "agent.events",
+    "Provider": "agent.ports",
+    "ProviderError": "agent.errors",
+    "ProviderRefused": "agent.errors",
+    "ProviderUnavailable": "agent.errors",
+    "SettingsError": "agent.errors",
+    "StoreError": "agent.errors",
+    "StreamBroken": "agent.errors",
+    "TextArrived": "agent.events",
+    "ToolContext": "agent.ports",
+    "ToolDefinitionError": "agent.errors",
+    "ToolEffect": "agent.ports",
+    "ToolError": "agent.errors",
+    "ToolOutput": "agent.ports",
+    "TurnEnded": "agent.events",
+    "tool": "agent.tools.functions",
+}
+
+__all__ = (
+    "Agent",
+    "AgentEvent",
+    "AgentRun",
+    "AgentStore",
+    "CogencyError",
+    "Outcome",
+    "Provider",
+    "ProviderError",
+    "ProviderRefused",
+    "ProviderUnavailable",
+    "SettingsError",
+    "StoreError",
+    "StreamBroken",
+    "TextArrived",
+    "ToolContext",
+    "ToolDefinitionError",
+    "ToolEffect",
+    "ToolError",
+    "ToolOutput",
+    "TurnEnded",
+    "tool",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'agent' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

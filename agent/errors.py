@@ -7,6 +7,7 @@ CogencyError
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
+├── ToolDefinitionError      a function cannot be a tool as it is written
 ├── NotAdmitted              the ledger did not take a message in: too many, or none at all now
 ├── Refused                  a person may not ask this, or not now; the sentence is for them alone
 ├── StoreError               the database could not be opened or written
@@ -84,6 +85,10 @@ class ToolError(CogencyError):
 
     def __init__(self, sentence: str, advice: str = "") -> None:
         super().__init__(f"{sentence}{ADVICE}{advice})" if advice else sentence)
+
+
+class ToolDefinitionError(CogencyError):
+    pass
 
 
 class NotAdmitted(CogencyError):

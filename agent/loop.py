@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from agent import events, ports
 from agent import turn as turns
-from agent.errors import FailureReason, ProviderError, ProviderSilent, StreamBroken, ToolError
+from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
@@ -172,7 +172,7 @@ class Loop:
         emit: Emit,
         save: Save,
         arrived: Arrived | None = None,
-        explain: Callable[[FailureReason], str] = attrgetter("to_person"),
+        explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
@@ -239,7 +239,7 @@ class Loop:
             raise
         except ProviderError as error:
             answer.fail(error)
-            failed: turns.TurnInput = turns.ResponseFailed(self._explain(error.reason))
+            failed: turns.TurnInput = turns.ResponseFailed(self._explain(error))
         else:
             answer.complete()
             failed = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)

@@ -11,6 +11,44 @@ ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up.
 ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
 FILTERED = "The model's provider withheld the rest of this answer."
 
+# Why a function is no tool, or a tool is not loaded
+
+NO_FUNCTION = "@tool makes a tool of a function, and {what} is none."
+NO_TOOL_NAME = (
+    "{where}: a tool's name is at most {most} small letters, digits and _, begins with no digit, and is none of {tags}."
+)
+NO_EFFECT = "{where}: effect is one of {effects}."
+NO_TIMEOUT = "{where}: timeout_s is more than 0 and at most {most:g}."
+NO_RESULT = "{where}: a tool returns its result and cannot yield."
+NO_DOCSTRING = "{where}: its docstring must tell the model what it does, in at most {most} characters."
+NO_PARAMETER_NAME = "{where} has no name that a call can give: use plain parameters."
+NO_ANNOTATION = "{where} needs an annotation, such as {name}: str."
+ANNOTATION_UNREADABLE = "{where}: an annotation cannot be read when the module is imported ({error})."
+NO_SCHEMA = (
+    "{where} is annotated with {shown}, for which there is no JSON Schema here. Use str, int, float, bool, Literal, an "
+    "Enum, list[…], dict[str, …], a dataclass or a TypedDict that does not hold itself, or … | None."
+)
+TOOL_NAME_TAKEN = "{setting}: {source} has a tool {name!r}, which is the name of a built-in one; give it another."
+TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool {name!r}; name one of them, or rename a tool."
+NO_TOOL_THERE = "{setting}: {source} has no tool; decorate a function with @tool (from agent import tool)."
+NO_SUCH_MODULE = (
+    "{setting}: {source} is not there; install it where cogency is installed, or name its folder in PYTHONPATH."
+)
+MODULE_BROKEN = "{setting}: {source} cannot be imported ({error}): {said}"
+
+# Why an agent of a program cannot answer
+
+NO_SUCH_MODEL = "model is rehearsal, a provider of your own, or one of {forms}."
+MODEL_KEY_MISSING = (
+    "{key} is missing: the model {model} needs it. Set it in the environment, or give the key as api_key=."
+)
+TOOL_NEEDS_ASKING = (
+    "The tool {name} has the effect “{effect}”, and nobody can be asked yet before it runs. If a call changes nothing "
+    'outside, declare it with @tool(effect="reads"); else allow it with effects=.'
+)
+AGENT_CLOSED = "This agent is closed: make another one."
+ASKED_TWICE = "A question is asked once: call the agent again."
+
 # Why a model could not answer
 
 # For a person, of what only a setting, an account or a server can mend.

@@ -58,13 +58,14 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from agent.turn_setup import asker_of, known_context
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.host import PolicyAsker
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
-from bot.turns.runner import AgentConfig, ForegroundPriority, asker_of, known_context
+from bot.turns.runner import AgentConfig, ForegroundPriority
 from store.engine import Store, open_store
 from tests.fakes.minds import always
 

@@ -31,7 +31,8 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.turns.runner import AgentConfig, asker_of, known_context
+from agent.turn_setup import asker_of, known_context
+from bot.turns.runner import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
 from store.tables import fact, fact_term

@@ -130,6 +130,7 @@ class Secret:
 E = TypeVar("E", bound=StrEnum)
 _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
+_MODULE = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
 _MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
 _DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 _DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
@@ -245,6 +246,14 @@ def models(value: str) -> tuple[str, ...]:
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
     if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
         raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
+    return names
+
+
+def modules(value: str) -> tuple[str, ...]:
+    """Names of modules or entry points with commas between them, in order."""
+    names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
+    if not names or not all(_MODULE.fullmatch(name) for name in names):
+        raise ValueError("must be names of modules or entry points with commas between them, as in mytools.weather")
     return names
 
 

@@ -15,6 +15,7 @@ from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.admission_terms import Authority
+from agent.context import LANGUAGE, PERSONA
 from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
@@ -102,15 +103,12 @@ T = TypeVar("T")
 
 OURS = "COGENCY_"
 SOURCE: Final = "source"
+TOOLS: Final = "COGENCY_TOOLS"
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
-PERSONA = (
-    "You are Cogency, a helpful colleague. You answer to the point, in plain words, and say so when you do not know "
-    "or are not sure. You use your tools rather than guess."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +160,12 @@ class Settings:
     """By the platform's user id; goes before the channel's."""
     mode: Mode = setting("COGENCY_MODE", parsers.one_of(Mode), Mode.AUTO)
     tools_form: ToolsForm = setting("COGENCY_TOOLS_FORM", parsers.one_of(ToolsForm), ToolsForm.AUTO)
+    tools: tuple[str, ...] = setting(TOOLS, parsers.modules, ())
+    """Modules and entry points with tools of the operator's own, which are loaded at the start."""
     database_url: str = setting("COGENCY_DATABASE_URL", parsers.database_url, "", shown=False)
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: str = setting("COGENCY_PERSONA", parsers.text, PERSONA)
-    language: str = setting("COGENCY_LANGUAGE", parsers.text, "the language that the person writes in")
+    language: str = setting("COGENCY_LANGUAGE", parsers.text, LANGUAGE)
     channel_instructions: Mapping[str, str] = setting("COGENCY_CHANNEL_INSTRUCTIONS", parsers.texts_by_channel, {})
     """By the platform's channel id."""
     log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)

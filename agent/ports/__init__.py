@@ -15,8 +15,10 @@ from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.messages import Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
 from agent.ports.storage import (
+    AgentStore,
     Conversations,
     Facts,
+    FactWriter,
     Forgetting,
     Jobs,
     Knowledge,
@@ -29,6 +31,8 @@ from agent.ports.storage import (
     Replies,
     Spending,
     Summaries,
+    ThreadHistory,
+    TurnLedger,
     WorkingSet,
 )
 from agent.records import Embedded, Person, Unembedded

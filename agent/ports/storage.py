@@ -23,21 +23,25 @@ from agent.state import SituationSummary
 from agent.summary import Uncovered
 
 
-class Conversations(Protocol):
-    """What was said, by conversation and by person, and up to when a platform was heard."""
+class ThreadHistory(Protocol):
+    """What was said in a conversation, and which one was the latest."""
 
     async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[records.StoredMessage]:
         """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
         ...
 
+    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
+        """The other conversation of the person's in which the last turn began; None if there is none."""
+        ...
+
+
+class Conversations(ThreadHistory, Protocol):
+    """What was said, by conversation and by person, and up to when a platform was heard."""
+
     async def threads(
         self, person: str, *, limit: int, audiences: frozenset[str] | None = None
     ) -> list[records.Thread]:
         """The conversations in which the person wrote, the latest first; of what was said to these audiences only."""
-        ...
-
-    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
-        """The other conversation of the person's in which the last turn began; None if there is none."""
         ...
 
     async def groups(self, person: str, limit: int) -> list[str]:
@@ -115,8 +119,8 @@ class Summaries(Protocol):
         ...
 
 
-class Facts(Protocol):
-    """What people asked to be remembered, what was learned, and what binds everybody; see `agent.memory.facts`."""
+class FactWriter(Protocol):
+    """Keeps what a person asked to be remembered."""
 
     async def write(self, new: NewFact) -> Written | WriteRefused:
         """Do what `agent.memory.writing.write` says of all facts so far, one write of an audience after the other.
@@ -126,6 +130,10 @@ class Facts(Protocol):
         forgotten meanwhile.
         """
         ...
+
+
+class Facts(FactWriter, Protocol):
+    """What people asked to be remembered, what was learned, and what binds everybody; see `agent.memory.facts`."""
 
     async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
         """Take a fact of the partition of `new` back, as `agent.memory.writing.retract` does.
@@ -325,8 +333,8 @@ class Forgetting(Protocol):
         ...
 
 
-class Ledger(Protocol):
-    """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
+class TurnLedger(Protocol):
+    """The part of the ledger that a process needs which answers what it is asked itself."""
 
     async def accept(
         self, incoming: records.Incoming, terms: Terms | None = None, claiming: records.Claiming | None = None
@@ -334,16 +342,6 @@ class Ledger(Protocol):
         """Store the message and its turn in one transaction, once; in the same one, `claim` for a free place, if given.
 
         Raises TermsNotMet, and stores nothing, if it is new and `terms` do not hold.
-        """
-        ...
-
-    async def record_context_message(self, incoming: records.Incoming) -> records.Accepted:
-        """Store the message, once, as context of its conversation: its turn is over before it begins."""
-        ...
-
-    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
-        """A channel has become `place`, which fewer can read: what it holds for its team belongs there from now on,
-        with what came of it. How many messages that were. `accept` does it, too, where it finds it.
         """
         ...
 
@@ -363,10 +361,6 @@ class Ledger(Protocol):
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
         ...
 
-    async def set_text(self, claim: records.Claim, text: str) -> None:
-        """Put `text` in place of the question's words: it was spoken, and has been listened to."""
-        ...
-
     async def finish(self, claim: records.Claim, closing: records.Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 
@@ -376,6 +370,31 @@ class Ledger(Protocol):
 
     async def release(self, claim: records.Claim) -> None:
         """Give an unfinished turn back, to be claimed by anybody at once. This claim does not count as an attempt."""
+        ...
+
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        """Let `source` have the open turns that processes which are gone have left of this person; how many.
+
+        Only those whose source is `family` ("terminal"), or begins with it and ":".
+        """
+        ...
+
+
+class Ledger(TurnLedger, Protocol):
+    """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
+
+    async def record_context_message(self, incoming: records.Incoming) -> records.Accepted:
+        """Store the message, once, as context of its conversation: its turn is over before it begins."""
+        ...
+
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
+        """A channel has become `place`, which fewer can read: what it holds for its team belongs there from now on,
+        with what came of it. How many messages that were. `accept` does it, too, where it finds it.
+        """
+        ...
+
+    async def set_text(self, claim: records.Claim, text: str) -> None:
+        """Put `text` in place of the question's words: it was spoken, and has been listened to."""
         ...
 
     async def stop(self, conversation: str) -> list[int]:
@@ -405,13 +424,6 @@ class Ledger(Protocol):
         """End the turn of a question that was deleted, and erase its words; False if it neither waits nor runs.
 
         One that runs, in whatever process, is marked: see `stopping` and `withdrawn`.
-        """
-        ...
-
-    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
-        """Let `source` have the open turns that processes which are gone have left of this person; how many.
-
-        Only those whose source is `family` ("terminal"), or begins with it and ":".
         """
         ...
 
@@ -527,4 +539,38 @@ class Membership(Protocol):
         A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
         time.
         """
+        ...
+
+
+class AgentStore(Protocol):
+    """What an agent keeps between its answers: in the process, or in a database."""
+
+    @property
+    def ledger(self) -> TurnLedger:
+        """The turns, each while it is answered."""
+        ...
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What a turn begins with."""
+        ...
+
+    @property
+    def memories(self) -> Memories:
+        """The search of past threads."""
+        ...
+
+    @property
+    def conversations(self) -> ThreadHistory:
+        """What was said."""
+        ...
+
+    @property
+    def facts(self) -> FactWriter:
+        """Where `remember` keeps what holds."""
+        ...
+
+    @property
+    def working_set(self) -> WorkingSet:
+        """Where it keeps what holds for now."""
         ...

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TypeAlias, assert_never, cast
 
 from agent.errors import ADVICE
-from agent.messages import Message, ResultStatus, Role
+from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 
@@ -61,6 +61,14 @@ class RepeatLast:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Call any tool, with these arguments."""
+
+    name: str
+    args: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class ShowCode:
     pass
 
@@ -70,7 +78,7 @@ class Talk:
     pass
 
 
-Intent: TypeAlias = Remember | Recall | RepeatLast | ShowCode | Talk
+Intent: TypeAlias = Remember | Recall | RepeatLast | Use | ShowCode | Talk
 
 _POLITE = r"""^(?:[^\n:]{1,60}:\s+)?(?:@\S+[,:]?\s+)?
     (?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"""
@@ -104,6 +112,7 @@ _LAST = rf"""{_POLITE}what\s+(?:
 _FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
 _REMEMBERS = re.compile(_REMEMBER, _FLAGS)
 _RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
+_USES = re.compile(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{.*\}})\s*$", _FLAGS)
 _REPEATS = re.compile(_LAST, _FLAGS)
 _MESSAGE = re.compile(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
 _CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
@@ -142,6 +151,8 @@ def rehearse(messages: Sequence[Message]) -> str:
             return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
         case Recall(query):
             return _call("recall", {"query": query}, f"The person asks about an earlier conversation: {query}")
+        case Use(name, args):
+            return _call(name, args, f"The person asked me to use {name}")
         case RepeatLast():
             said = _said_here(messages, intent)
             return _answer(_here(said) if said else "You have said nothing else in this thread yet.")
@@ -217,24 +228,36 @@ def _intent(question: str) -> Intent:
         return Remember(match["text"].strip()[:ARGUMENT_CHARS])
     if _REPEATS.match(text[:QUESTION_CHARS]):
         return RepeatLast()
+    if (match := _USES.match(text[:ARGUMENT_CHARS])) and (args := _arguments(match["args"])) is not None:
+        return Use(match["name"], args)
     for pattern in _RECALLS:
         if (match := pattern.match(text[:QUESTION_CHARS])) and (query := _topic(match["query"])):
             return Recall(query)
     return ShowCode() if _CODE.search(text) else Talk()
 
 
+def _arguments(written: str) -> JsonObject | None:
+    if is_too_deep(written):
+        return None
+    try:
+        args: Json = json.loads(written)
+    except ValueError:
+        return None
+    return args if isinstance(args, dict) else None
+
+
 def _topic(words: str) -> str:
     return _TRAILING.sub("", _LEADING.sub("", words.strip())[:QUERY_CHARS])
 
 
-def _call(name: str, args: dict[str, str], understanding: str) -> str:
+def _call(name: str, args: JsonObject, understanding: str) -> str:
     workspace = {
         "objective": "Answer the person",
         "understanding": understanding[:ECHO_CHARS],
         "approach": f"Call {name}, then answer from its result",
         "discoveries": "",
     }
-    calls = [{"name": name, "args": args}]
+    calls = [{"name": name, "args": dict(args)}]
     return f"<workspace>{_json(workspace)}</workspace>\n<execute>{_json(calls)}\n</execute>"
 
 
@@ -261,7 +284,7 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
             found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
             whole = f"{said}\n\nIn past threads:\n\n{_quote(hits)}" if said else found
             return _answer(whole) + _summary("Looked up an earlier conversation.")
-        case RepeatLast() | ShowCode() | Talk():
+        case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
             assert_never(intent)
@@ -358,7 +381,8 @@ def _explanation(question: str) -> str:
         "I follow a few rules and understand no more than these:\n\n"
         "- **remember that** my boat is blue\n"
         "- **what did I say about** my boat?\n"
-        "- **show me some code**\n\n"
+        "- **show me some code**\n"
+        '- **use** weather {"city": "Berlin"}, for a tool of your own\n\n'
         "Tools, memory and streaming are the real ones."
     )
 

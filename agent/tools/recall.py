@@ -21,7 +21,7 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import sentences, telling_part
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
-from agent.ports import Conversations, Memories, ToolContext, ToolEffect, ToolOutput
+from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
@@ -231,7 +231,7 @@ def query_about(
     return RecallQuery(person.id, question, audiences, conversation, periods=periods)
 
 
-async def recollect(memories: Memories, conversations: Conversations, query: RecallQuery) -> list[PastMessage]:
+async def recollect(memories: Memories, conversations: ThreadHistory, query: RecallQuery) -> list[PastMessage]:
     """What was said in the threads that `query` is about, the oldest message first."""
     hits = await memories.search(query)
     here = [hit.message for hit in hits if hit.message.conversation == query.exclude_conversation][:HERE]
@@ -246,12 +246,12 @@ async def recollect(memories: Memories, conversations: Conversations, query: Rec
     return [_said(message, query.person) for message in kept]
 
 
-async def _latest(conversations: Conversations, query: RecallQuery) -> list[str]:
+async def _latest(conversations: ThreadHistory, query: RecallQuery) -> list[str]:
     latest = await conversations.latest_elsewhere(query.person, query.exclude_conversation)
     return [] if latest is None else [latest]
 
 
-async def _said_in(conversations: Conversations, conversation: str) -> list[StoredMessage]:
+async def _said_in(conversations: ThreadHistory, conversation: str) -> list[StoredMessage]:
     return await conversations.history(conversation, before_turn=_EVERY_TURN, limit=MESSAGES)
 
 

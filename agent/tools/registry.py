@@ -6,7 +6,7 @@ name: so the prefix of a person in a place stays the same, byte for byte, and it
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final, assert_never, cast
@@ -89,6 +89,14 @@ class Registry:
         """Why a call failed. `asker`: in the tool's own words, which may say what only they may read."""
         audience = "" if asker is None else label(PersonAudience(asker.id))
         return _result(name, ResultStatus.FAILURE, ToolOutput(reason), audience, self._limits)
+
+
+UNASKED: Final = frozenset({ToolEffect.READS, ToolEffect.WRITES_HERE})
+
+
+def may_be_offered(tool: Tool, effects: Collection[ToolEffect] = UNASKED) -> bool:
+    """Whether it does no more than may be done without asking anybody. Nobody can be asked yet."""
+    return tool.effect in effects
 
 
 class Toolbox:
@@ -180,6 +188,8 @@ def _kind(schema: Mapping[str, Json]) -> str:
     """What a value may be; whatever has no short name is said as it stands."""
     if isinstance(values := schema.get("enum"), list):
         return " | ".join(value if isinstance(value, str) else _literal(value) for value in values)
+    if isinstance(several := schema.get("anyOf"), list):
+        return " | ".join(_kind(one) for one in several if isinstance(one, dict))
     match schema.get("type"):
         case "object" if "properties" in schema:
             return _arguments(schema, "{}")

@@ -24,7 +24,7 @@ from agent.memory.scopes import scope_said
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, binding_words
 from agent.messages import JsonObject
-from agent.ports import Facts, ToolContext, ToolEffect, ToolOutput, WorkingSet
+from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
 MAX_CHARS: Final = 2_000
 """Facts stand in later contexts; a longer text is better found again by recall."""
@@ -67,7 +67,7 @@ _PROPERTIES: Final[JsonObject] = {
 
 @dataclass(frozen=True, slots=True)
 class RememberTool:
-    facts: Facts
+    facts: FactWriter
     working_set: WorkingSet | None = None
     """Keeps what is for now; None: that is a fact of its session."""
     timeout_s: float = 10.0

@@ -12,8 +12,9 @@ from functools import partial
 from agent.errors import ProviderError, SettingsError, StoreError
 from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
+from agent.tools.registry import may_be_offered
 from bot.app.from_settings import discord_settings, slack_settings
-from bot.app.parts import CLOCK, model_settings, open_models
+from bot.app.parts import CLOCK, model_settings, open_models, own_tools
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
@@ -41,9 +42,32 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
             for name, meant in settings.misspelt
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
+        *_tools(settings),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
         *await _platforms(settings),
+    ]
+
+
+def _tools(settings: Settings) -> list[Finding]:
+    """The operator's own: nothing is said where there are none."""
+    finding = partial(Finding, where="Tools")
+    try:
+        tools = own_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
+    offered = [tool.name for tool in tools if may_be_offered(tool)]
+    withheld = [tool for tool in tools if not may_be_offered(tool)]
+    return [
+        *([finding(Level.GOOD, what=f"{', '.join(offered)} can be called")] if offered else []),
+        *(
+            finding(
+                Level.WARNING,
+                what=f"{tool.name} is not offered",
+                remedy=setup_texts.TOOL_WITHHELD.format(name=tool.name, effect=tool.effect),
+            )
+            for tool in withheld
+        ),
     ]
 
 

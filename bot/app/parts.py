@@ -1,23 +1,23 @@
 """The parts that every way to run the bot is put together from."""
 
-import asyncio
+import logging
 import random
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from uuid import uuid4
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
+from agent.library import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories, Tool
 from agent.records import Incoming, platform_of
+from agent.tools.functions import FixedTools, load_tools
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
+from agent.tools.registry import Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
@@ -35,40 +35,16 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
-from bot.settings import Settings
-from bot.texts import memory_texts
+from bot.settings import TOOLS, Settings
+from bot.texts import memory_texts, setup_texts
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 
-# Where the time, new names and randomness come in.
+log = logging.getLogger(__name__)
 
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 -- the one place where the time of day comes in
-
-    def monotonic(self) -> float:
-        return time.monotonic()  # noqa: TID251 -- the one place where elapsed time comes in
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-CLOCK = SystemClock()
-
-
-def new_id() -> str:
-    return uuid4().hex
-
-
-def fresh_word() -> str:
-    """Marks what the system says in one turn: nobody who writes can guess it."""
-    return uuid4().hex[:6]
-
-
+BUILT_IN = frozenset({"recall", "remember", "share_file"})
+"""The names of `core_tools`, which no tool of an operator's own may have."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
 
@@ -214,6 +190,21 @@ def core_tools(
     return (*known, ShareFileTool(timeout_s)) if hands_over else known
 
 
+def own_tools(settings: Settings) -> tuple[Tool, ...]:
+    """The operator's tools, whether they may be offered or not. Raises SettingsError."""
+    return load_tools(settings.tools, BUILT_IN, TOOLS)
+
+
+def _offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    for tool in tools:
+        if not may_be_offered(tool):
+            log.warning("%s", setup_texts.TOOL_WITHHELD.format(name=tool.name, effect=tool.effect))
+    offered = tuple(filter(may_be_offered, tools))
+    if offered:
+        log.info("tools: %s", ", ".join(tool.name for tool in offered))
+    return offered
+
+
 def mind(
     settings: Settings,
     store: Store,
@@ -225,6 +216,7 @@ def mind(
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
+    Raises SettingsError if the operator's tools cannot be loaded.
     """
 
     prefix = settings.slack_command_prefix
@@ -247,7 +239,10 @@ def mind(
         provider=desk.provider,
         persona=persona,
         fresh_word=fresh_word,
-        tools=Toolbox(core_tools(settings, store, work.memories, hands_over=attached is not None)),
+        tools=Toolbox(
+            core_tools(settings, store, work.memories, hands_over=attached is not None),
+            [FixedTools(_offered(own_tools(settings)))],
+        ),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

@@ -40,6 +40,13 @@ RUN_ENDS = "Ends with Ctrl-C or SIGTERM."
 JOB_UNREADABLE = "What the model wrote about a conversation cannot be read; trying again later."
 COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again later."
 
+# Tools
+
+TOOL_WITHHELD = (
+    "The tool {name} is loaded and not offered: its effect is “{effect}”, and nobody can be asked yet before it runs. "
+    'If a call changes nothing outside, declare it: @tool(effect="reads").'
+)
+
 # Models
 
 MODEL_LINE = "Model: {name} — {why}"

@@ -11,30 +11,25 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from hashlib import sha256
 from typing import Any, TypeVar
 
-from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
-from agent.errors import FailureReason, StoreError
+from agent.context import Context, ContextBudget, Persona
+from agent.errors import FailureReason, ProviderError, StoreError
 from agent.events import AgentEvent, HandleClosed, HandleOpened, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
-from agent.memory.audience import PersonAudience, Place, may_flow_from
-from agent.memory.facts import Scope
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
-from agent.memory.scopes import assumed_in, reading_scopes
 from agent.memory.synthesizer import may_teach
 from agent.messages import ModelCall
-from agent.ports import Asker, CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
-from agent.progress import Progress, action_records, decode, encode, given, sources
+from agent.ports import Clock, Knowledge, Ledger, Provider
+from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
-from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting, platform_of
+from agent.records import Claim, Closing, Incoming, RecallQuery, Waiting, platform_of
 from agent.spending import Spent
-from agent.state import ActionRecord, Execution, SituationSummary, Workspace
-from agent.summary import summary_due, visible_from
-from agent.tools.recall import query_about
+from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
-from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
+from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
 from bot.access.acl import TERMINAL
 from bot.attachments.reading import Attached
 from bot.reply.live import LiveReply
@@ -93,106 +88,7 @@ class AgentConfig:
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
 
-# What a turn begins with: everything that is known and may be used, as the context of its model.
-#
-# Rule: only what may flow to the place of the question is read.
-
 NOTHING = Attached()
-FEW_FACTS = 10
-"""Composing so many takes less time than handing them to a thread."""
-UNBEGUN = Progress()
-LAST_ACTIONS = 3
-"""What stands in for a summary that nobody wrote."""
-
-
-async def known_context(
-    mind: AgentConfig,
-    tools: Registry,
-    knowledge: Knowledge,
-    claim: Claim,
-    groups: frozenset[str],
-    files: Attached = NOTHING,
-    progress: Progress = UNBEGUN,
-    *,
-    reasons: bool = False,
-    composing: asyncio.Semaphore | None = None,
-) -> tuple[Context, int | None]:
-    """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
-    not be). Raises StoreError.
-
-    `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
-    `progress`: what an earlier process had done before it ended. `reasons`: whether the model reasons by itself.
-    `composing`: how many contexts are composed at the same time, in threads that take the interpreter from one another.
-    """
-    incoming = claim.incoming
-    audiences = may_flow_from(incoming.place, groups)
-    limit = mind.history_messages
-    known = await knowledge.known(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
-    # A place that has become more public keeps for itself what was said before.
-    history = [message for message in known.said if message.audience in audiences]
-    window = mind.budget.history
-    is_cut = len(known.said) == limit
-    hidden = visible_from(history, window, is_cut=is_cut)
-    until = summary_due(history, known.covered, window, limit)
-    parts = ContextParts(
-        persona=mind.persona(incoming),
-        tool_schemas=tools.schemas,
-        person=incoming.person,
-        now=incoming.time,
-        question=incoming.text,
-        word=mind.fresh_word(),
-        place=incoming.place,
-        reasons=reasons,
-        platform=platform_of(incoming.source).capitalize(),
-        channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
-        images=(*incoming.images, *files.images),
-        history=history,
-        is_cut=is_cut,
-        actions=known.actions,
-        quoted=incoming.quoted,
-        files=files.quoted,
-        profile=known.profile,
-        authority=incoming.authority,
-        organization=incoming.organization,
-        audiences=audiences,
-        scopes=_scopes(claim, history),
-        assumed=assumed_in(_said(claim, history), incoming.text),
-        facts=known.facts,
-        working_set=known.working_set,
-        earlier=await _earlier(mind, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
-        summary=known.summary,
-        covered=known.covered,
-        workspace=progress.workspace or Workspace(),
-        execution=Execution(len(progress.steps) + 1, mind.turn_limits.max_iterations),
-    )
-    if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
-        async with composing or nullcontext():
-            return await asyncio.to_thread(build_context, parts, mind.budget), until
-    return build_context(parts, mind.budget), until
-
-
-def asker_of(incoming: Incoming) -> Asker:
-    return Asker(incoming.person, incoming.place, incoming.channel, incoming.authority)
-
-
-async def _earlier(
-    mind: AgentConfig, incoming: Incoming, audiences: frozenset[str], hidden: int
-) -> Sequence[PastMessage]:
-    if mind.recollect is None:
-        return ()
-    conversation, now = incoming.conversation, incoming.time
-    query = query_about(incoming.text, incoming.person, audiences, conversation, now)
-    return await mind.recollect(replace(query, visible_from=hidden))
-
-
-def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
-    incoming = claim.incoming
-    return reading_scopes(_said(claim, history), incoming.text, incoming.conversation, str(claim.message))
-
-
-def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
-    asker = claim.incoming.person.id
-    return [message.text for message in history if message.author is Author.PERSON and message.person == asker]
 
 
 # The small line under a reply: which model answered, and what it took. Pure.
@@ -239,9 +135,6 @@ def _cost(calls: Sequence[ModelCall]) -> list[str]:
 
 log = logging.getLogger(__name__)
 
-ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
-"""How a turn ends that has answered what joined it; after any other end that is answered by itself."""
-
 WAITED = timedelta(seconds=5)
 """Longer than from a message to its turn when nothing is in the way."""
 
@@ -286,8 +179,9 @@ class TurnRunner:
                 self._knowledge,
                 claim,
                 groups,
-                files,
                 turn.progress,
+                images=files.images,
+                quoted=files.quoted,
                 reasons=provider.capabilities.reasons,
                 composing=self._composing,
             )
@@ -322,7 +216,7 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         calls = turn.progress.calls
         below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
-        return _closed(closing, turn, joined([below, notice]))
+        return closed(closing, turn, joined([below, notice]))
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
@@ -377,41 +271,26 @@ class TurnRunner:
         async def arrived() -> Sequence[Waiting]:
             return await self._ledger.waiting(claim)
 
-        incoming = claim.incoming
-
-        def failed(reason: FailureReason) -> str:
+        def failed(error: ProviderError) -> str:
+            reason = error.reason
             told = heard.explain(reason)
             if told != reason.to_operator:  # what nobody has read yet
                 log.warning("turn %d: %s", claim.turn, reason.sentence)
                 log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
             return told
 
-        tool_context = ToolContext(
-            incoming.person,
-            incoming.place,
-            incoming.conversation,
-            claim.message,
-            self._clock.now(),
-            groups,
-            incoming.authority,
-            context.superseded,
-            context.assumed,
-            context.own_words,
-            context.others_words,
-            context.visible_from,
-        )
-        return Loop(
+        return loop_of(
+            claim,
             turn,
-            context.messages,
-            provider,
             tools,
-            tool_context,
+            context,
+            groups,
+            provider,
             self._clock,
             emit=heard.see,
             save=save,
             arrived=arrived if self._mind.joins else None,
             explain=failed,
-            options=CallOptions(incoming.depth, cache_key(incoming.conversation), tools.specs),
         )
 
 
@@ -439,30 +318,9 @@ class _ObservedEvents:
         return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
 
 
-def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
-    """With all that the turn did on its way to this end."""
-    answered = closing.outcome in ANSWERED
-    return replace(
-        closing,
-        calls=turn.progress.calls,
-        footer=below,
-        actions=action_records(turn.progress),
-        files=shared_files(turn.progress),
-        joined=turn.progress.joined if answered else (),
-        learn_at=closing.learn_at if answered else None,
-        context_messages=(*closing.context_messages, *sources(turn.progress)),
-        given_messages=given(turn.progress),
-    )
-
-
 def _explained(question: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
-
-
-def cache_key(conversation: str) -> str:
-    """The name under which a vendor may keep the beginning of this conversation's requests: tells it nothing else."""
-    return sha256(conversation.encode()).hexdigest()[:32]
 
 
 async def _show_again(progress: Progress, live: LiveReply) -> None:

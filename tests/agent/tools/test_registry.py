@@ -215,7 +215,7 @@ BOOKING: JsonObject = {
 def test_a_tool_is_described_as_a_signature_with_a_line_for_what_has_to_be_said() -> None:
     assert Registry([Search("book", "Book it.", BOOKING)]).schemas == (
         "book(boat, days?: [integer], for: {name, age?: number}, kind?: sail | motor | 3 | null, "
-        'note?: {"anyOf": [{"type": "string"}, {"type": "null"}]}, more?: {}): Book it.\n'
+        "note?: string | null, more?: {}): Book it.\n"
         "  boat: its name\n"
         "  kind: which"
     )

@@ -1,0 +1,222 @@
+"""One turn from its claim: the context that it begins with, and the loop that answers it; and
+what it leaves behind.
+
+Rule: only what may flow to the place of the question is read.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from hashlib import sha256
+from operator import attrgetter
+from typing import Protocol
+
+from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
+from agent.errors import ProviderError
+from agent.events import Outcome
+from agent.loop import Arrived, Emit, Loop, Save
+from agent.memory.audience import PersonAudience, may_flow_from
+from agent.memory.facts import Scope
+from agent.memory.past_threads import PastMessage
+from agent.memory.scopes import assumed_in, reading_scopes
+from agent.messages import Image
+from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
+from agent.progress import Progress, action_records, given, sources
+from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
+from agent.state import Execution, Workspace
+from agent.summary import summary_due, visible_from
+from agent.tools.recall import query_about
+from agent.tools.registry import Registry
+from agent.tools.share_file import shared_files
+from agent.turn import Turn, TurnLimits
+
+
+class ContextConfig(Protocol):
+    """What decides how a context is made, whoever asks."""
+
+    @property
+    def persona(self) -> Callable[[Incoming], Persona]: ...
+
+    @property
+    def fresh_word(self) -> Callable[[], str]: ...
+
+    @property
+    def turn_limits(self) -> TurnLimits: ...
+
+    @property
+    def budget(self) -> ContextBudget: ...
+
+    @property
+    def history_messages(self) -> int: ...
+
+    @property
+    def recollect(self) -> Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None: ...
+
+
+ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
+"""How a turn ends that has answered what joined it; after any other end that is answered by itself."""
+
+FEW_FACTS = 10
+"""Composing so many takes less time than handing them to a thread."""
+UNBEGUN = Progress()
+LAST_ACTIONS = 3
+"""What stands in for a summary that nobody wrote."""
+
+
+async def known_context(
+    config: ContextConfig,
+    tools: Registry,
+    knowledge: Knowledge,
+    claim: Claim,
+    groups: frozenset[str],
+    progress: Progress = UNBEGUN,
+    *,
+    images: Sequence[Image] = (),
+    quoted: Sequence[Quoted] = (),
+    reasons: bool = False,
+    composing: asyncio.Semaphore | None = None,
+) -> tuple[Context, int | None]:
+    """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
+    not be). Raises StoreError.
+
+    `groups`: the group places that may be drawn from where only one person reads. `progress`: what an earlier process
+    had done before it ended. `images` and `quoted`: what the question's files hold. `reasons`: whether the model
+    reasons by itself. `composing`: how many contexts are composed at the same time, in threads that take the
+    interpreter from one another.
+    """
+    incoming = claim.incoming
+    audiences = may_flow_from(incoming.place, groups)
+    limit = config.history_messages
+    known = await knowledge.known(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
+    # A place that has become more public keeps for itself what was said before.
+    history = [message for message in known.said if message.audience in audiences]
+    window = config.budget.history
+    is_cut = len(known.said) == limit
+    hidden = visible_from(history, window, is_cut=is_cut)
+    until = summary_due(history, known.covered, window, limit)
+    parts = ContextParts(
+        persona=config.persona(incoming),
+        tool_schemas=tools.schemas,
+        person=incoming.person,
+        now=incoming.time,
+        question=incoming.text,
+        word=config.fresh_word(),
+        place=incoming.place,
+        reasons=reasons,
+        platform=platform_of(incoming.source).capitalize(),
+        channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
+        images=(*incoming.images, *images),
+        history=history,
+        is_cut=is_cut,
+        actions=known.actions,
+        quoted=incoming.quoted,
+        files=quoted,
+        profile=known.profile,
+        authority=incoming.authority,
+        organization=incoming.organization,
+        audiences=audiences,
+        scopes=_scopes(claim, history),
+        assumed=assumed_in(_said(claim, history), incoming.text),
+        facts=known.facts,
+        working_set=known.working_set,
+        earlier=await _earlier(config, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
+        summary=known.summary,
+        covered=known.covered,
+        workspace=progress.workspace or Workspace(),
+        execution=Execution(len(progress.steps) + 1, config.turn_limits.max_iterations),
+    )
+    if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
+        async with composing or nullcontext():
+            return await asyncio.to_thread(build_context, parts, config.budget), until
+    return build_context(parts, config.budget), until
+
+
+def asker_of(incoming: Incoming) -> Asker:
+    return Asker(incoming.person, incoming.place, incoming.channel, incoming.authority)
+
+
+async def _earlier(
+    config: ContextConfig, incoming: Incoming, audiences: frozenset[str], hidden: int
+) -> Sequence[PastMessage]:
+    if config.recollect is None:
+        return ()
+    conversation, now = incoming.conversation, incoming.time
+    query = query_about(incoming.text, incoming.person, audiences, conversation, now)
+    return await config.recollect(replace(query, visible_from=hidden))
+
+
+def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
+    incoming = claim.incoming
+    return reading_scopes(_said(claim, history), incoming.text, incoming.conversation, str(claim.message))
+
+
+def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
+    asker = claim.incoming.person.id
+    return [message.text for message in history if message.author is Author.PERSON and message.person == asker]
+
+
+def loop_of(
+    claim: Claim,
+    turn: Turn,
+    tools: Registry,
+    context: Context,
+    groups: frozenset[str],
+    provider: Provider,
+    clock: Clock,
+    *,
+    emit: Emit,
+    save: Save,
+    arrived: Arrived | None = None,
+    explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
+) -> Loop:
+    """What answers the claimed question, with tools that run on behalf of its asker."""
+    incoming = claim.incoming
+    tool_context = ToolContext(
+        incoming.person,
+        incoming.place,
+        incoming.conversation,
+        claim.message,
+        clock.now(),
+        groups,
+        incoming.authority,
+        context.superseded,
+        context.assumed,
+        context.own_words,
+        context.others_words,
+        context.visible_from,
+    )
+    return Loop(
+        turn,
+        context.messages,
+        provider,
+        tools,
+        tool_context,
+        clock,
+        emit=emit,
+        save=save,
+        arrived=arrived,
+        explain=explain,
+        options=CallOptions(incoming.depth, cache_key(incoming.conversation), tools.specs),
+    )
+
+
+def closed(closing: Closing, turn: Turn, below: str = "") -> Closing:
+    """With all that the turn did on its way to this end."""
+    answered = closing.outcome in ANSWERED
+    return replace(
+        closing,
+        calls=turn.progress.calls,
+        footer=below,
+        actions=action_records(turn.progress),
+        files=shared_files(turn.progress),
+        joined=turn.progress.joined if answered else (),
+        learn_at=closing.learn_at if answered else None,
+        context_messages=(*closing.context_messages, *sources(turn.progress)),
+        given_messages=given(turn.progress),
+    )
+
+
+def cache_key(conversation: str) -> str:
+    """The name under which a vendor may keep the beginning of this conversation's requests: tells it nothing else."""
+    return sha256(conversation.encode()).hexdigest()[:32]

@@ -1,0 +1,232 @@
+"""The agent in a program: what it answers, what it raises, what it keeps, and how it ends."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import (
+    Agent,
+    AgentEvent,
+    Outcome,
+    ProviderRefused,
+    ProviderUnavailable,
+    SettingsError,
+    StreamBroken,
+    TextArrived,
+    ToolContext,
+    ToolEffect,
+    TurnEnded,
+    tool,
+)
+from agent.library import MODEL_ENVIRON
+from agent.messages import Message
+from agent.ports import AgentStore, CallOptions, Capabilities, ProviderEvent, TokensArrived
+from agent.providers.scripted import ScriptedProvider
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import store_in_memory
+from tests.patience import PATIENCE_S
+
+ROOT = Path(__file__).parents[2]
+CALL = '<execute>[{"name": "weather", "args": {"city": "Kiel"}}]</execute>'
+
+
+@tool(effect="reads")
+async def weather(city: str, context: ToolContext) -> str:
+    """The weather in a city."""
+    return f"{city} is sunny for {context.person.name}"
+
+
+@tool
+def send(text: str) -> str:
+    """Send it."""
+    return text
+
+
+def stores() -> list[AgentStore | None]:
+    return [None, store_in_memory()]
+
+
+def snippets(page: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [part.partition("```")[0] for part in text.split("```python\n")[1:]]
+
+
+async def test_the_lines_in_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
+    (snippet,) = snippets("README.md")
+    names: dict[str, Any] = {}
+    exec(snippet, names)  # noqa: S102 -- our own page
+    await names["main"]()
+    assert "I will remember that:\n\n> my boat is blue." in capsys.readouterr().out
+
+
+async def test_the_lines_in_docs_tools_run(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(snippets("docs/tools.md")[-1], names)  # noqa: S102 -- our own page
+    await names["main"]()
+    assert "Husum: 6:02 and 18:31" in capsys.readouterr().out
+
+
+async def test_an_answer_is_a_text_or_events_and_calls_its_tools() -> None:
+    model = ScriptedProvider([CALL, "Take sunglasses.", CALL, "Take sunglasses."])
+    async with Agent(model, tools=[weather]) as agent:
+        assert await agent("the weather?", person="ann") == "Take sunglasses."
+        events = [event async for event in agent("the weather?")]
+    assert "Kiel is sunny for ann" in model.requests[1][-1].text
+    assert "".join(event.text for event in events if isinstance(event, TextArrived)) == "Take sunglasses."
+    assert isinstance(events[-1], TurnEnded)
+    assert events[-1].outcome is Outcome.ANSWERED
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["in the process", "in a database"])
+async def test_a_conversation_goes_on_and_another_one_knows_only_what_was_kept(number: int) -> None:
+    async with Agent(store=stores()[number]) as agent:
+        await agent("remember that my boat is blue", conversation="one")
+        await agent("the harbour is far", conversation="one")
+        assert "> the harbour is far" in await agent("what did I just say?", conversation="one")
+        assert "boat is blue" in await agent("what did I say about my boat?", conversation="two")
+        assert "boat" not in (await agent("what did I say about my ship?", person="bob")).replace("my boat?", "")
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["in the process", "in a database"])
+async def test_what_was_remembered_stands_before_the_model_in_other_conversations(number: int) -> None:
+    keep = '<execute>[{"name": "remember", "args": {"text": "my kayak is teal"}}]</execute>'
+    model = ScriptedProvider([keep, "Kept.", "It is blue.", "I do not know."])
+    async with Agent(model, store=stores()[number]) as agent:
+        await agent("remember: my kayak is teal")
+        await agent("and now?")
+        await agent("and now?", person="bob")
+    seen = ["\n".join(message.text for message in request) for request in model.requests]
+    assert "my kayak is teal" in seen[2]
+    assert "kayak" not in seen[3]
+
+
+async def test_questions_of_one_conversation_follow_one_another() -> None:
+    model = ScriptedProvider(["One.", "Two."])
+    async with Agent(model) as agent:
+        await asyncio.gather(*(agent(text, conversation="c") for text in ("first", "second")))
+    assert [message.text for message in model.requests[1]][1:3] == ["first", "One."]
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable("down"), ProviderRefused("no key"), StreamBroken("cut")])
+async def test_a_model_that_fails_raises_its_own_error(error: Exception) -> None:
+    class Failing:
+        name = "failing"
+        capabilities = Capabilities()
+
+        async def stream(
+            self,
+            messages: Sequence[Message],  # noqa: ARG002 -- the port's
+            options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's
+        ) -> AsyncGenerator[ProviderEvent, None]:
+            if isinstance(error, StreamBroken):
+                yield TokensArrived("Half ")
+            raise error
+
+    async with Agent(Failing()) as agent:
+        with pytest.raises(type(error)):
+            await agent("hello?")
+        *_, ended = [event async for event in agent("hello?")]
+    assert isinstance(ended, TurnEnded)
+    assert ended.outcome is (Outcome.CUT if isinstance(error, StreamBroken) else Outcome.REFUSED)
+
+
+class Endless:
+    """Writes until it is stopped, and tells that."""
+
+    name = "endless"
+    capabilities = Capabilities()
+
+    def __init__(self) -> None:
+        self.stopped = asyncio.Event()
+
+    async def stream(
+        self,
+        messages: Sequence[Message],  # noqa: ARG002 -- the port's
+        options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        try:
+            while True:
+                yield TokensArrived("word ")
+                await asyncio.sleep(0)
+        finally:
+            self.stopped.set()
+
+
+async def first_text(events: AsyncGenerator[AgentEvent]) -> None:
+    async for event in events:
+        if isinstance(event, TextArrived):
+            return
+
+
+async def test_leaving_the_events_stops_the_model_and_what_was_said_stands() -> None:
+    model, store = Endless(), store_in_memory()
+    async with Agent(model, store=store) as agent:
+        async with aclosing(aiter(agent("go on", conversation="c"))) as events:
+            await first_text(events)
+        assert model.stopped.is_set()
+    said = await store.conversations.history("python:you:c", before_turn=9, limit=9)
+    assert said[-1].text.startswith("word")
+
+
+async def test_cancelling_whoever_awaits_stops_the_model() -> None:
+    model = Endless()
+    async with Agent(model) as agent:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await agent("go on")
+        assert model.stopped.is_set()
+
+
+async def test_closing_stops_what_runs_and_nothing_can_be_asked_any_more() -> None:
+    model = Endless()
+    agent = Agent(model)
+    events = aiter(agent("go on"))
+    async with asyncio.timeout(PATIENCE_S):
+        await first_text(events)
+        await agent.close()
+        assert model.stopped.is_set()
+        with pytest.raises(RuntimeError, match="closed"):
+            async for _ in events:
+                pass
+        with pytest.raises(RuntimeError, match="closed"):
+            await agent("hello?")
+
+
+@pytest.mark.parametrize("model", ["gpt-6", "openai:", "nobody:x", "openai:gpt-6"])
+def test_a_model_that_cannot_be_used_is_an_error_at_once(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MODEL_ENVIRON:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SettingsError):
+        Agent(model)
+
+
+def test_a_tool_that_acts_outward_is_refused_unless_the_program_allows_it() -> None:
+    with pytest.raises(SettingsError, match="send has the effect “acts outward”"):
+        Agent(tools=[send])
+    Agent(tools=[send], effects=set(ToolEffect))
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(SettingsError, match="weather"):
+        Agent(tools=[weather, weather])
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    code = "import agent, store, sys; print([one for one in sys.modules if one.startswith(('agent.', 'store.'))])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)  # noqa: S603 -- our own
+    assert ran.stdout.strip() == "[]"
+    assert all((ROOT / package / "py.typed").exists() for package in ("agent", "store", "bot"))
+
+
+async def test_time_is_an_argument() -> None:
+    clock = FakeClock()
+    model = ScriptedProvider(["Hello."])
+    async with Agent(model, clock=clock) as agent:
+        await agent("hello?")
+    assert str(clock.now().year) in "".join(message.text for message in model.requests[0])

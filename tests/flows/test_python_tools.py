@@ -1,0 +1,87 @@
+"""A tool of an operator's own, as docs/tools.md shows it: by the real command, in the terminal and through Slack."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.app import CLOCK
+from bot.app.parts import BUILT_IN
+from bot.exits import Exit
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER
+from tests.flows.test_service import ROOT, on_slack, service, until
+from tests.flows.test_terminal import cogency
+
+PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+USE = 'use ferry {"harbour": "Kiel"}'
+SAID = "From Kiel today at 7:15 and 19:15."
+OUTWARD = '''
+from agent import tool
+
+@tool
+def send(text: str) -> str:
+    """Send it."""
+    raise AssertionError("nobody was asked")
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Holds the page's own module, and one that acts outward."""
+    (tmp_path / "my_tools.py").write_text(PAGE.split("```python\n")[1].partition("```")[0])
+    (tmp_path / "loud_tools.py").write_text(OUTWARD)
+    return tmp_path
+
+
+def named(folder: Path, *modules: str) -> dict[str, str]:
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    return {"PYTHONPATH": path, "COGENCY_TOOLS": ",".join(modules), "COGENCY_MODEL": "rehearsal"}
+
+
+def test_the_page_shows_what_a_new_user_can_do_in_the_terminal(folder: Path) -> None:
+    assert f"COGENCY_TOOLS=my_tools cogency ask '{USE}'" in PAGE
+    ran = cogency(folder, "ask", USE, **named(folder, "my_tools"))
+    assert (ran.returncode, SAID in ran.stdout) == (Exit.OK, True), ran.stderr
+
+
+def test_without_its_name_it_is_not_there(folder: Path) -> None:
+    ran = cogency(folder, "ask", USE, PYTHONPATH=str(folder), COGENCY_MODEL="rehearsal")
+    assert SAID not in ran.stdout
+    assert "unknown tool 'ferry'" in ran.stdout
+
+
+def test_what_acts_outward_is_loaded_and_said_and_cannot_be_called(folder: Path) -> None:
+    settings = named(folder, "my_tools", "loud_tools")
+    ran = cogency(folder, "ask", 'use send {"text": "hello"}', **settings)
+    assert "The tool send is loaded and not offered: its effect is “acts outward”" in ran.stderr
+    assert "unknown tool 'send'" in ran.stdout
+    looked = cogency(folder, "doctor", **settings)
+    assert looked.returncode == Exit.OK
+    assert "ferry can be called" in looked.stdout
+    assert "send is not offered" in looked.stdout
+
+
+def test_a_module_that_cannot_be_imported_stops_the_start_and_doctor_says_why(folder: Path) -> None:
+    (folder / "broken_tools.py").write_text("import nowhere_at_all")
+    settings = named(folder, "broken_tools")
+    asked, looked = cogency(folder, "ask", "hello", **settings), cogency(folder, "doctor", **settings)
+    assert (asked.returncode, looked.returncode) == (Exit.SETTINGS, Exit.FAILED)
+    assert "COGENCY_TOOLS: broken_tools cannot be imported" in asked.stderr
+    assert "COGENCY_TOOLS: broken_tools cannot be imported" in looked.stdout
+
+
+async def test_somebody_in_slack_has_it_called(folder: Path) -> None:
+    async with FakeSlack(CLOCK) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        async with service(folder, **on_slack(slack), **named(folder, "my_tools")):
+            await slack.connected(2)
+            asked = await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: any(SAID in one.text for one in slack.state.answers(general, asked.ts)))
+
+
+def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> None:
+    folder = ROOT / "agent" / "tools"
+    written = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    assert {path.stem for path in folder.glob("[a-z]*.py")} - {"functions", "registry"} == BUILT_IN
+    assert all(f'"{name}"' in written for name in BUILT_IN)
