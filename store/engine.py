@@ -72,7 +72,7 @@ class Prepared:
 
     key: bytes = field(repr=False)
     before: str | None
-    outdated: "tuple[Outdated, ...]" = ()
+    outdated: "tuple[Renewal, ...]" = ()
 
 
 def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
@@ -183,17 +183,17 @@ DERIVED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outdated:
-    """`left`: how many rows are to be gone through."""
+class Renewal:
+    """Something derived that is to be made anew. `left`: how many rows are to be gone through."""
 
     derived: Derived
     left: int
 
 
-def outdated(connection: Connection) -> "tuple[Outdated, ...]":
+def outdated(connection: Connection) -> "tuple[Renewal, ...]":
     """What is to be made anew. Reads only."""
     reached = [(one, _reached(connection, one)) for one in DERIVED]
-    return tuple(Outdated(one, one.left(connection, after)) for one, after in reached if after is not None)
+    return tuple(Renewal(one, one.left(connection, after)) for one, after in reached if after is not None)
 
 
 def renew_some(connection: Connection, derived: Derived) -> list[int]:
@@ -218,7 +218,7 @@ def _reached(connection: Connection, derived: Derived) -> int | None:
     return int(reached) if reached else None
 
 
-async def _renew(database: Database, one: Outdated, monotonic: Callable[[], float]) -> None:
+async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float]) -> None:
     derived, done, began = one.derived, 0, monotonic()
     told = began
     if one.left:
@@ -330,7 +330,7 @@ class DatabaseState:
     where: str
     version: str | None
     is_held: bool = False
-    outdated: tuple[Outdated, ...] = ()
+    outdated: tuple[Renewal, ...] = ()
 
 
 async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:

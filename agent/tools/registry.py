@@ -106,12 +106,16 @@ class Toolbox:
         self._core = tuple(core)
         self._sources = tuple(sources)
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
+        self._registry_of(self._core)  # what is wrong with it is said at the start
 
     def registry(self, asker: Asker) -> Registry:
         """The tools of this person here and now. One whose name is taken is left out: it may not shadow another."""
         rest = sorted((tool for source in self._sources for tool in source.tools(asker)), key=lambda tool: tool.name)
         named = {tool.name: tool for tool in (*reversed(rest), *reversed(self._core))}
         tools = (*self._core, *(tool for tool in rest if named[tool.name] is tool))
+        return self._registry_of(tools)
+
+    def _registry_of(self, tools: tuple[Tool, ...]) -> Registry:
         key = tuple(map(id, tools))
         if key not in self._known:  # its tools are held with it, so that no id is given away meanwhile
             self._known[key] = tools, Registry(tools)
