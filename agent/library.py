@@ -17,15 +17,13 @@ Rules
 import asyncio
 import os
 import random
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from agent import texts
@@ -43,12 +41,11 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person, RecallQuery
 from agent.state import SituationSummary
-from agent.tools.functions import FixedTools
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import UNASKED, Toolbox, may_be_offered
+from agent.tools.registry import UNASKED, FixedTools, Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
-from agent.turn_setup import asker_of, closed, known_context, loop_of
+from agent.turn_setup import CLOCK, asker_of, closed, fresh_word, known_context, loop_of, new_id
 
 FAMILY: Final = "python"
 """Of the sources and people of programs; each agent has a source of its own: none claims another's questions."""
@@ -62,31 +59,6 @@ MODEL_ENVIRON: Final = frozenset(
     {one for each in ENDPOINTS.values() for one in (each.key_setting, each.url_setting) if one}
 )
 """What of the environment counts where a program gives neither key nor address."""
-
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 -- the one place where the time of day comes in
-
-    def monotonic(self) -> float:
-        return time.monotonic()  # noqa: TID251 -- the one place where elapsed time comes in
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-CLOCK: Final = SystemClock()
-
-
-def new_id() -> str:
-    return uuid4().hex
-
-
-def fresh_word() -> str:
-    """Marks what the system says in one turn: nobody who writes can guess it."""
-    return uuid4().hex[:6]
 
 
 @dataclass(frozen=True, slots=True)

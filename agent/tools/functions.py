@@ -55,7 +55,7 @@ from jsonschema import Draft202012Validator
 from agent import texts
 from agent.errors import SettingsError, ToolDefinitionError, ToolError
 from agent.messages import Json, JsonObject, StructuredData
-from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.grammar import TAG_NAMES
 
 P = ParamSpec("P")
@@ -395,16 +395,6 @@ def _object(made: Any, where: str, within: tuple[object, ...]) -> _Kind:
 
 ENTRY_POINTS: Final = "cogency.tools"
 """The group in which an installed package offers its tools; what it offers is loaded only if its name is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedTools:
-    """A source of tools that are the same for everybody, everywhere."""
-
-    all: tuple[Tool, ...] = ()
-
-    def tools(self, asker: Asker) -> tuple[Tool, ...]:  # noqa: ARG002 -- the same for everybody
-        return self.all
 
 
 def load_tools(names: Sequence[str], taken: Collection[str], setting: str) -> tuple[FunctionTool[..., Any], ...]:

@@ -99,6 +99,16 @@ def may_be_offered(tool: Tool, effects: Collection[ToolEffect] = UNASKED) -> boo
     return tool.effect in effects
 
 
+@dataclass(frozen=True, slots=True)
+class FixedTools:
+    """A source of tools that are the same for everybody, everywhere."""
+
+    all: tuple[Tool, ...] = ()
+
+    def tools(self, asker: Asker) -> tuple[Tool, ...]:  # noqa: ARG002 -- the same for everybody
+        return self.all
+
+
 class Toolbox:
     """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks."""
 

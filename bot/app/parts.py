@@ -10,17 +10,17 @@ from functools import partial
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
-from agent.library import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories, Tool
 from agent.records import Incoming, platform_of
-from agent.tools.functions import FixedTools, load_tools
+from agent.tools.functions import load_tools
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox, may_be_offered
+from agent.tools.registry import FixedTools, Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
+from agent.turn_setup import CLOCK, fresh_word, new_id
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.app.from_settings import access_rules, budgets
 from bot.attachments.reading import Attached, AttachmentReader, Fetch
