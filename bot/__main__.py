@@ -19,7 +19,7 @@ from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Subcommand, parser
-from bot.exits import Exit, OutputError, complain, exit_code, write_out
+from bot.exits import Exit, OutputError, complain, exit_code, printable_json, write_out
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
 from bot.platforms.discord import invite
@@ -193,6 +193,55 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     return Exit.OK
 
 
+async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
+    from bot.app import add_plugin  # noqa: PLC0415 -- as above
+
+    is_used, sentences = add_plugin(settings, path)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK if is_used else Exit.FAILED
+
+
+async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.app import plugins_in_use  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+
+    plugins = plugins_in_use(settings)
+    if as_json:
+        write_out(sys.stdout, f"{printable_json(written(plugins), indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, f"{plugin.summary}  ({plugin.root})\n")
+        write_out(sys.stdout, "".join(f"  {skill.name}\n" for skill in plugin.skills))
+    return Exit.OK
+
+
+async def _plugins_check(settings: Settings, *, path: Path | None, as_json: bool) -> Exit:
+    from bot.app import plugins_in_use  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
+
+    plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
+    if as_json:
+        write_out(sys.stdout, f"{printable_json(written(plugins), indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
+    return Exit.FAILED if any(plugin.faults for plugin in plugins) else Exit.OK
+
+
+async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
+    from bot.app import remove_plugin  # noqa: PLC0415 -- as above
+
+    is_removed, sentence = remove_plugin(settings, name)
+    if not is_removed:
+        complain(f"cogency plugins remove: {sentence}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{sentence}\n")
+    return Exit.OK
+
+
 async def _slack_manifest(
     settings: Settings, *, features: frozenset[SlackFeature], prefix: str | None, http: str, name: str, as_json: bool
 ) -> Exit:
@@ -246,6 +295,10 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.DOCTOR: _doctor,
     Subcommand.USAGE: _usage,
     Subcommand.BUDGET: _budget,
+    Subcommand.PLUGINS_ADD: _plugins_add,
+    Subcommand.PLUGINS_LIST: _plugins_list,
+    Subcommand.PLUGINS_CHECK: _plugins_check,
+    Subcommand.PLUGINS_REMOVE: _plugins_remove,
     Subcommand.MANIFEST: _slack_manifest,
     Subcommand.INVITE: _discord_invite,
 }

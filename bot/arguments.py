@@ -5,6 +5,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import version
+from pathlib import Path
 from typing import TypeVar
 
 from agent.spending import By
@@ -33,6 +34,10 @@ class Subcommand(StrEnum):
     DOCTOR = "doctor"
     USAGE = "usage"
     BUDGET = "budget"
+    PLUGINS_ADD = "add"
+    PLUGINS_LIST = "list"
+    PLUGINS_CHECK = "check"
+    PLUGINS_REMOVE = "remove"
     MANIFEST = "manifest"
     INVITE = "invite"
 
@@ -52,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     _doctor(commands)
     _usage(commands)
     _budget(commands)
+    _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _invite(_Commands(commands.group("discord", "set up the Discord application")))
     return top
@@ -128,6 +134,20 @@ def _usage(commands: _Commands) -> None:
 def _budget(commands: _Commands) -> None:
     budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+
+
+def _plugins(commands: _Commands) -> None:
+    add = commands.add(Subcommand.PLUGINS_ADD, "use the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
+    shown = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
+    check = commands.add(
+        Subcommand.PLUGINS_CHECK, "look for what is wrong with a plug-in", setup_texts.PLUGINS_CHECK_SAYS
+    )
+    remove = commands.add(Subcommand.PLUGINS_REMOVE, "use a plug-in no more", setup_texts.PLUGINS_REMOVE_SAYS)
+    add.add_argument("path", type=Path, metavar="PATH", help="its folder")
+    check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (all in use)")
+    remove.add_argument("name", metavar="NAME", help="as `cogency plugins list` shows it")
+    for command in (shown, check):
+        command.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
 def _manifest(commands: _Commands) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -255,6 +256,19 @@ def modules(value: str) -> tuple[str, ...]:
     if not names or not all(_MODULE.fullmatch(name) for name in names):
         raise ValueError("must be names of modules or entry points with commas between them, as in mytools.weather")
     return names
+
+
+def folders(value: str) -> tuple[Path, ...]:
+    """Folders with commas between them; "~" stands for the person's own."""
+    try:
+        paths = tuple(Path(piece.strip()).expanduser() for piece in value.split(",") if piece.strip())
+    except RuntimeError:  # "~name" of nobody
+        paths = ()
+    if not paths or "\0" in value or not all(path.is_absolute() for path in paths):
+        raise ValueError(
+            "must be whole paths of folders with commas between them, as in /srv/plugins/office,/srv/plugins/sales"
+        )
+    return paths
 
 
 def model_or_off(example: str) -> Callable[[str], str | None]:

@@ -258,6 +258,9 @@ class Settings:
     )
     ollama_base_url: str = setting("OLLAMA_BASE_URL", parsers.web_address, "http://localhost:11434")
 
+    plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
+    """Folders with skills and servers of tools, besides those that `cogency plugins add` has listed."""
+
     slack_bot_token: Secret | None = setting(
         "SLACK_BOT_TOKEN", parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"), None
     )
@@ -314,6 +317,13 @@ class Settings:
     @property
     def language_rule(self) -> str:
         return f"Answer in {self.language}."
+
+    @property
+    def plugin_list(self) -> Path:
+        """The file in which `cogency plugins add` lists folders: beside the database, where that is a file."""
+        scheme, _, database = self.database_url.partition(":///")
+        folder = Path(database).parent if scheme.startswith("sqlite") else user_data_path("cogency", appauthor=False)
+        return folder / "plugins.txt"
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""

@@ -4,12 +4,13 @@ Nothing else imports `store`.
 """
 
 from bot.app.diagnosis import discord_application, examine
-from bot.app.operator import budget, charge, migrate, open_checking, spent
-from bot.app.parts import CLOCK
+from bot.app.operator import add_plugin, budget, charge, migrate, open_checking, remove_plugin, spent
+from bot.app.parts import CLOCK, plugins_in_use
 from bot.app.platforms import open_terminal, platforms, serve_platforms
 
 __all__ = [
     "CLOCK",
+    "add_plugin",
     "budget",
     "charge",
     "discord_application",
@@ -18,6 +19,8 @@ __all__ = [
     "open_checking",
     "open_terminal",
     "platforms",
+    "plugins_in_use",
+    "remove_plugin",
     "serve_platforms",
     "spent",
 ]

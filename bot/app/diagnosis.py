@@ -14,11 +14,12 @@ from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from agent.tools.registry import may_be_offered
 from bot.app.from_settings import discord_settings, slack_settings
-from bot.app.parts import CLOCK, model_settings, open_models, own_tools
+from bot.app.parts import CLOCK, model_settings, open_models, own_tools, plugins_in_use
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
+from bot.tools.plugins import skills_of
 from store.engine import look_at
 from store.migrations import HEAD
 
@@ -43,6 +44,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
+        *_plugins(settings),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
         *await _platforms(settings),
@@ -69,6 +71,22 @@ def _tools(settings: Settings) -> list[Finding]:
             for tool in withheld
         ),
     ]
+
+
+def _plugins(settings: Settings) -> list[Finding]:
+    """Nothing is said where there are none."""
+    finding = partial(Finding, where="Plug-ins")
+    try:
+        plugins = plugins_in_use(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="which are in use cannot be found out", remedy=str(error))]
+    found = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
+    found += [
+        finding(Level.WARNING, what=f"{plugin.name}: {fault}", remedy=setup_texts.PLUGIN_REMEDY)
+        for plugin in plugins
+        for fault in plugin.faults
+    ]
+    return [*found, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
 
 
 async def _database(settings: Settings) -> list[Finding]:

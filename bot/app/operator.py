@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from agent.errors import SettingsError, StoreLocked
 from agent.messages import ModelCall
@@ -9,9 +10,10 @@ from agent.ports import Provider
 from agent.spending import By, SpendingPeriod, Total
 from agent.tools.registry import Registry
 from bot.access.budgets import BudgetAnswer
-from bot.app.parts import CLOCK, budget_desk, core_tools, open_models
+from bot.app.parts import CLOCK, budget_desk, core_tools, open_models, plugin_list
 from bot.settings import Settings
 from bot.texts import setup_texts
+from bot.tools.plugins import load_plugin, load_plugins
 from store.engine import open_spending, open_store
 
 
@@ -29,6 +31,36 @@ async def budget(settings: Settings, person: str, words: str) -> BudgetAnswer:
         return await budget_desk(settings, store).decide(person, "terminal", words)
     finally:
         await store.close()
+
+
+def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
+    """List a plug-in: whether it is used from now on, and what is said. Raises SettingsError."""
+    listing, new = plugin_list(settings), load_plugin(path.absolute())
+    if not new.skills and not new.servers:
+        return False, [*new.sentences, setup_texts.PLUGIN_UNUSABLE.format(root=new.root)]
+    for plugin in load_plugins(listing.folders()):
+        if plugin.root == new.root:
+            return True, [setup_texts.PLUGIN_THERE.format(root=new.root, name=plugin.name)]
+        if plugin.name == new.name:
+            taken = setup_texts.PLUGIN_NAME_TAKEN.format(root=new.root, name=new.name, first=plugin.root)
+            return False, [taken]
+    listing.write([*listing.listed(), new.root])
+    return True, [*new.sentences, setup_texts.PLUGIN_ADDED.format(summary=new.summary)]
+
+
+def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
+    """Take a plug-in off the list: whether it is, and what is said. Raises SettingsError."""
+    listing = plugin_list(settings)
+    folders = listing.listed()
+    for plugin in load_plugins(listing.folders()):
+        if plugin.name != name:
+            continue
+        left = [folder for folder in folders if load_plugin(folder).root != plugin.root]
+        if len(left) == len(folders):
+            return False, setup_texts.PLUGIN_FROM_SETTING.format(name=name, root=plugin.root)
+        listing.write(left)
+        return True, setup_texts.PLUGIN_REMOVED.format(name=name, root=plugin.root)
+    return False, setup_texts.PLUGIN_UNKNOWN.format(name=name)
 
 
 async def migrate(settings: Settings) -> str:

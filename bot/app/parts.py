@@ -19,6 +19,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
+from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
 from agent.turn_setup import CLOCK, fresh_word, new_id
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
@@ -37,14 +38,15 @@ from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings
 from bot.texts import memory_texts, setup_texts
+from bot.tools.plugins import Plugin, PluginList, load_plugins, skills_of
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 
 log = logging.getLogger(__name__)
 
-BUILT_IN = frozenset({"recall", "remember", "share_file"})
-"""The names of `core_tools`, which no tool of an operator's own may have."""
+BUILT_IN = frozenset({"recall", "remember", "share_file", "skill"})
+"""The names of our own tools, which no tool of an operator's own may have."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
 
@@ -205,6 +207,24 @@ def _offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     return offered
 
 
+def plugin_list(settings: Settings) -> PluginList:
+    return PluginList(settings.plugins, settings.plugin_list)
+
+
+def plugins_in_use(settings: Settings) -> tuple[Plugin, ...]:
+    """Raises SettingsError if the list of them cannot be read."""
+    return load_plugins(plugin_list(settings).folders())
+
+
+def skill_tools(settings: Settings) -> tuple[Tool, ...]:
+    """The tool that reads skills, where there are any. What of a plug-in cannot be used stands in the log."""
+    plugins = plugins_in_use(settings)
+    skills, renamed = skills_of(plugins)
+    for sentence in (*(f"{plugin.name}: {fault}" for plugin in plugins for fault in plugin.faults), *renamed):
+        log.warning("plug-in %s", sentence)
+    return (SkillTool(skills, settings.tool_timeout_s),) if skills else ()
+
+
 def mind(
     settings: Settings,
     store: Store,
@@ -240,7 +260,7 @@ def mind(
         persona=persona,
         fresh_word=fresh_word,
         tools=Toolbox(
-            core_tools(settings, store, work.memories, hands_over=attached is not None),
+            (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
             [FixedTools(_offered(own_tools(settings)))],
         ),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),

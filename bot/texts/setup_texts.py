@@ -93,6 +93,22 @@ KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment, so the key could go where you did not send it: "
     "set both in the environment, or both in the file."
 )
+PLUGIN_LIST_UNREADABLE = (
+    "{file}, the list of plug-ins, cannot be read: make it a text file with one folder on each line, or remove it."
+)
+PLUGIN_LIST_UNWRITABLE = "{file}, the list of plug-ins, cannot be written ({why}): make its folder yours."
+PLUGIN_ADDED = "{summary}. It is used from the next start on."
+PLUGIN_THERE = "{root} is in use already, as {name}."
+PLUGIN_NAME_TAKEN = "{root} has the name {name}, which {first} has already: remove that one first."
+PLUGIN_UNUSABLE = "Nothing of {root} can be used, so it is not added."
+PLUGIN_REMOVED = "{name} is not used any more from the next start on. Its folder stays: {root}"
+PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS: take {root} out there."
+PLUGIN_UNKNOWN = "There is no plug-in {name}: `cogency plugins list` shows those in use."
+NO_PLUGINS = "No plug-in is in use: `cogency plugins add PATH` adds one."
+PLUGINS_ADD_SAYS = "It is checked first; the bot uses it from its next start on. Its folder is read where it lies."
+PLUGINS_CHECK_SAYS = "It starts nothing, and ends with 1 if something of it cannot be used."
+PLUGINS_REMOVE_SAYS = "Its folder stays where it is."
+PLUGIN_REMEDY = "`cogency plugins check` shows it with its lines."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 NO_SLACK_WAY = (
     "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "

@@ -1,0 +1,362 @@
+"""Plug-ins: folders in the form *Agent Plugins 1.0.0*, with skills and MCP servers, and which of them are used.
+
+The rules.
+- `plugin.json` decides first: with one that is wrong, nothing of the folder is used. Without one, a folder with
+  `skills/` or `mcp.json` is a plug-in too, named like the folder; its `mcp.json` is then in the form of other clients.
+- Everything else fails by itself: a skill, a server, a kind of component. What failed is said with file and line.
+- The schemas of the form ship with us (`bot/tools/schemas`); none is fetched.
+- Plug-ins come from `COGENCY_PLUGINS` and from the list that `cogency plugins add` writes. No two have one name.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from jsonschema import Draft202012Validator, ValidationError
+
+from agent.errors import SettingsError
+from agent.messages import Json, JsonObject
+from agent.providers.catalog import is_loopback
+from agent.tools.skill import MAX_SKILLS, Skill
+from bot.texts import setup_texts
+from bot.texts.formatting import counted
+from bot.tools.plugin_files import JsonPath, PluginFault, PluginFolder, line_of, refuse
+from bot.tools.skills import SKILLS, find_skills, named_apart
+
+MANIFEST: Final = "plugin.json"
+SERVERS: Final = "mcp.json"
+FORM: Final = "https://agent-plugins.org/schemas/1.0.0/"
+MAX_JSON_BYTES: Final = 200_000
+MAX_PLUGINS: Final = 50
+MAX_SERVERS: Final = 50
+MAX_LIST_BYTES: Final = 100_000
+_TRANSPORTS: Final = {"stdio": "stdioServer", "streamable-http": "streamableHttpServer", "sse": "sseServer"}
+_WITHIN: Final = re.compile(r"(?:\.|\$\{PLUGIN_ROOT\})(?:/(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginServer:
+    """An entry of `mcpServers`. `is_portable`: in the plug-ins' own form, and checked; else in other clients'."""
+
+    plugin: str
+    name: str
+    entry: JsonObject = field(repr=False)
+    is_portable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """`faults`: what of it is not used, and why. `notes`: what is passed over, and harms nothing."""
+
+    name: str
+    root: Path
+    version: str = ""
+    skills: tuple[Skill, ...] = ()
+    servers: tuple[PluginServer, ...] = ()
+    faults: tuple[PluginFault, ...] = ()
+    notes: tuple[PluginFault, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """ "office: 2 skills, 1 server"."""
+        parts = [counted(len(self.skills), "skill", "skills"), counted(len(self.servers), "server", "servers")]
+        return f"{self.name}: {', '.join(parts)}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One for each fault, then for each note."""
+        return tuple(f"{self.name}: {one}" for one in (*self.faults, *self.notes))
+
+
+def load_plugin(path: Path) -> Plugin:
+    """What a folder holds; what is wrong with it stands in its faults."""
+    try:
+        folder = PluginFolder(path)
+    except PluginFault as fault:
+        return Plugin(_like_a_name(path.name), path, faults=(fault,))
+    plugin = Plugin(_like_a_name(folder.root.name), folder.root)
+    try:
+        names = folder.names()
+        if MANIFEST in names:
+            plugin = _described(plugin, folder)
+        elif not {SKILLS, SERVERS} & set(names):
+            refuse(str(path), f"is no plug-in: it holds neither {MANIFEST} nor {SKILLS}/ nor {SERVERS}")
+    except PluginFault as fault:
+        return replace(plugin, faults=(fault,))
+    skills, faults, notes = find_skills(folder, plugin.name)
+    servers: list[PluginServer] = []
+    if SERVERS in names:
+        try:
+            servers, bad, said = _servers(folder, plugin.name, is_portable=MANIFEST in names)
+            faults, notes = [*faults, *bad], [*notes, *said]
+        except PluginFault as fault:
+            faults.append(fault)
+    return replace(
+        plugin, skills=tuple(skills), servers=tuple(servers), faults=tuple(faults), notes=(*plugin.notes, *notes)
+    )
+
+
+def _like_a_name(name: str) -> str:
+    """A folder's name as one of a plug-in: the form allows a-z, 0-9 and single - and . between them."""
+    return re.sub(r"([-.])[-.]*", r"\1", re.sub(r"[^a-z0-9.-]+", "-", name.lower()))[:64].strip("-.") or "plugin"
+
+
+# plugin.json
+
+
+def _described(plugin: Plugin, folder: PluginFolder) -> Plugin:
+    value, lines = folder.json(MANIFEST, MAX_JSON_BYTES)
+    manifest = _object(value, MANIFEST)
+    _require_form(manifest, lines, MANIFEST, "plugin.schema.json")
+    known = cast("Mapping[str, object]", schema("plugin.schema.json")["properties"])
+    notes = [
+        PluginFault(MANIFEST, f"{key[:40]!r} is not known, and passed over", line_of(lines, (key,)))
+        for key in manifest
+        if key not in known
+    ]
+    kept = {key: value for key, value in manifest.items() if key in known}
+    if not isinstance(kept.get("extensions", {}), dict):
+        notes.append(
+            PluginFault(MANIFEST, "'extensions' is no object, and passed over", line_of(lines, ("extensions",)))
+        )
+        del kept["extensions"]
+    elif isinstance(extensions := kept.get("extensions"), dict):  # of other clients: nobody looks into their values
+        kept["extensions"] = {name: value if not isinstance(value, dict) else {} for name, value in extensions.items()}
+    _check(kept, schema("plugin.schema.json"), lines, MANIFEST, ())
+    return replace(plugin, name=str(kept["name"]), version=str(kept.get("version", ""))[:40], notes=tuple(notes))
+
+
+# mcp.json
+
+
+def _servers(
+    folder: PluginFolder, plugin: str, *, is_portable: bool
+) -> tuple[list[PluginServer], list[PluginFault], list[PluginFault]]:
+    """The servers, why others are none, and what is passed over. Raises PluginFault where all of the file is wrong."""
+    if not folder.is_file(SERVERS):
+        raise PluginFault(SERVERS, "is no regular file, so there are no servers")
+    value, lines = folder.json(SERVERS, MAX_JSON_BYTES)
+    entries = _object(value, SERVERS)
+    if is_portable:
+        _require_form(entries, lines, SERVERS, "mcp.schema.json")
+        if unknown := sorted(entries.keys() - {"$schema", "mcpServers"}):
+            raise PluginFault(SERVERS, f"{unknown[0][:40]!r} is not known", line_of(lines, (unknown[0],)))
+    if not isinstance(servers := entries.get("mcpServers"), dict):
+        raise PluginFault(SERVERS, 'needs an object "mcpServers"', line_of(lines, ("mcpServers",)))
+    if len(servers) > MAX_SERVERS:
+        raise PluginFault(SERVERS, f"names {len(servers):,} servers; {MAX_SERVERS} at most")
+    found: list[PluginServer] = []
+    faults: list[PluginFault] = []
+    notes: list[PluginFault] = []
+    for name, entry in servers.items():
+        path: JsonPath = ("mcpServers", name)
+        try:
+            server = _server(entry, path, lines, folder) if is_portable else _elsewhere(entry, path, lines)
+        except PluginFault as fault:
+            faults.append(fault)
+            continue
+        if server.get("type") == "sse":
+            said = f"server {name[:40]!r} is left out: its transport, sse, is not spoken here"
+            notes.append(PluginFault(SERVERS, said, line_of(lines, path)))
+        else:
+            found.append(PluginServer(plugin, name, server, is_portable))
+    return found, faults, notes
+
+
+def _server(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int], folder: PluginFolder) -> JsonObject:
+    """An entry in the plug-ins' own form. Raises PluginFault."""
+    if not isinstance(entry, dict):
+        raise PluginFault(SERVERS, f"server {str(path[-1])[:40]!r} must be an object", line_of(lines, path))
+    kind = entry.get("type")
+    if not isinstance(kind, str) or kind not in _TRANSPORTS:
+        said = f"server {str(path[-1])[:40]!r} needs a type: {', '.join(_TRANSPORTS)}"
+        raise PluginFault(SERVERS, said, line_of(lines, (*path, "type")))
+    definitions = schema("mcp.schema.json")["$defs"]
+    _check(entry, {"$defs": definitions, "$ref": f"#/$defs/{_TRANSPORTS[kind]}"}, lines, SERVERS, path)
+    if kind == "stdio":
+        _check_process(entry, path, lines, folder)
+    else:
+        _check_address(entry, path, lines)
+    return entry
+
+
+def _check_process(
+    entry: Mapping[str, Json], path: JsonPath, lines: Mapping[JsonPath, int], folder: PluginFolder
+) -> None:
+    command, cwd = str(entry["command"]), str(entry.get("cwd", "./"))
+    try:
+        if command.startswith("./"):
+            if not folder.is_file(command[2:].replace("//", "/")):
+                refuse(command, "is no regular file")
+        elif "/" in command or "\\" in command or command in ("", ".", ".."):
+            refuse(command, "is neither a bare name nor a path that begins with ./")
+    except PluginFault as fault:
+        raise PluginFault(SERVERS, f"the command {fault}"[:300], line_of(lines, (*path, "command"))) from None
+    try:
+        if (within := _WITHIN.fullmatch(cwd)) is not None:
+            below = "/".join(filter(None, (within[1] or "").split("/")))
+            if not folder.is_folder(below):
+                refuse(cwd, "is no folder")
+        elif ".." in cwd.split("/"):
+            refuse(cwd, "leads out of the folder for its data")
+    except PluginFault as fault:
+        raise PluginFault(SERVERS, f"the cwd {fault}"[:300], line_of(lines, (*path, "cwd"))) from None
+
+
+def _check_address(entry: Mapping[str, Json], path: JsonPath, lines: Mapping[JsonPath, int]) -> None:
+    try:
+        split = urlsplit(str(entry["url"]))
+        host, is_safe = split.hostname or "", split.scheme == "https"
+        is_address = bool(host) and split.scheme in ("http", "https") and "@" not in split.netloc and not split.fragment
+        is_safe = is_safe or is_loopback(host)
+    except ValueError:
+        is_address = is_safe = False
+    if not is_address or not is_safe:
+        said = "the url must begin with https:// (http:// on this machine only), without a user's name and without #"
+        raise PluginFault(SERVERS, said, line_of(lines, (*path, "url")))
+    headers = entry.get("headers", {})
+    names = list(headers) if isinstance(headers, dict) else []
+    if len({name.lower() for name in names}) != len(names):
+        raise PluginFault(SERVERS, "two headers have one name", line_of(lines, (*path, "headers")))
+
+
+def _elsewhere(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> JsonObject:
+    """An entry in the form of other clients, of which the MCP client reads the rest."""
+    if not isinstance(entry, dict) or ("command" in entry) == ("url" in entry):
+        said = f"server {str(path[-1])[:40]!r} needs either a command or a url"
+        raise PluginFault(SERVERS, said, line_of(lines, path))
+    return entry
+
+
+# Checking with the schemas
+
+
+@cache
+def schema(name: str) -> Mapping[str, Any]:
+    """A schema of the form, as it ships with us."""
+    return json.loads((Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8"))
+
+
+def _object(value: Json, file: str) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise PluginFault(file, "must hold an object", 1)
+    return value
+
+
+def _require_form(value: Mapping[str, Json], lines: Mapping[JsonPath, int], file: str, name: str) -> None:
+    if (said := value.get("$schema")) != FORM + name:
+        found = f"{said[:100]!r} is not known here" if isinstance(said, str) else "is missing"
+        problem = f'"$schema" {found}: it must be "{FORM}{name}"'
+        raise PluginFault(file, problem, line_of(lines, ("$schema",)))
+
+
+def _check(
+    value: Mapping[str, Json], against: Mapping[str, Any], lines: Mapping[JsonPath, int], file: str, path: JsonPath
+) -> None:
+    """Raises PluginFault with the first thing that the schema does not allow."""
+    problems = sorted(
+        (line_of(lines, (*path, *error.absolute_path)), _problem(error))
+        for error in cast("Iterator[ValidationError]", Draft202012Validator(against).iter_errors(value))  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
+    )
+    if problems:
+        raise PluginFault(file, problems[0][1], problems[0][0])
+
+
+def _problem(error: ValidationError) -> str:
+    where = error.json_path.removeprefix("$").removeprefix(".")
+    if where == "name" and error.validator == "pattern":
+        return "the name may hold a-z, 0-9, and single hyphens and points between them only"
+    message = " ".join(str(error.message).split())[:200]
+    return f"{where[:80]}: {message}" if where else message
+
+
+# Which plug-ins are used
+
+
+def load_plugins(folders: Sequence[Path]) -> tuple[Plugin, ...]:
+    """Each plug-in, in order; one whose name is taken is not used."""
+    plugins: list[Plugin] = []
+    for path in folders[:MAX_PLUGINS]:
+        plugin = load_plugin(path)
+        first = next((one for one in plugins if one.name == plugin.name), None)
+        if first is not None and first.root == plugin.root:
+            continue
+        if first is not None:
+            fault = PluginFault(str(plugin.root), f"is not used: {first.root} has the name {first.name!r} already")
+            plugin = Plugin(plugin.name, plugin.root, faults=(fault,))
+        plugins.append(plugin)
+    if len(folders) > MAX_PLUGINS:
+        fault = PluginFault(
+            str(folders[MAX_PLUGINS]), f"is not used, nor is what follows: {MAX_PLUGINS} plug-ins at most"
+        )
+        plugins.append(Plugin(_like_a_name(folders[MAX_PLUGINS].name), folders[MAX_PLUGINS], faults=(fault,)))
+    return tuple(plugins)
+
+
+def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+    """The skills of them all, each under a name of its own, and a sentence for each that could not have its own."""
+    named = list(named_apart([skill for plugin in plugins for skill in plugin.skills]))
+    renamed = [
+        f"{skill.plugin}: its skill is called {skill.name!r} here, as {first.plugin} has one of that name"
+        for skill, first in named
+        if first is not None
+    ]
+    if len(named) > MAX_SKILLS:
+        renamed.append(f"{len(named) - MAX_SKILLS} skills are left out: {MAX_SKILLS} at most, of all plug-ins together")
+    return tuple(skill for skill, _ in named[:MAX_SKILLS]), tuple(renamed)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginList:
+    """The folders in use: those that the setting names, and those of the list, a file with a path on each line."""
+
+    from_setting: tuple[Path, ...]
+    file: Path
+
+    def folders(self) -> tuple[Path, ...]:
+        """Raises SettingsError if the list cannot be read."""
+        return (*self.from_setting, *self.listed())
+
+    def listed(self) -> tuple[Path, ...]:
+        try:
+            if not self.file.is_file():
+                return ()
+            is_short = self.file.stat().st_size <= MAX_LIST_BYTES
+            lines = self.file.read_text(encoding="utf-8").splitlines() if is_short else None
+        except (OSError, UnicodeDecodeError):
+            lines = None
+        if lines is None:
+            raise SettingsError(setup_texts.PLUGIN_LIST_UNREADABLE.format(file=self.file))
+        return tuple(Path(line.strip()) for line in lines if line.strip())
+
+    def write(self, folders: Sequence[Path]) -> None:
+        """The list, whole or not at all. Raises SettingsError."""
+        beside = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text("".join(f"{folder}\n" for folder in folders), encoding="utf-8")
+            beside.replace(self.file)
+        except OSError as error:
+            raise SettingsError(setup_texts.PLUGIN_LIST_UNWRITABLE.format(file=self.file, why=error.strerror)) from None
+
+
+def as_json(plugins: Sequence[Plugin]) -> Json:
+    """For programs."""
+    return [
+        {
+            "name": plugin.name,
+            "path": str(plugin.root),
+            "version": plugin.version,
+            "skills": [{"name": skill.name, "description": skill.description} for skill in plugin.skills],
+            "servers": [server.name for server in plugin.servers],
+            "faults": [{"where": fault.where, "what": fault.what} for fault in plugin.faults],
+            "notes": [{"where": fault.where, "what": fault.what} for fault in plugin.notes],
+        }
+        for plugin in plugins
+    ]

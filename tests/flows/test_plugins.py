@@ -1,0 +1,113 @@
+"""Plug-ins as an operator adds them and a person uses them: real processes, a server of models, the page."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+from benchmarks.house_code import ROOT
+from bot.exits import Exit
+from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.plugin_folders import SECRET, manifest, skill, write
+from tests.flows.test_terminal import cogency
+
+PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+
+
+def snippets(title: str, language: str) -> list[str]:
+    _, _, part = PAGE.partition(f"## {title}\n")
+    return re.findall(rf"```{language}\n(.*?)```", part.partition("\n## ")[0], re.DOTALL)
+
+
+def call(**args: object) -> str:
+    return f"<execute>{json.dumps([{'name': 'skill', 'args': args}])}</execute>"
+
+
+async def asked(folder: Path, model: ModelServer, *words: str) -> str:
+    settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url, "COGENCY_LEARNING": "off"}
+    ran = await asyncio.to_thread(cogency, folder, "ask", *words, **settings)
+    assert ran.returncode == Exit.OK, ran.stderr
+    return ran.stdout
+
+
+async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp_path: Path) -> None:
+    (page,) = snippets("A skill", "markdown")
+    write(tmp_path, {"office/skills/weekly-report/SKILL.md": page})
+    write(tmp_path, {"office/skills/weekly-report/references/numbers.md": "Round to thousands."})
+    (add,) = snippets("A skill", "sh")
+    ran = cogency(tmp_path, *add.split()[1:])
+    assert (ran.returncode, ran.stdout) == (Exit.OK, "office: 1 skill, 0 servers. It is used from the next start on.\n")
+    rounds = [
+        [head(), text(call(name="weekly-report")), DONE],
+        [head(), text(call(name="weekly-report", file="references/numbers.md")), DONE],
+        [head(), text(call(name="weekly-report", file="../../../secret.txt")), DONE],
+        [head(), text("Done: 3. Next: 2. Blocked: none."), DONE],
+    ]
+    (tmp_path / "secret.txt").write_text(SECRET)
+    async with ModelServer(rounds) as model:
+        assert "Done: 3." in await asked(tmp_path, model, "write the report")
+        first, *_, last = [json.dumps(request.json) for request in model.requests]
+    assert "- weekly-report: How we write the weekly report. Use it when" in first
+    assert "Three headings" not in first
+    assert "Three headings: Done, Next, Blocked." in last
+    assert "Round to thousands." in last
+    assert "there is no such file" in last
+    assert SECRET not in last
+
+
+async def test_without_a_skill_there_is_no_such_tool(tmp_path: Path) -> None:
+    async with ModelServer([[head(), text("Hi."), DONE]]) as model:
+        await asked(tmp_path, model, "hi")
+        (request,) = model.requests
+    assert "skill(" not in json.dumps(request.json)
+
+
+def test_the_pages_plugin_is_checked_listed_and_removed(tmp_path: Path) -> None:
+    (written,) = snippets("A plug-in", "json")
+    (commands,) = snippets("A plug-in", "sh")
+    write(tmp_path / "office", {"plugin.json": written, "skills/report/SKILL.md": skill("report")})
+    assert cogency(tmp_path, "plugins", "add", "office").returncode == Exit.OK
+    said = [cogency(tmp_path, *line.split()[1:]) for line in commands.splitlines()]
+    assert [ran.returncode for ran in said] == [Exit.OK] * 3, [ran.stderr for ran in said]
+    assert [ran.stdout.splitlines()[0] for ran in said] == [
+        "acme-office: 1 skill, 0 servers",
+        f"acme-office: 1 skill, 0 servers  ({tmp_path / 'office'})",
+        f"acme-office is not used any more from the next start on. Its folder stays: {tmp_path / 'office'}",
+    ]
+    assert cogency(tmp_path, "plugins", "list").stdout.startswith("No plug-in is in use")
+
+
+def test_what_is_wrong_is_said_with_its_line_by_check_doctor_and_the_log(tmp_path: Path) -> None:
+    files = {"skills/good/SKILL.md": skill("good"), "skills/bad/SKILL.md": skill("other")}
+    write(tmp_path / "office", files | {"plugin.json": manifest()})
+    fault = "the name is 'other', and must be that of its folder, 'bad'"
+    check = cogency(tmp_path, "plugins", "check", "office")
+    assert check.returncode == Exit.FAILED
+    assert check.stdout == f"office: skills/bad/SKILL.md:2: {fault}\noffice: 1 skill, 0 servers\n"
+    told = json.loads(cogency(tmp_path, "plugins", "check", "office", "--json").stdout)
+    assert told[0]["faults"] == [{"where": "skills/bad/SKILL.md:2", "what": fault}]
+    named = {"COGENCY_PLUGINS": str(tmp_path / "office")}
+    doctor = cogency(tmp_path, "doctor", **named).stdout
+    assert "ok       Plug-ins: office: 1 skill, 0 servers.\n" in doctor
+    assert f"warning  Plug-ins: office: skills/bad/SKILL.md:2: {fault}." in doctor
+    assert (
+        f"plug-in office: skills/bad/SKILL.md:2: {fault}" in cogency(tmp_path, "chat", typed="hello\n", **named).stderr
+    )
+
+
+def test_what_cannot_be_added_or_removed_says_why(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        write(tmp_path / folder, {"plugin.json": manifest(), "skills/good/SKILL.md": skill("good")})
+    (tmp_path / "empty").mkdir()
+    named = {"COGENCY_PLUGINS": str(tmp_path / "one")}
+    taken = cogency(tmp_path, "plugins", "add", "two", **named)
+    assert (taken.returncode, "has the name office, which" in taken.stdout) == (Exit.FAILED, True)
+    again = cogency(tmp_path, "plugins", "add", "one", **named)
+    assert (again.returncode, "is in use already, as office" in again.stdout) == (Exit.OK, True)
+    empty = cogency(tmp_path, "plugins", "add", "empty")
+    assert (empty.returncode, "is no plug-in" in empty.stdout) == (Exit.FAILED, True)
+    setting = cogency(tmp_path, "plugins", "remove", "office", **named)
+    assert (setting.returncode, "comes from COGENCY_PLUGINS" in setting.stderr) == (Exit.ARGUMENTS, True)
+    unknown = cogency(tmp_path, "plugins", "remove", "nobody")
+    assert (unknown.returncode, "There is no plug-in nobody" in unknown.stderr) == (Exit.ARGUMENTS, True)
+    assert not (tmp_path / "plugins.txt").exists()
