@@ -230,7 +230,8 @@ _SECTION: Final = re.compile(
     r"(Args|Arguments|Parameters|Returns?|Raises|Yields?|Examples?|Notes?)\s*:\s*$|:(param|returns?|rtype|raises)\b"
 )
 _ARGUMENT: Final = re.compile(r"(?P<indent>\s+)(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
-_PARAM: Final = re.compile(r":param\s+(?:[^:]*\s)?(?P<name>\w+)\s*:\s*(?P<text>.*)")
+_PARAM: Final = re.compile(r":param\s(?P<named>[^:]*+):\s*(?P<text>.*)")
+"""With or without a type before the name."""
 
 
 def _documented(text: str) -> tuple[str, dict[str, str]]:
@@ -238,8 +239,8 @@ def _documented(text: str) -> tuple[str, dict[str, str]]:
     does, about = list[str](), dict[str, list[str]]()
     section, current, indent = "", "", 0
     for line in text.splitlines():
-        if found := _PARAM.match(line):
-            section, current, indent = "param", found["name"], 0
+        if (found := _PARAM.match(line)) and (named := found["named"].split()):
+            section, current, indent = "param", named[-1], 0
             about[current] = [found["text"]]
         elif found := _SECTION.match(line):
             section, current, indent = found[1] or "other", "", 0

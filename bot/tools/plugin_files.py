@@ -32,7 +32,7 @@ SKIPPED: Final = frozenset({"node_modules", "__pycache__"})
 """Besides what begins with a dot: folders of thousands of files that nobody wrote for a model."""
 _OPENING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK: Final = _OPENING | getattr(os, "O_NOFOLLOW", 0)
-_JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:\n]')
+_JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},:\n]')
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 
@@ -221,6 +221,8 @@ def _json_lines(text: str) -> Iterator[tuple[JsonPath, int]]:
             case "\n":
                 line += 1
             case "{" | "[" as opening:
+                if len(path) == MAX_JSON_DEPTH:
+                    return  # nobody reads what is nested more deeply
                 path.append("" if opening == "{" else 0)
                 is_key = opening == "{"
             case "}" | "]":

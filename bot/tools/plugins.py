@@ -37,6 +37,8 @@ MAX_PLUGINS: Final = 50
 MAX_SERVERS: Final = 50
 MAX_LIST_BYTES: Final = 100_000
 _TRANSPORTS: Final = {"stdio": "stdioServer", "streamable-http": "streamableHttpServer", "sse": "sseServer"}
+_NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9.-]+")
+_BETWEEN: Final = re.compile(r"([-.])[-.]*")
 _WITHIN: Final = re.compile(r"(?:\.|\$\{PLUGIN_ROOT\})(?:/(.*))?", re.DOTALL)
 
 
@@ -104,7 +106,8 @@ def load_plugin(path: Path) -> Plugin:
 
 def _like_a_name(name: str) -> str:
     """A folder's name as one of a plug-in: the form allows a-z, 0-9 and single - and . between them."""
-    return re.sub(r"([-.])[-.]*", r"\1", re.sub(r"[^a-z0-9.-]+", "-", name.lower()))[:64].strip("-.") or "plugin"
+    plain = _BETWEEN.sub(r"\1", _NOT_IN_NAMES.sub("-", name.lower()))
+    return plain[:64].strip("-.") or "plugin"
 
 
 # plugin.json

@@ -217,7 +217,7 @@ async def test_the_same_trouble_is_logged_once_a_minute(status: int, caplog: pyt
             fake.rest.fail("POST", r"/channels/\d+/messages$", 503 if status == 500 else status, times=4, **more)
             await fake.write(ANN, "which colour?")
             await fake.until(lambda: fake.world.shown(DM_OF[ANN]) == ["Blue."])
-    lines = [record for record in caplog.records if "could not be written" in record.getMessage()]
+    lines = [record for record in caplog.records if "could not be posted" in record.getMessage()]
     assert 1 <= len(lines) <= 4
 
 
