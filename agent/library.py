@@ -31,6 +31,7 @@ from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, ContextBudget, Perso
 from agent.errors import ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
+from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.messages import Depth
@@ -45,7 +46,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import UNASKED, FixedTools, Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
-from agent.turn_setup import CLOCK, asker_of, closed, fresh_word, known_context, loop_of, new_id
+from agent.turn_setup import asker_of, closed, known_context, loop_of
 
 FAMILY: Final = "python"
 """Of the sources and people of programs; each agent has a source of its own: none claims another's questions."""

@@ -34,7 +34,7 @@ NO_TOOL_THERE = "{setting}: {source} has no tool; decorate a function with @tool
 NO_SUCH_MODULE = (
     "{setting}: {source} is not there; install it where cogency is installed, or name its folder in PYTHONPATH."
 )
-MODULE_BROKEN = "{setting}: {source} cannot be imported ({error}): {said}"
+MODULE_BROKEN = "{setting}: {source} cannot be imported; mend it, or take it out. {error}: {said}"
 
 # Why an agent of a program cannot answer
 

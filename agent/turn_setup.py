@@ -1,19 +1,15 @@
-"""One turn from its claim: the context that it begins with, and the loop that answers it; and
-what it leaves behind.
+"""One turn from its claim: the context that it begins with, the loop that answers it, and what it leaves behind.
 
 Rule: only what may flow to the place of the question is read.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from operator import attrgetter
-from typing import Final, Protocol
-from uuid import uuid4
+from typing import Protocol
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
@@ -33,31 +29,6 @@ from agent.tools.recall import query_about
 from agent.tools.registry import Registry
 from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
-
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 -- the one place where the time of day comes in
-
-    def monotonic(self) -> float:
-        return time.monotonic()  # noqa: TID251 -- the one place where elapsed time comes in
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-CLOCK: Final = SystemClock()
-
-
-def new_id() -> str:
-    return uuid4().hex
-
-
-def fresh_word() -> str:
-    """Marks what the system says in one turn: nobody who writes can guess it."""
-    return uuid4().hex[:6]
 
 
 class ContextConfig(Protocol):

@@ -117,7 +117,7 @@ class FunctionTool(Generic[P, R]):
         def work() -> None:
             try:
                 settle = partial(_set_result, done, context.run(call))
-            except BaseException as error:  # noqa: BLE001 -- it goes to whoever waits
+            except BaseException as error:  # noqa: BLE001 -- handed to the call that waits, where the loop answers for it
                 settle = partial(_set_exception, done, error)
             finally:
                 self.threads.release()

@@ -10,6 +10,7 @@ from functools import partial
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
+from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories, Tool
@@ -21,7 +22,6 @@ from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
-from agent.turn_setup import CLOCK, fresh_word, new_id
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.app.from_settings import access_rules, budgets
 from bot.attachments.reading import Attached, AttachmentReader, Fetch

@@ -37,6 +37,7 @@ MAX_PLUGINS: Final = 50
 MAX_SERVERS: Final = 50
 MAX_LIST_BYTES: Final = 100_000
 _TRANSPORTS: Final = {"stdio": "stdioServer", "streamable-http": "streamableHttpServer", "sse": "sseServer"}
+NOT_STARTED: Final = "its servers are checked only: this version starts none, so their tools are not there"
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9.-]+")
 _BETWEEN: Final = re.compile(r"([-.])[-.]*")
 _WITHIN: Final = re.compile(r"(?:\.|\$\{PLUGIN_ROOT\})(?:/(.*))?", re.DOTALL)
@@ -99,6 +100,8 @@ def load_plugin(path: Path) -> Plugin:
             faults, notes = [*faults, *bad], [*notes, *said]
         except PluginFault as fault:
             faults.append(fault)
+    if servers:
+        notes = [*notes, PluginFault(SERVERS, NOT_STARTED)]
     return replace(
         plugin, skills=tuple(skills), servers=tuple(servers), faults=tuple(faults), notes=(*plugin.notes, *notes)
     )

@@ -170,7 +170,7 @@ def test_setting_up_that_is_interrupted_says_what_to_do_and_shows_no_traceback(t
     named.write_text("thing==1 \\\n    --hash=sha256:0\n")
     command = [sys.executable, str(INSTALL), str(named), str(python)]
     heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins without
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:  # noqa: S603
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:  # noqa: S603 -- ours
         signal.signal(signal.SIGINT, heeded)
         assert running.stderr is not None
         assert running.stderr.readline() == "Downloading: 0 of 1 packages\n"

@@ -245,7 +245,7 @@ async def test_a_tool_error_is_told_to_the_model() -> None:
 def needs_name(*args: str) -> None: ...
 def has_no_schema(when: datetime) -> None: ...
 def has_keys_of_numbers(by: dict[int, str]) -> None: ...
-def Loud() -> None: ...  # noqa: N802
+def Loud() -> None: ...  # noqa: N802 -- a name that no tool may have
 def think() -> None: ...
 def yields() -> Generator[int]:
     yield 1
@@ -376,13 +376,19 @@ def test_what_a_package_offers_is_loaded_only_when_its_name_stands_there(folder:
     ("text", "says"),
     [
         (None, "broken_tools is not there"),
-        ("import nowhere_at_all", "cannot be imported (ModuleNotFoundError): No module named 'nowhere_at_all'"),
-        ("1 / 0", "cannot be imported (ZeroDivisionError): division by zero"),
-        ("raise SystemExit(3)", "cannot be imported (SystemExit): 3"),
-        ("def f(:", "cannot be imported (SyntaxError)"),
+        (
+            "import nowhere_at_all",
+            "cannot be imported; mend it, or take it out. ModuleNotFoundError: No module named 'nowhere_at_all'",
+        ),
+        ("1 / 0", "cannot be imported; mend it, or take it out. ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "cannot be imported; mend it, or take it out. SystemExit: 3"),
+        ("def f(:", "cannot be imported; mend it, or take it out. SyntaxError"),
         ("x = 1", "broken_tools has no tool"),
         (MINE.format(name="recall"), "'recall', which is the name of a built-in one"),
-        (MINE.format(name="Loud"), "cannot be imported (ToolDefinitionError): Loud() in broken_tools"),
+        (
+            MINE.format(name="Loud"),
+            "cannot be imported; mend it, or take it out. ToolDefinitionError: Loud() in broken_tools",
+        ),
     ],
 )
 def test_a_module_that_cannot_be_used_is_an_error_that_names_it(folder: Path, text: str | None, says: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import SettingsError
 from bot.settings import load_settings
-from bot.tools.plugins import PluginList, as_json, load_plugin, load_plugins, schema, skills_of
+from bot.tools.plugins import NOT_STARTED, PluginList, as_json, load_plugin, load_plugins, schema, skills_of
 from tests.fakes.plugin_folders import FORM, SECRET, manifest, servers, skill, write
 
 NEITHER = "is neither a bare name nor a path that begins with ./"
@@ -25,7 +25,8 @@ def test_a_whole_plugin_has_its_skills_and_servers(tmp_path: Path) -> None:
         "com.x/hooks.json": "{",
     }
     plugin = load_plugin(write(tmp_path / "Some Folder", files))
-    assert (plugin.name, plugin.version, plugin.faults, plugin.notes) == ("acme.office", "1.2", (), ())
+    assert (plugin.name, plugin.version, plugin.faults) == ("acme.office", "1.2", ())
+    assert [note.what for note in plugin.notes] == [NOT_STARTED]
     assert plugin.summary == "acme.office: 1 skill, 2 servers"
     assert [(one.plugin, one.name, one.is_portable) for one in plugin.servers] == [
         ("acme.office", "time", True),

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection
@@ -55,8 +56,8 @@ async def test_what_is_erased_alone_is_erased_off_the_event_loop(either: Store) 
     assert await either.database.write_alone(lambda _: threading.get_ident()) != threading.get_ident()
 
 
-async def test_others_read_and_write_while_somebody_looks_through_much(either: Store) -> None:
-    await answered(either, said("a boat"), "noted")
+def held() -> tuple[asyncio.Event, threading.Event, Callable[[int], None]]:
+    """A watch that stops the search: set once it looks, and what lets it go on."""
     looks, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -64,6 +65,12 @@ async def test_others_read_and_write_while_somebody_looks_through_much(either: S
         loop.call_soon_threadsafe(looks.set)
         assert go_on.wait(PATIENCE_S)
 
+    return looks, go_on, wait
+
+
+async def test_others_read_and_write_while_somebody_looks_through_much(either: Store) -> None:
+    await answered(either, said("a boat"), "noted")
+    looks, go_on, wait = held()
     async with asyncio.timeout(PATIENCE_S):
         looking = asyncio.ensure_future(either.forgetting.preview(BOATS, wait))
         await looks.wait()
@@ -75,13 +82,7 @@ async def test_others_read_and_write_while_somebody_looks_through_much(either: S
 
 async def test_a_store_that_is_closed_waits_for_what_is_looked_for(either: Store) -> None:
     await answered(either, said("a boat"), "noted")
-    looks, go_on = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def wait(_: int) -> None:
-        loop.call_soon_threadsafe(looks.set)
-        assert go_on.wait(PATIENCE_S)
-
+    looks, go_on, wait = held()
     async with asyncio.timeout(PATIENCE_S):
         looking: asyncio.Future[Preview] = asyncio.ensure_future(either.forgetting.preview(BOATS, wait))
         await looks.wait()
