@@ -142,6 +142,15 @@ class CallStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class CallProgressed:
+    """So much of a call is done, of so much: both are above 0."""
+
+    id: str
+    done: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
 class CallFinished:
     id: str
     result: ToolResult
@@ -183,6 +192,7 @@ AgentEvent: TypeAlias = (
     | HandleOpened
     | HandleClosed
     | CallStarted
+    | CallProgressed
     | CallFinished
     | TurnEnded
 )

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from operator import attrgetter
 
 from agent import events, ports
@@ -316,7 +317,10 @@ class Loop:
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
         context = self._heard_so_far()
-        tasks = [asyncio.create_task(run_call(placed, self._tools, context)) for placed in calls]
+        tasks = [
+            asyncio.create_task(run_call(placed, self._tools, replace(context, report=self._report(placed.id))))
+            for placed in calls
+        ]
         effects: list[turns.Effect] = []
         try:
             for placed in calls:
@@ -334,6 +338,13 @@ class Loop:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
+
+    def _report(self, call: str) -> ports.Report:
+        async def report(done: float, total: float) -> None:
+            if 0 < done <= total < inf:
+                await self._emit(events.CallProgressed(call, done, total))
+
+        return report
 
     def _heard_so_far(self) -> ports.ToolContext:
         """The tools' context, with what the person and the tools have said in this turn until now."""

@@ -34,7 +34,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`where`: Settings, Database, Model, Slack or Discord. `what`: a sentence without a stop.
+    """`where`: Settings, Database, Model, Tools, Slack or Discord. `what`: a sentence without a stop.
 
     `remedy`: what exactly to change, as a sentence; "" where nothing is to be done.
     """

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from io import StringIO
@@ -25,6 +26,7 @@ from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 from bot.texts import setup_texts
+from bot.tools.mcp_config import McpServerConfig, parse_servers
 
 # The file `.env`: names and values, taken literally.
 #
@@ -68,12 +70,12 @@ def _content(dotenv: Path) -> str:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise OSError("no text file")
-        if (fault := _fault(status)) is not None:
+        if (fault := _fault(status, dotenv.name)) is not None:
             raise SettingsError(f"{dotenv} {fault}")
         return file.read(MAX_BYTES).decode("utf-8-sig")
 
 
-def _fault(status: os.stat_result) -> str | None:
+def _fault(status: os.stat_result, name: str) -> str | None:
     """How somebody else could have written the file, and what to do; None if nobody could."""
     if sys.platform == "win32":
         return None
@@ -84,7 +86,9 @@ def _fault(status: os.stat_result) -> str | None:
         )
     by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
-        return "may be written by others, who could send your keys elsewhere: `chmod go-w .env` makes it yours alone."
+        return (
+            f"may be written by others, who could send your keys elsewhere: `chmod go-w {name}` makes it yours alone."
+        )
     return None
 
 
@@ -241,6 +245,9 @@ class Settings:
     provider_retries: int = setting("COGENCY_PROVIDER_RETRIES", parsers.whole(0, 10), 2)
     """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
 
+    mcp: str | None = setting("COGENCY_MCP", parsers.text, None)
+    """The file with the MCP servers whose tools the bot has."""
+
     openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
     anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)
     gemini_api_key: Secret | None = setting("GEMINI_API_KEY", parsers.key, None)
@@ -311,8 +318,10 @@ class Settings:
         "DISCORD_GATEWAY_URL", parsers.socket_address, "wss://gateway.discord.gg", keys=("DISCORD_TOKEN",)
     )
 
+    mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What the file that `mcp` names may name: the environment and `.env`. Not a setting itself, nor is the next."""
     misspelt: tuple[tuple[str, str], ...] = ()
-    """Names in `.env` that nothing reads, each with the setting that it resembles. Not a setting itself."""
+    """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
     @property
     def language_rule(self) -> str:
@@ -329,7 +338,10 @@ class Settings:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        return tuple(filter(None, [*kept, *parsers.passwords_of(self.database_url)]))
+        named: list[str] = []
+        with suppress(SettingsError):  # it is told where the servers are needed
+            named = [secret for server in mcp_servers(self) for secret in server.secrets]
+        return tuple(filter(None, [*kept, *named, *parsers.passwords_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
@@ -352,7 +364,15 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
-    settings = Settings(**values, misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())))
+    settings = Settings(
+        **values,
+        mcp_variables=written if "mcp" in values else {},
+        misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
+    )
+    held = (attribute for attribute, value in values.items() if isinstance(value, Secret))
+    lent = [sources[attribute].name for attribute in held if sources[attribute].name in given]
+    if settings.mcp is not None and "COGENCY_MCP" not in given and lent:
+        raise SettingsError(_sent_elsewhere("COGENCY_MCP", dotenv, lent))
     lent = [name for name in PASSWORDS if name in given]
     if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
         raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
@@ -361,6 +381,21 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
+
+
+def mcp_servers(settings: Settings) -> tuple[McpServerConfig, ...]:
+    """The MCP servers of the file that is named. It says what runs here, so it is read as `.env` is.
+
+    Raises SettingsError.
+    """
+    if settings.mcp is None:
+        return ()
+    file = Path(settings.mcp).expanduser().absolute()
+    try:
+        content = _content(file)
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=file)) from None
+    return parse_servers(content, file, settings.mcp_variables)
 
 
 def moved_addresses(settings: Settings) -> list[str]:

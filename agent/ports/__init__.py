@@ -2,8 +2,8 @@
 # pyright: reportUnusedImport=false
 # The ports of the store are offered here, too.
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -264,6 +264,14 @@ class Embeddings(Protocol):
         ...
 
 
+Report: TypeAlias = Callable[[float, float], Awaitable[None]]
+"""Tells how much of a call is done, of how much."""
+
+
+async def _nobody_hears(done: float, total: float) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""
@@ -285,6 +293,8 @@ class ToolContext:
     """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
     visible_from: int = 0
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
+    report: Report = field(default=_nobody_hears, compare=False)
+    """For a call that takes a while. What it is about is not told: the reply may be read by others."""
 
 
 class ToolEffect(StrEnum):
@@ -330,7 +340,7 @@ class Tool(Protocol):
 
     @property
     def name(self) -> str:
-        """One word of ASCII, which the model calls: "recall"."""
+        """One word of ASCII, which the model calls: "recall"; of a server's tool two with a dot: "files.read"."""
         ...
 
     @property

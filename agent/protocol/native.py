@@ -52,7 +52,7 @@ class NativeOpening:
     name: str = ""
 
 
-_NAME: Final = r"(?:functions\.)?(?P<name>[\w-]{1,128})"
+_NAME: Final = r"(?:functions\.)?(?P<name>[\w.-]{1,128})"
 _INVOKE: Final = r"<(?:antml:)?invoke\s+name\s*=\s*[\"']?(?P<name>[\w.-]{1,128})[\"']?[^<>\n]{0,40}>"
 _OPENINGS: Final = {
     Form.HARMONY: regex.compile(

@@ -10,7 +10,7 @@ that is named begins a new one, an id is made, and the arguments are empty.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Final, cast
 
 from agent.messages import Json, JsonObject, Message, Role, is_too_deep
 from agent.ports import ToolSpec
@@ -29,11 +29,28 @@ def untaught(system: str, *, reasons: bool) -> str | None:
     return f"{before}{teach_native(reasons=reasons)}" if lesson else None
 
 
+_DOT: Final = "--"
+
+
+def function_name(name: str) -> str:
+    """A tool's name as vendors take it, who allow letters, digits, - and _: a server's tool has a dot in its name."""
+    return name.replace(".", _DOT, 1)
+
+
+def _our_name(function: str) -> str:
+    """The inverse: no name of a server has two hyphens in a row, and none of a function has one."""
+    return function.replace(_DOT, ".", 1)
+
+
 def functions(tools: Sequence[ToolSpec]) -> list[Json]:
     return [
         {
             "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema)},
+            "function": {
+                "name": function_name(tool.name),
+                "description": tool.description,
+                "parameters": dict(tool.schema),
+            },
         }
         for tool in tools
     ]
@@ -129,7 +146,7 @@ class NativeCalls:
         before = f"{self._end_of_call()},\n" if self._calls else "<execute>["
         self._calls.append(_Call(as_text(piece.get("id")) or f"call_{len(self._calls) + 1}", name))
         self._keys.append(piece.get("index"))
-        return f'{before}{{"name": {json.dumps(name, ensure_ascii=False)}, "args": '
+        return f'{before}{{"name": {json.dumps(_our_name(name), ensure_ascii=False)}, "args": '
 
     def _end_of_call(self) -> str:
         return "}" if "".join(self._calls[-1].pieces).strip() else "{}}"

@@ -14,7 +14,7 @@ from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from agent.tools.registry import may_be_offered
 from bot.app.from_settings import discord_settings, slack_settings
-from bot.app.parts import CLOCK, model_settings, open_models, own_tools, plugins_in_use
+from bot.app.parts import CLOCK, model_settings, open_models, open_tool_sources, own_tools, plugins_in_use
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
@@ -47,6 +47,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *_plugins(settings),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
+        *await _mcp_servers(settings),
         *await _platforms(settings),
     ]
 
@@ -152,6 +153,15 @@ async def _asked(model: Provider) -> Finding:
         return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
     remedy = setup_texts.TRY_ANOTHER_MODEL
     return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+
+
+async def _mcp_servers(settings: Settings) -> list[Finding]:
+    """Connects to each MCP server, and says what it offers. One that does not answer stops no start."""
+    try:
+        async with open_tool_sources(settings) as sources:
+            return [finding for source in sources for finding in await source.examine()]
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
 
 
 async def discord_application(settings: Settings) -> str:

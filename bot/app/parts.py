@@ -13,7 +13,7 @@ from agent.context import COMMANDS, ContextBudget, Persona
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories, Tool
+from agent.ports import Memories, Tool, ToolSource
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import RecallTool, recollect
@@ -36,8 +36,9 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings
+from bot.settings import TOOLS, Settings, mcp_servers
 from bot.texts import memory_texts, setup_texts
+from bot.tools.mcp_source import McpSource, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, skills_of
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -183,6 +184,17 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
+@asynccontextmanager
+async def open_tool_sources(settings: Settings) -> AsyncGenerator[tuple[McpSource, ...]]:
+    """The tools of the servers that the settings name, connected in the background. Raises SettingsError."""
+    configs = mcp_servers(settings)
+    if not configs:
+        yield ()
+        return
+    async with open_mcp(configs, CLOCK, random.random, settings.tool_timeout_s) as servers:
+        yield (servers,)
+
+
 def core_tools(
     settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False
 ) -> tuple[Tool, ...]:
@@ -232,10 +244,12 @@ def mind(
     work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
     attached: Callable[[Incoming], Awaitable[Attached]] | None = None,
+    sources: Sequence[ToolSource] = (),
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
     `attached` reads the files that come with a question, where some can; files can then be handed over, too.
+    `sources`: tools besides those that everybody has.
     Raises SettingsError if the operator's tools cannot be loaded.
     """
 
@@ -261,7 +275,7 @@ def mind(
         fresh_word=fresh_word,
         tools=Toolbox(
             (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
-            [FixedTools(_offered(own_tools(settings)))],
+            [FixedTools(_offered(own_tools(settings))), *sources],
         ),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,

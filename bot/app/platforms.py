@@ -4,7 +4,7 @@ terminal.
 
 import gc
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +12,7 @@ from functools import partial
 from importlib.metadata import version
 
 from agent.errors import SettingsError
+from agent.ports import ToolSource
 from agent.records import Person
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -57,9 +58,10 @@ async def serve_platforms(settings: Settings) -> None:
         async with (
             parts.background_of(settings, store, models, connections.deletions) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
+            parts.open_tool_sources(settings) as sources,
         ):
             log.info("%s", models.sentence)
-            host = _host(settings, store, models, connections, work, reader)
+            host = _host(settings, store, models, connections, work, reader, sources)
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
             await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
@@ -84,13 +86,14 @@ def _host(
     connections: PlatformConnections,
     work: Background,
     reader: AttachmentReader,
+    sources: Sequence[ToolSource],
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
     admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
-        parts.mind(settings, store, model_desk, work, admission.budget_left, reader.read),
+        parts.mind(settings, store, model_desk, work, admission.budget_left, reader.read, sources),
         groups_of=readers.groups_of,
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
     )
@@ -182,12 +185,13 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
         parts.open_store_of(settings) as store,
         parts.open_models(settings) as models,
         parts.background_of(settings, store, models) as work,
+        parts.open_tool_sources(settings) as sources,
     ):
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        answering = parts.mind(settings, store, desk, work)
+        answering = parts.mind(settings, store, desk, work, sources=sources)
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
         source = f"{TERMINAL}:{parts.new_id()}"
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))

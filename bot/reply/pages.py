@@ -83,6 +83,13 @@ class Draft:
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
+            case events.CallProgressed(name, done, total):
+                if name in self._steps and self._steps[name].state is StepState.RUNNING:
+                    told = reply_texts.PROGRESS.format(
+                        doing=status_line(self._calls[name].name), percent=100 * done / total
+                    )
+                    self._steps[name] = replace(self._steps[name], title=told)
+                    self.status = told
             case events.CallFinished(name, result):
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
@@ -125,7 +132,8 @@ class Draft:
 
     def _end_step(self, name: str, state: StepState, output: str, told: str = "") -> None:
         if name in self._steps:  # else it began in an earlier process
-            self._steps[name] = replace(self._steps[name], state=state, output=output, trace=told)
+            title = status_line(self._calls[name].name)
+            self._steps[name] = replace(self._steps[name], title=title, state=state, output=output, trace=told)
 
     def _begin_part(self) -> None:
         self._reply.begin_part()

@@ -43,6 +43,7 @@ STATUS_LINES = {
     "share_file": "Preparing a file…",
 }
 USING_TOOL = "Using {tool}…"
+PROGRESS = "{doing} {percent:.0f} %"
 OUTPUTS: Mapping[ResultStatus, str] = {
     ResultStatus.SUCCESS: "Done.",
     ResultStatus.FAILURE: "That did not work.",

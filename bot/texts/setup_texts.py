@@ -109,6 +109,16 @@ PLUGINS_ADD_SAYS = "It is checked first; the bot uses it from its next start on.
 PLUGINS_CHECK_SAYS = "It starts nothing, and ends with 1 if something of it cannot be used."
 PLUGINS_REMOVE_SAYS = "Its folder stays where it is."
 PLUGIN_REMEDY = "`cogency plugins check` shows it with its lines."
+MCP_MISSING = (
+    "COGENCY_MCP needs the extra 'mcp', which is not installed: run pip install 'cogency-bot[mcp]' (from a checkout: "
+    "pip install -e '.[mcp]')."
+)
+MCP_NO_JSON = "{file} is no JSON: {error}."
+MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
+MCP_TOO_MANY = "{file} names {named} servers; {most} at most."
+MCP_SERVER = "{file}, server {name}: {problem}."
+CHECK_MCP_ENTRY = "Check its entry in mcp.json, and that it runs by itself; the bot starts without it."
+MCP_UNREADABLE = "COGENCY_MCP names {file}, which cannot be read: make it a text file in UTF-8 that you may read."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 NO_SLACK_WAY = (
     "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "

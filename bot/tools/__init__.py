@@ -1,1 +1,1 @@
-"""Tools that come from elsewhere: the servers that an operator connects by the Model Context Protocol."""
+"""Tools that come from elsewhere: of servers that speak the Model Context Protocol, and skills of plug-ins."""

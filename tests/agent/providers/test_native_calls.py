@@ -162,6 +162,14 @@ def test_however_they_are_cut_calls_arrive_as_they_were_made_and_can_go_back(
     assert again == [args for _, args in calls]
 
 
+def test_a_dot_in_a_name_which_vendors_refuse_comes_back_as_it_was() -> None:
+    options = CallOptions(tools=(ToolSpec("files.read_all", "Read.", SCHEMA),))
+    (sent,) = body(SYSTEM, HI, options=options)["tools"]
+    assert sent["function"]["name"] == "files--read_all"
+    text, _ = heard(chunk(piece(id_="1", name="files--read_all", arguments="{}")), chunk(finish_reason="tool_calls"))
+    assert '"name": "files.read_all"' in text
+
+
 def test_servers_that_leave_out_indices_ids_and_arguments_are_understood() -> None:
     text, ended = heard(chunk(piece(None, name="look"), piece(None, name="echo", arguments={"text": "a"})), "[DONE]")
     assert calls_in(text) == (ToolCall("look", {}), ToolCall("echo", {"text": "a"}))

@@ -1,0 +1,212 @@
+"""`mcp.json`: which MCP servers there are, how they are reached, and what the operator says of their tools.
+
+The rules.
+- The form is that of other clients: an object `mcpServers`, by name; `command`, `args`, `env`, `cwd` for a process on
+  this machine, or `url` and `headers`. What other clients keep there besides is passed over.
+- `${NAME}` and `${NAME:-otherwise}` stand for a value of the environment or of `.env`: so no secret stands in the file.
+- A server says of itself whatever it likes. Only the operator's `effects` count.
+- Every problem is one SettingsError: a sentence that names the file, the server and the remedy, never a value.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, NoReturn, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from agent.errors import SettingsError
+from agent.messages import is_too_deep
+from agent.ports import ToolEffect
+from bot.texts import setup_texts
+
+MAX_SERVERS: Final = 50
+"""Each is a process or a connection of its own."""
+MAX_TIMEOUT_S: Final = 600.0
+MAX_NAME: Final = 24
+"""With a dot and a tool's name it fits what every vendor takes as the name of a function."""
+ENVIRONMENT: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+)  # fmt: skip
+"""What a server's process is given of ours without being named: what programs need to run, and none of our keys."""
+_NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_OURS: Final = ("effects", "audience", "timeout_s", "disabled")
+_KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *_OURS)
+_EFFECTS: Final = {effect.value: effect for effect in ToolEffect if effect is not ToolEffect.WRITES_HERE}
+_SEVERITY: Final = tuple(ToolEffect)
+
+
+@dataclass(frozen=True, slots=True)
+class StdioReach:
+    """A process on this machine, spoken to through its standard input and output."""
+
+    command: str
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReach:
+    """A service, spoken to by streamable HTTP."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+Reach: TypeAlias = StdioReach | HttpReach
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerConfig:
+    """`for_team`: what it brings may be read by whoever may read a public channel of the asker's; else by them alone.
+
+    `timeout_s`: None for as long as any tool. `secrets`: the values that came from the environment.
+    """
+
+    name: str
+    reach: Reach
+    effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
+    for_team: bool = False
+    timeout_s: float | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def effect_of(self, tool: str) -> ToolEffect | None:
+        """What the operator says of a tool; None if nothing. The pattern with most letters counts, then the worst."""
+        said = [(pattern, effect) for pattern, effect in self.effects.items() if fnmatchcase(tool, pattern)]
+        if not said:
+            return None
+        return max(said, key=lambda one: (len(re.sub(r"[*?\[\]]", "", one[0])), _SEVERITY.index(one[1])))[1]
+
+
+def parse_servers(text: str, file: Path, variables: Mapping[str, str]) -> tuple[McpServerConfig, ...]:
+    """The servers of `file`, whose content is `text`. `variables`: the environment, and what `.env` sets besides."""
+    where = str(file)
+    try:
+        read: object = None if is_too_deep(text) else json.loads(text)
+    except ValueError as error:
+        raise SettingsError(setup_texts.MCP_NO_JSON.format(file=where, error=error)) from None
+    servers = _object(_object(read).get("mcpServers"))
+    if not isinstance(_object(read).get("mcpServers"), dict):
+        raise SettingsError(setup_texts.MCP_NO_SERVERS.format(file=where))
+    if len(servers) > MAX_SERVERS:
+        raise SettingsError(setup_texts.MCP_TOO_MANY.format(file=where, named=len(servers), most=MAX_SERVERS))
+    given = {name: variables[name] for name in ENVIRONMENT if name in variables}
+    entries = [_Entry(where, name, entry, variables) for name, entry in servers.items()]
+    return tuple(entry.read(file.parent, given) for entry in entries if not entry.is_disabled)
+
+
+class _Entry:
+    """One server of the file, on its way to a McpServerConfig."""
+
+    def __init__(self, where: str, name: str, entry: object, variables: Mapping[str, str]) -> None:
+        self._where = where
+        self._name = name
+        self._variables = variables
+        self._secrets: list[str] = []
+        if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+            self._fail(f"its name must be letters, digits and single - or _ between them, {MAX_NAME} at most")
+        if not isinstance(entry, dict):
+            self._fail("it must be an object")
+        self._entry = _object(cast("object", entry))
+        for key in self._entry.keys() - set(_KEYS):
+            if near := get_close_matches(key.lower(), _OURS, n=1, cutoff=0.75):
+                self._fail(f'"{key}" is not known: did you mean "{near[0]}"?')
+
+    @property
+    def is_disabled(self) -> bool:
+        return self._entry.get("disabled") is True
+
+    def read(self, folder: Path, given: Mapping[str, str]) -> McpServerConfig:
+        command, url = self._entry.get("command"), self._entry.get("url")
+        if (command is None) == (url is None):
+            self._fail('it needs either "command", for a process on this machine, or "url"')
+        if self._entry.get("type") == "sse":
+            self._fail('"type": "sse" is no longer spoken: give the address of its streamable HTTP')
+        reach = self._http() if command is None else self._stdio(folder, given)
+        audience, timeout = self._entry.get("audience", "asker"), self._entry.get("timeout_s")
+        if audience not in ("asker", "team"):
+            self._fail('"audience" is "asker" or "team"')
+        seconds = float(timeout) if isinstance(timeout, int | float) and not isinstance(timeout, bool) else 0.0
+        if timeout is not None and not 0 < seconds <= MAX_TIMEOUT_S:
+            self._fail(f'"timeout_s" is a number of seconds, {MAX_TIMEOUT_S:g} at most')
+        return McpServerConfig(
+            self._name,
+            reach,
+            self._effects(),
+            for_team=audience == "team",
+            timeout_s=seconds or None,
+            secrets=tuple(self._secrets),
+        )
+
+    def _stdio(self, folder: Path, given: Mapping[str, str]) -> StdioReach:
+        args = self._entry.get("args", [])
+        if not isinstance(args, list):
+            self._fail('"args" must be a list of texts')
+        listed = cast("list[object]", args)
+        cwd = self._entry.get("cwd")
+        return StdioReach(
+            self._text("command", self._entry.get("command")),
+            tuple(self._text("args", one) for one in listed),
+            {**given, **self._texts("env")},
+            folder if cwd is None else folder / self._text("cwd", cwd),
+        )
+
+    def _http(self) -> HttpReach:
+        url = self._text("url", self._entry.get("url"))
+        try:
+            split = urlsplit(url)
+            is_address = split.scheme in ("http", "https") and bool(split.hostname)
+        except ValueError:
+            is_address = False
+        if not is_address:
+            self._fail('"url" must be an address that begins with https:// or http://')
+        headers = self._texts("headers")
+        if any(not one.isascii() or not one.isprintable() for pair in headers.items() for one in pair):
+            self._fail('"headers" may hold printable ASCII only')
+        return HttpReach(url, headers)
+
+    def _effects(self) -> dict[str, ToolEffect]:
+        effects = {name: _EFFECTS.get(str(value)) for name, value in self._object("effects").items()}
+        if None in effects.values():
+            self._fail(f'"effects" says of a pattern of names one of {", ".join(_EFFECTS)}, as in {{"get_*": "reads"}}')
+        return {name: effect for name, effect in effects.items() if effect is not None}
+
+    def _texts(self, key: str) -> dict[str, str]:
+        return {name: self._text(key, value) for name, value in self._object(key).items()}
+
+    def _object(self, key: str) -> dict[str, object]:
+        if not isinstance(self._entry.get(key, {}), dict):
+            self._fail(f'"{key}" must be an object')
+        return _object(self._entry.get(key))
+
+    def _text(self, key: str, value: object) -> str:
+        """With the values of the environment that it names."""
+        if not isinstance(value, str) or "\0" in value:
+            self._fail(f'"{key}" may hold texts only')
+        return _VARIABLE.sub(self._variable(key), value)
+
+    def _variable(self, key: str) -> Callable[[re.Match[str]], str]:
+        def value_of(found: re.Match[str]) -> str:
+            name, otherwise = found[1], found[2]
+            if name in self._variables:
+                self._secrets.append(self._variables[name])
+                return self._variables[name]
+            if otherwise is None:
+                self._fail(f'"{key}" names ${{{name}}}, which is set neither in the environment nor in .env')
+            return otherwise
+
+        return value_of
+
+    def _fail(self, problem: str) -> NoReturn:
+        raise SettingsError(setup_texts.MCP_SERVER.format(file=self._where, name=repr(self._name), problem=problem))
+
+
+def _object(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,233 @@
+"""What an MCP server lists, made into tools that a model can be offered; what is left out has a reason. Pure.
+
+A server writes names, descriptions and schemas as it likes, and each of them stands before the model in every turn, or
+is run by the check of a call. So they are bounded, and of a schema only those keywords are kept that cost a bounded
+time: no pattern, no reference that leads elsewhere or round in a circle. The server checks its arguments itself, too.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mcp_types import Tool as ListedTool
+
+from agent.messages import UNSEEN, Json, JsonObject
+from agent.ports import ToolEffect
+from bot.tools.mcp_config import McpServerConfig
+
+MAX_TOOLS: Final = 200
+"""Of one server. The largest real ones have about a hundred, and their schemas cost tokens in every turn."""
+MAX_NAME_CHARS: Final = 60
+"""With the server's: vendors take 64 characters for a function's name."""
+MAX_DESCRIPTION_CHARS: Final = 1_000
+MAX_FIELD_CHARS: Final = 200
+"""Of what describes an argument."""
+MAX_NODES: Final = 300
+"""Of one schema, references written out: the largest of the official servers' have sixty."""
+MAX_SCHEMA_DEPTH: Final = 12
+MAX_ENUM: Final = 100
+RESOURCES: Final = "resources"
+PROMPTS: Final = "prompts"
+
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-/]{0,127}")
+_FIELD_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@.\-]{0,63}", re.ASCII)
+_BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_SIZES: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_CHOICES: Final = ("anyOf", "oneOf", "allOf")
+_TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """`name` is what the model calls; `called` what the server does."""
+
+    name: str
+    called: str
+    description: str
+    schema: JsonObject
+    effect: ToolEffect
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedTool:
+    """`name` is as safe to show as any word of ours; `why` is a sentence without a stop."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """What a server has now."""
+
+    offered: tuple[OfferedTool, ...] = ()
+    omitted: tuple[OmittedTool, ...] = ()
+
+
+NOT_ALLOWED: Final = 'nobody has said what it does: "effects" in mcp.json does'
+MUST_ASK: Final = "it {effect}, and what does is not offered yet"
+TOO_MANY: Final = f"the server has more than {MAX_TOOLS} tools"
+NO_NAME: Final = "its name cannot be called"
+TAKEN: Final = "another tool of the server has this name already"
+NO_SCHEMA: Final = "the schema of its arguments is none that can be checked"
+
+
+def listing(
+    config: McpServerConfig, tools: Sequence[ListedTool], *, resources: bool = False, prompts: bool = False
+) -> ToolListing:
+    """`resources` and `prompts`: whether the server has any, which are read by a tool each."""
+    offered: dict[str, OfferedTool] = {}
+    omitted: list[OmittedTool] = []
+    own = [tool for there, tool in ((resources, _RESOURCES), (prompts, _PROMPTS)) if there]
+    for tool in [*tools[:MAX_TOOLS], *own]:
+        described = _described(config, tool) if isinstance(tool, ListedTool) else _own(config, tool)
+        if isinstance(described, OmittedTool):
+            omitted.append(described)
+        elif described.name in offered:
+            omitted.append(OmittedTool(described.name, TAKEN))
+        else:
+            offered[described.name] = described
+    omitted += [OmittedTool(shown_name(tool.name), TOO_MANY) for tool in tools[MAX_TOOLS : 2 * MAX_TOOLS]]
+    return ToolListing(tuple(offered.values()), tuple(omitted))
+
+
+def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
+    shown = shown_name(tool.name)
+    name = f"{config.name}.{re.sub(r'[^A-Za-z0-9-]+', '_', tool.name).strip('_')}"
+    if not _TOOL_NAME.fullmatch(tool.name) or len(name) > MAX_NAME_CHARS:
+        return OmittedTool(shown, NO_NAME)
+    if (refused := _refusal(config.effect_of(tool.name))) is not None:
+        return OmittedTool(shown, refused)
+    schema = checked_schema(tool.input_schema)
+    if schema is None:
+        return OmittedTool(shown, NO_SCHEMA)
+    description = one_line(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
+    return OfferedTool(name, tool.name, description, schema, ToolEffect.READS)
+
+
+def _own(config: McpServerConfig, tool: OfferedTool) -> OfferedTool | OmittedTool:
+    if (refused := _refusal(config.effect_of(tool.name))) is not None:
+        return OmittedTool(tool.name, refused)
+    return replace(tool, name=f"{config.name}.{tool.name}")
+
+
+def _refusal(effect: ToolEffect | None) -> str | None:
+    if effect is None:
+        return NOT_ALLOWED
+    return None if effect is ToolEffect.READS else MUST_ASK.format(effect=effect.value)
+
+
+_RESOURCES: Final = OfferedTool(
+    RESOURCES,
+    "",
+    "Read what this server keeps: without arguments the list of its resources, with the uri of one what is in it.",
+    {"type": "object", "properties": {"uri": {"type": "string"}}},
+    ToolEffect.READS,
+)
+_PROMPTS: Final = OfferedTool(
+    PROMPTS,
+    "",
+    "Read a prepared prompt of this server: without arguments the list of them, with a name what it says.",
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    },
+    ToolEffect.READS,
+)
+
+
+def shown_name(name: str) -> str:
+    """A name as it may be shown: what it is not made of is a question mark."""
+    return re.sub(r"[^A-Za-z0-9_.\-/]", "?", name[:MAX_NAME_CHARS]) or "?"
+
+
+def one_line(text: str, limit: int) -> str:
+    """What somebody else wrote, in one line without anything that nobody sees."""
+    line = " ".join(_BLANKS.split(UNSEEN.sub("", text[: 4 * limit]))).strip()
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def checked_schema(schema: Mapping[str, Json]) -> JsonObject | None:
+    """An object's schema of bounded size, with which arguments are checked in bounded time; None if it is no such."""
+    reader = _SchemaReader(schema)
+    kept = reader.read(dict(schema), 0)
+    if kept.get("type", "object") != "object" or not reader.names_are_plain:
+        return None
+    return {**kept, "type": "object"}
+
+
+class _SchemaReader:
+    """Keeps of a schema what is bounded; where it is not, anything may stand: the server looks again."""
+
+    def __init__(self, root: Mapping[str, Json]) -> None:
+        self._root = root
+        self._nodes = 0
+        self.names_are_plain = True
+
+    def read(self, schema: Json, depth: int) -> dict[str, Json]:
+        self._nodes += 1
+        if not isinstance(schema, Mapping) or depth > MAX_SCHEMA_DEPTH or self._nodes > MAX_NODES:
+            return {}
+        reference = schema.get("$ref")
+        kept = self.read(self._target(reference), depth + 1) if isinstance(reference, str) else {}
+        kept |= self._values(schema)
+        if isinstance(properties := schema.get("properties"), dict):
+            kept["properties"] = {name: self.read(value, depth + 1) for name, value in properties.items()}
+            self.names_are_plain &= all(map(_FIELD_NAME.fullmatch, properties))
+            required = schema.get("required")
+            if isinstance(required, list):
+                kept["required"] = [name for name in required if isinstance(name, str) and name in properties]
+        if isinstance(items := schema.get("items"), dict):
+            kept["items"] = self.read(items, depth + 1)
+        rest = schema.get("additionalProperties")
+        if isinstance(rest, bool):
+            kept["additionalProperties"] = rest
+        elif isinstance(rest, dict):
+            kept["additionalProperties"] = self.read(rest, depth + 1)
+        for key in _CHOICES:
+            if isinstance(choices := schema.get(key), list) and choices:
+                kept[key] = [self.read(choice, depth + 1) for choice in choices[:MAX_ENUM]]
+        return kept
+
+    def _target(self, reference: str) -> Json:
+        """What a reference inside of this schema leads to; None for any other."""
+        if not reference.startswith("#/"):
+            return None
+        found: Json = dict(self._root)
+        for part in reference[2:].split("/")[:MAX_SCHEMA_DEPTH]:
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
+    @staticmethod
+    def _values(schema: Mapping[str, Json]) -> dict[str, Json]:
+        """Those keywords that hold no schemas."""
+        kept: dict[str, Json] = {}
+        kinds = schema.get("type")
+        if isinstance(kinds, str) and kinds in _TYPES:
+            kept["type"] = kinds
+        elif isinstance(kinds, list) and kinds and all(isinstance(one, str) and one in _TYPES for one in kinds):
+            kept["type"] = list(dict.fromkeys(kinds))
+        if isinstance(description := schema.get("description"), str):
+            kept["description"] = one_line(description, MAX_FIELD_CHARS)
+        if isinstance(values := schema.get("enum"), list) and values:
+            plain = [value for value in values if value is None or isinstance(value, str | int | float)]
+            if len(values) <= MAX_ENUM and len(plain) == len(values):
+                kept["enum"] = [
+                    one_line(value, MAX_FIELD_CHARS) if isinstance(value, str) else value for value in plain
+                ]
+        if isinstance(constant := schema.get("const"), str | int | float):
+            kept["const"] = constant
+        for key in _NUMBERS:
+            value = schema.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool) and (key != "multipleOf" or value > 0):
+                kept[key] = value
+        for key in _SIZES:
+            value = schema.get(key)
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                kept[key] = value
+        return kept

@@ -1,0 +1,80 @@
+"""The tools of every MCP server that is configured. The SDK is loaded in the background, once there is such a server.
+
+What the SDK brings takes a second of a processor to load, and a server a minute to start: nobody waits for either.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol
+
+from agent.errors import SettingsError
+from agent.ports import Asker, Clock, Tool
+from bot.findings import Finding
+from bot.texts import setup_texts
+from bot.tools.mcp_config import McpServerConfig
+
+log = logging.getLogger(__name__)
+
+
+class RunningServer(Protocol):
+    """A server as `bot.tools.mcp_server` runs it."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]: ...
+
+    async def examine(self) -> list[Finding]:
+        """What its operator may like to know, once its first connection was tried."""
+        ...
+
+
+class McpSource:
+    """As `agent.ports.ToolSource`: what the servers have that are connected, or were."""
+
+    def __init__(self) -> None:
+        self.servers: tuple[RunningServer, ...] = ()
+        self.loaded = asyncio.Event()
+
+    async def examine(self) -> list[Finding]:
+        """For `cogency doctor`: what each server offers, and what not."""
+        await self.loaded.wait()
+        each = await asyncio.gather(*(server.examine() for server in self.servers))
+        return [finding for findings in each for finding in findings]
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:  # noqa: ARG002 -- all have the same until there is a policy
+        return tuple(tool for server in self.servers for tool in server.tools)
+
+
+@asynccontextmanager
+async def open_mcp(
+    configs: Sequence[McpServerConfig], clock: Clock, jitter: Callable[[], float], timeout_s: float
+) -> AsyncGenerator[McpSource, None]:
+    """The servers run while the block does. `jitter`: a number between 0 and 1. Raises SettingsError without SDK."""
+    if find_spec("mcp") is None:
+        raise SettingsError(setup_texts.MCP_MISSING)
+    source = McpSource()
+    running = asyncio.create_task(_run(source, configs, clock, jitter, timeout_s))
+    try:
+        yield source
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def _run(
+    source: McpSource, configs: Sequence[McpServerConfig], clock: Clock, jitter: Callable[[], float], timeout_s: float
+) -> None:
+    try:
+        sdk = await asyncio.to_thread(import_module, "bot.tools.mcp_server")
+    except ImportError:
+        log.exception("no MCP server is connected: the SDK cannot be loaded")
+        source.loaded.set()
+        return
+    async with sdk.open_servers(configs, clock, jitter, timeout_s) as servers:
+        source.servers = servers
+        source.loaded.set()
+        await asyncio.Event().wait()

@@ -1,0 +1,143 @@
+"""`mcp.json` is read as its operator means it, or refused in a sentence that never shows a value."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SettingsError
+from agent.ports import ToolEffect
+from benchmarks.house_code import ROOT
+from bot.settings import Settings, load_settings, mcp_servers
+from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach, parse_servers
+
+HIDDEN = "hunter2hunter2"
+FILE = Path("/srv/bot/mcp.json")
+
+
+def read(servers: object, **variables: str) -> tuple[McpServerConfig, ...]:
+    given = {"PATH": "/bin", "OPENAI_API_KEY": HIDDEN, **variables}
+    return parse_servers(json.dumps({"mcpServers": servers}), FILE, given)
+
+
+def refusal(servers: object, **variables: str) -> str:
+    with pytest.raises(SettingsError) as refused:
+        read(servers, **variables)
+    assert HIDDEN not in str(refused.value)
+    return str(refused.value)
+
+
+def test_the_page_about_tools_shows_a_file_that_can_be_read() -> None:
+    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"effects"' in one)
+    time, wiki = parse_servers(block, FILE, {"WIKI_TOKEN": HIDDEN})
+    assert time.reach == StdioReach("uvx", ("mcp-server-time",), {}, FILE.parent)
+    assert isinstance(wiki.reach, HttpReach)
+    assert wiki.reach.headers == {"Authorization": f"Bearer {HIDDEN}"}
+    assert wiki.for_team
+    assert wiki.secrets == (HIDDEN,)
+    assert HIDDEN not in repr(wiki)
+
+
+def test_a_process_is_given_what_programs_need_and_what_is_named_and_none_of_our_keys() -> None:
+    (server,) = read(
+        {"s": {"command": "x", "env": {"KEY": "${THEIRS}", "WHERE": "${ELSEWHERE:-here}"}}}, THEIRS="theirs"
+    )
+    assert isinstance(server.reach, StdioReach)
+    assert server.reach.env == {"PATH": "/bin", "KEY": "theirs", "WHERE": "here"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tool", "effect"),
+    [
+        ({"*": "reads"}, "get", ToolEffect.READS),
+        ({"*": "reads", "delete_*": "irreversible"}, "delete_all", ToolEffect.IRREVERSIBLE),
+        ({"delete_*": "irreversible", "*": "reads"}, "delete_all", ToolEffect.IRREVERSIBLE),
+        ({"*": "acts outward", "get_*": "reads"}, "get_page", ToolEffect.READS),
+        ({"*_a": "reads", "b_*": "acts outward"}, "b_a", ToolEffect.ACTS_OUTWARD),
+        ({"get_*": "reads"}, "set_page", None),
+        ({}, "get", None),
+    ],
+)
+def test_the_pattern_with_most_letters_counts_and_of_two_the_worse(
+    pattern: dict[str, str], tool: str, effect: ToolEffect | None
+) -> None:
+    (server,) = read({"s": {"command": "x", "effects": pattern}})
+    assert server.effect_of(tool) is effect
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({}, 'needs either "command"'),
+        ({"command": "x", "url": "https://a.example"}, 'needs either "command"'),
+        ({"url": "ftp://a.example"}, "begins with https"),
+        ({"url": "https://[a"}, "begins with https"),
+        ({"url": "https://a.example", "type": "sse"}, "no longer spoken"),
+        ({"url": "https://a.example", "headers": {"X": "a\nb"}}, "printable ASCII"),
+        ({"command": "x", "args": "y"}, "list of texts"),
+        ({"command": "x", "args": [1]}, "texts only"),
+        ({"command": "x", "env": {"A": "${NOT_THERE}"}}, "NOT_THERE"),
+        ({"command": "x", "env": {"A": 1}}, "texts only"),
+        ({"command": "x", "effects": {"*": "safe"}}, '"get_*": "reads"'),
+        ({"command": "x", "effects": ["*"]}, "must be an object"),
+        ({"command": "x", "effect": {"*": "reads"}}, 'did you mean "effects"'),
+        ({"command": "x", "audience": "all"}, '"asker" or "team"'),
+        ({"command": "x", "timeout_s": 0}, "number of seconds"),
+        ({"command": "x", "timeout_s": True}, "number of seconds"),
+        ("x", "must be an object"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(entry: object, problem: str) -> None:
+    said = refusal({"wiki": entry})
+    assert "/srv/bot/mcp.json, server 'wiki'" in said
+    assert problem in said
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "a__b", "-a", "a-", "x" * 25, "ä", "a\n"])
+def test_a_server_has_a_name_that_a_model_can_call(name: str) -> None:
+    assert "its name must be" in refusal({name: {"command": "x"}})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"mcpServers": []}', "[" * 100_000])
+def test_a_file_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"/srv/bot/mcp\.json"):
+        parse_servers(text, FILE, {})
+
+
+def test_a_disabled_server_and_what_other_clients_keep_there_are_passed_over() -> None:
+    assert read({"a": {"disabled": True}, "b": {"command": "x", "alwaysAllow": ["y"], "type": "stdio"}})[0].name == "b"
+
+
+def settings(folder: Path, environ: dict[str, str], dotenv: str = "") -> Settings:
+    (folder / ".env").write_text(dotenv)
+    (folder / ".env").chmod(0o600)
+    return load_settings(environ, folder / ".env")
+
+
+def test_the_setting_names_the_file_whose_secrets_stay_out_of_logs(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"w": {"url": "https://w.example", "headers": {"K": "${W}"}}}}')
+    read = settings(tmp_path, {}, f"COGENCY_MCP={file}\nW={HIDDEN}\n")
+    assert [server.name for server in mcp_servers(read)] == ["w"]
+    assert HIDDEN in read.secrets()
+    assert HIDDEN not in repr(read)
+
+
+def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {}}')
+    file.chmod(0o666)
+    with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
+        mcp_servers(settings(tmp_path, {"COGENCY_MCP": str(file)}))
+    with pytest.raises(SettingsError, match="cannot be read"):
+        mcp_servers(settings(tmp_path, {"COGENCY_MCP": str(tmp_path / "none.json")}))
+
+
+def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {}}')
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
+        settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_MCP={file}\n")
+    assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN, "COGENCY_MCP": str(file)}).mcp == str(file)

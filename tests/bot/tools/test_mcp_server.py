@@ -1,0 +1,313 @@
+"""An MCP server may do what it likes: nobody waits beyond their time, nothing stops, and a person gets an answer.
+
+The threads of other people's clients, each of which crashed in one of these ways, are named where they are held.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from agent.errors import ToolError
+from agent.memory.audience import TeamAudience
+from agent.ports import ToolEffect
+from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
+from bot.tools.mcp_listing import MAX_TOOLS, MUST_ASK, NO_NAME, NO_SCHEMA, NOT_ALLOWED, TAKEN, TOO_MANY
+from bot.tools.mcp_server import McpLimits
+from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
+from tests.fakes import mcp_raw
+from tests.fakes.mcp_world import called, config, connected, context, raw
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.server
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not true():  # noqa: ASYNC110 -- it happens in another process
+            await asyncio.sleep(0.01)
+
+
+def lives(process: int) -> bool:
+    """As far as it is more than a name: whoever has ended and was not fetched yet is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_call_goes_there_and_back_for_the_asker_alone() -> None:
+    async with connected(config(raw())) as (server,):
+        output = await called(server, "echo", word="boat")
+    assert json.loads(str(output.parts[0])) == [{"word": "boat"}, 0]
+    assert output.audience is None
+
+
+async def test_what_a_shared_server_brings_is_the_teams_where_its_operator_says_so() -> None:
+    shared = McpServerConfig("raw", raw(), {"*": ToolEffect.READS}, for_team=True)
+    async with connected(shared) as (server,):
+        assert (await called(server, "echo")).audience == TeamAudience("slack:T1")
+
+
+async def test_only_what_the_operator_says_reads_is_offered() -> None:
+    said = {"e*": ToolEffect.READS, "echo": ToolEffect.ACTS_OUTWARD, "hang": ToolEffect.IRREVERSIBLE}
+    async with connected(config(raw(), effects=said)) as (server,):
+        assert [tool.name for tool in server.tools] == ["raw.endless"]
+        why = {tool.name: tool.why for tool in server.listing.omitted}
+        assert why["die"] == NOT_ALLOWED
+        assert why["echo"] == MUST_ASK.format(effect="acts outward")
+        assert why["hang"] == MUST_ASK.format(effect="irreversible")
+
+
+async def test_a_server_that_dies_in_mid_call_fails_that_call_and_is_there_for_the_next() -> None:
+    async with connected(config(raw())) as (server,):
+        with pytest.raises(ToolError, match="whether it did it is not known"):
+            await called(server, "die")
+        assert (await called(server, "echo")).parts
+        assert server.attempts == 2
+
+
+@pytest.mark.parametrize("behaviour", ["flood", "endless", "deep", "babble"])
+async def test_a_server_that_floods_or_sends_what_nobody_can_read_is_cut_off(behaviour: str) -> None:
+    async with connected(config(raw())) as (server,):
+        with pytest.raises(ToolError, match="connection to the server 'raw' ended"):
+            await called(server, behaviour)
+        assert (await called(server, "echo")).parts
+
+
+async def test_a_megabyte_of_text_is_cut_and_an_answer_against_the_protocol_is_one_sentence() -> None:
+    async with connected(config(raw())) as (server,):
+        (text,) = (await called(server, "big")).parts
+        assert len(str(text)) < 25_000
+        with pytest.raises(ToolError, match="does not keep to the protocol") as wrong:
+            await called(server, "wrong")
+        assert len(str(wrong.value)) < 500
+        with pytest.raises(ToolError, match="no such thing: fail"):
+            await called(server, "fail")
+        assert server.attempts == 1
+
+
+async def test_progress_is_told_in_numbers_only() -> None:
+    told: list[tuple[float, float]] = []
+
+    async def report(done: float, total: float) -> None:
+        told.append((done, total))
+
+    async with connected(config(raw()), limits=McpLimits(connect_s=PATIENCE_S, progress_s=0.0)) as (server,):
+        await called(server, "slow", report)
+    assert told
+    assert set(told) <= {(1.0, 4.0), (2.0, 4.0), (3.0, 4.0)}
+
+
+async def test_a_call_that_is_stopped_is_cancelled_at_the_server() -> None:
+    async with connected(config(raw())) as (server,):
+        (hang,) = [tool for tool in server.tools if tool.name == "raw.hang"]
+        hanging = asyncio.create_task(hang.run({}, context()))
+        await called(server, "echo")  # by now it has the other one, too
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+
+        async def cancelled() -> int:
+            return json.loads(str((await called(server, "echo")).parts[0]))[1]
+
+        async with asyncio.timeout(PATIENCE_S):
+            while not await cancelled():
+                pass
+
+
+async def test_a_list_that_changes_is_read_again_and_what_stayed_is_the_same_object() -> None:
+    async with connected(config(raw())) as (server,):
+        before = server.tools
+        await called(server, "change")
+        await until(lambda: len(server.tools) > len(before))
+        assert server.tools[: len(before)] == before
+        assert server.tools[-1].name == "raw.fresh"
+
+
+async def test_strange_tools_are_left_out_each_with_its_reason() -> None:
+    async with connected(config(raw("strange"))) as (server,):
+        offered = {tool.name: tool for tool in server.tools}
+        assert sorted(offered) == ["raw.away", "raw.echo", "raw.long", "raw.round", "raw.slow_pattern"]
+        why = {tool.name: tool.why for tool in server.listing.omitted}
+        assert why == {"raw.echo": TAKEN, "wipe??2J": NO_NAME, "no_schema": NO_SCHEMA}
+        assert offered["raw.echo"].description == "Says it again."
+        assert len(offered["raw.long"].description) <= 1_000
+        schemas = json.dumps([dict(tool.schema) for tool in server.tools])
+        assert "$ref" not in schemas
+        assert "pattern" not in schemas
+
+
+async def test_one_tool_that_is_none_does_not_take_the_others_with_it() -> None:
+    async with connected(config(raw("broken"))) as (server,):
+        assert "raw.echo" in {tool.name for tool in server.tools}
+        assert [tool.why for tool in server.listing.omitted] == [NO_SCHEMA]
+
+
+async def test_of_ten_thousand_tools_the_first_are_offered_and_the_next_named() -> None:
+    async with connected(config(raw("many"))) as (server,):
+        assert len(server.tools) == MAX_TOOLS
+        assert {tool.why for tool in server.listing.omitted} == {TOO_MANY}
+        assert len(server.listing.omitted) == MAX_TOOLS
+
+
+async def test_a_timeout_of_one_server_touches_no_other_nanobot_1055() -> None:
+    async with connected(config(raw(), "good")) as (good,):
+        impatient = McpLimits(connect_s=0.2, wait_s=0.1)
+        async with connected(config(raw("silent"), "silent"), limits=impatient) as (silent,):
+            assert "not ready after 0.2 s" in silent.trouble
+            with pytest.raises(ToolError, match="cannot be reached now"):
+                await silent.ask(lambda client: client.list_prompts())
+            assert (await called(good, "echo")).parts
+        assert (await called(good, "echo")).parts
+
+
+async def test_reconnecting_again_and_again_leaves_no_scope_behind_nanobot_4302_and_4764() -> None:
+    async with connected(config(raw())) as (server,):
+        for _ in range(3):
+            with pytest.raises(ToolError):
+                await called(server, "die")
+            assert (await called(server, "echo")).parts
+        assert server.attempts == 4
+
+
+async def test_a_server_that_cannot_be_started_is_tried_ever_more_seldom_nanobot_3610_and_hermes_62212() -> None:
+    nowhere = config(StdioReach("/nowhere/to/be/found"), "nowhere")
+    async with connected(nowhere, limits=McpLimits(first_pause_s=0.1, most_pause_s=0.4)) as (server,):
+        assert server.trouble == "its command cannot be started: no such file or directory"
+        began, used = server.attempts, time.process_time()
+        await asyncio.sleep(1.0)
+        assert server.attempts - began <= 5
+        assert time.process_time() - used < 0.5
+
+
+async def test_why_a_process_does_not_start_is_told_its_operator() -> None:
+    async with connected(config(raw("exit"))) as (server,):
+        assert server.trouble == "its process ended; it said: no key is set"
+        (finding,) = await server.examine()
+        assert "not connected" in finding.what
+
+
+async def test_a_dead_server_delays_nobody_hermes_29726() -> None:
+    async with asyncio.timeout(PATIENCE_S / 2):
+        async with connected(config(raw("silent"), "silent"), limits=McpLimits(connect_s=0.1)) as (server,):
+            assert server.tools == ()
+
+
+async def test_what_a_process_started_ends_with_it_hermes_72887() -> None:
+    async with connected(config(raw())) as (server,):
+        grandchild = int(str((await called(server, "spawn")).parts[0]))
+        assert lives(grandchild)
+    await until(lambda: not lives(grandchild))
+
+
+async def test_a_process_that_does_not_want_to_end_is_killed() -> None:
+    async with connected(config(raw("stubborn"))) as (server,):
+        grandchild = int(str((await called(server, "spawn")).parts[0]))
+    await until(lambda: not lives(grandchild))
+
+
+async def test_a_connection_that_nobody_uses_is_left_in_peace_hermes_103746() -> None:
+    async with connected(config(raw())) as (server,):
+        await asyncio.sleep(0.5)
+        assert server.connected.is_set()
+        assert server.attempts == 1
+
+
+KILLED = """
+import asyncio, sys
+from tests.fakes import mcp_raw
+from tests.fakes.mcp_world import called, config, connected, raw
+async def main():
+    async with connected(config(raw("stubborn"))) as (server,):
+        print((await called(server, "spawn")).parts[0], flush=True)
+        await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+def test_what_a_process_started_ends_with_a_bot_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as bot:  # noqa: S603
+        assert bot.stdout is not None
+        grandchild = int(bot.stdout.readline())
+        assert lives(grandchild)
+        os.kill(bot.pid, signal.SIGKILL)
+    ends = time.perf_counter() + PATIENCE_S
+    while lives(grandchild) and time.perf_counter() < ends:
+        time.sleep(0.02)
+    assert not lives(grandchild)
+
+
+def test_a_flood_is_told_from_a_burst_and_from_a_steady_trickle() -> None:
+    now = [0.0]
+    allowance = Allowance(lambda: now[0], max_lines=10, max_bytes=1_000, lines_per_s=2, bytes_per_s=100)
+    for _ in range(10):
+        allowance.take(1, 10)
+    for _ in range(100):
+        now[0] += 1
+        allowance.take(2, 50)
+    with pytest.raises(ServerBroken, match="floods"):
+        allowance.take(11, 1)
+
+
+async def test_a_service_is_spoken_to_by_http_and_what_floods_there_is_cut_off() -> None:
+    async with http_service() as (url, asked):
+        reach = HttpReach(url, {"Authorization": "Bearer key"})
+        async with connected(config(reach, "web")) as (server,):
+            assert (await called(server, "echo", word="boat")).parts
+            (text,) = (await called(server, "big")).parts
+            assert len(str(text)) < 25_000
+            with pytest.raises(ToolError, match="no such thing"):
+                await called(server, "fail")
+            with pytest.raises(ToolError):
+                await called(server, "huge")
+            assert (await called(server, "echo")).parts
+    assert {one.headers["Authorization"] for one in asked} == {"Bearer key"}
+    assert {one.headers["Accept-Encoding"] for one in asked} == {"identity"}
+
+
+async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
+    async with connected(config(HttpReach("http://127.0.0.1:9/mcp"), "web")) as (server,):
+        assert server.trouble.startswith("it cannot be reached")
+
+
+@asynccontextmanager
+async def http_service() -> AsyncGenerator[tuple[str, list[web.Request]]]:
+    """`tests.fakes.mcp_raw` behind HTTP, with one tool more."""
+    asked: list[web.Request] = []
+
+    async def post(request: web.Request) -> web.StreamResponse:
+        asked.append(request)
+        message = await request.json()
+        params = message.get("params", {})
+        if "id" not in message:
+            return web.Response(status=202)
+        if params.get("name") == "huge":
+            return web.Response(body=b"x" * (MAX_MESSAGE_BYTES + 1), content_type="application/json")
+        answer = mcp_raw.answer("plain", message["method"], params)
+        if answer is None:
+            return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "?"}})
+        if message["method"] == "tools/list":
+            answer = {"tools": [*mcp_raw.TOOLS, {"name": "huge", "inputSchema": {"type": "object"}}]}
+        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": answer})
+
+    app = web.Application()
+    app.router.add_post("/mcp", post)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        port = runner.addresses[0][1]
+        yield f"http://127.0.0.1:{port}/mcp", asked
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,126 @@
+"""An MCP server by hand: raw lines of JSON, so that it can do what no honest server does. Run it as a process.
+
+It speaks the protocol of before 2026. Its first argument is how it begins; each tool is a way to behave.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+NAMES = ["echo", "hang", "die", "flood", "babble", "endless", "big", "deep", "wrong", "slow", "spawn", "change", "fail"]
+TOOLS: list[dict[str, Any]] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
+STRANGE: list[Any] = [
+    {"name": "echo", "description": "Says\nit \u202eagain\u200b.", "inputSchema": {"type": "object"}},
+    {"name": "echo", "inputSchema": {"type": "object"}},
+    {"name": "wipe\x1b[2J", "inputSchema": {"type": "object"}},
+    {"name": "no_schema", "inputSchema": {"type": "array"}},
+    {"name": "round", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}},
+    {"name": "away", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}},
+    {"name": "slow_pattern", "inputSchema": {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}},
+    {"name": "long", "description": "x" * 1_000_000, "inputSchema": {"type": "object"}},
+]
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+cancelled: list[Any] = []
+
+
+def call(name: str, params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case a way to behave
+    match name:
+        case "echo":
+            return text(json.dumps([params.get("arguments"), len(cancelled)]))
+        case "hang":
+            return None
+        case "die":
+            os._exit(3)
+        case "flood":
+            while True:
+                say({"method": "notifications/tools/list_changed"})
+        case "babble":
+            while True:
+                sys.stdout.write("Loading…\n")
+        case "endless":
+            while True:
+                sys.stdout.write("x" * 65_536)
+        case "big":
+            return text("word " * 200_000)
+        case "deep":
+            sys.stdout.write('{"jsonrpc": "2.0", "id": 99, "result": ' + "[" * 100_000 + "\n")
+            sys.stdout.flush()
+            return None
+        case "wrong":
+            return {"content": "no list", "isError": "perhaps"}
+        case "slow":
+            token = params["_meta"]["progressToken"]
+            for done in (1, 2, 3):
+                progress = {"progressToken": token, "progress": done, "total": 4, "message": "swordfish"}
+                say({"method": "notifications/progress", "params": progress})
+                time.sleep(0.01)
+            return text("done")
+        case "spawn":
+            child = subprocess.Popen(["/bin/sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            return text(str(child.pid))
+        case "change":
+            TOOLS.append({"name": "fresh", "inputSchema": {"type": "object"}})
+            say({"method": "notifications/tools/list_changed"})
+            return text("changed")
+        case _:
+            return {"content": [{"type": "text", "text": f"no such thing: {name}"}], "isError": True}
+
+
+def answer(begins: str, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    match method:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}}
+            about = {"name": "raw", "version": "1"}
+            return {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": about}
+        case "tools/list" if begins == "many":
+            return {"tools": [{"name": f"t{n}", "inputSchema": {"type": "object"}} for n in range(10_000)]}
+        case "tools/list" if begins == "strange":
+            return {"tools": STRANGE}
+        case "tools/list" if begins == "broken":
+            return {"tools": [*TOOLS, {"name": "no_schema_at_all"}, "what", {"name": 7, "inputSchema": "none"}]}
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            return call(params["name"], params)
+        case _:
+            return None
+
+
+def main(begins: str) -> None:
+    if begins == "exit":
+        sys.exit("no key is set")
+    if begins == "stubborn":
+        import signal  # noqa: PLC0415 -- only here
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if begins == "silent":
+            continue
+        if message["method"] == "notifications/cancelled":
+            cancelled.append(message["params"]["requestId"])
+        if "id" not in message:
+            continue
+        if message["method"] == "server/discover":
+            say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+        elif (result := answer(begins, message["method"], message.get("params", {}))) is not None:
+            say({"id": message["id"], "result": result})
+    if begins == "stubborn":
+        time.sleep(600)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
