@@ -186,7 +186,7 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app import budget  # noqa: PLC0415 -- as above
 
     answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
-    if answer.is_refused:
+    if answer.refused:
         complain(f"cogency budget: {answer.text}")
         return Exit.ARGUMENTS
     write_out(sys.stdout, f"{answer.text}\n")

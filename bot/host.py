@@ -16,7 +16,7 @@ from agent.memory.forgetting_plans import Gone
 from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount
-from bot.access.acl import Requester
+from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch
 from bot.reply_surface import Surface
 
@@ -101,6 +101,8 @@ class MemoryAnswer:
     """What brings back what was just deleted, behind "undo"; "" if nothing was."""
     opened: bool = False
     """Whether it is one entry, to be shown whole, and `page` where it stands in the list."""
+    refused: bool = False
+    """Whether nothing was done; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,13 @@ class Forgetter:
 class ForgetAnswer:
     """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
     "" if there is nothing to agree to. `wider`: the same for what may have been made of it, too; "" if nothing was.
+    `refused`: nothing was looked for; the text says why.
     """
 
     text: str
     token: str = ""
     wider: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +268,7 @@ class RunningTurns(Protocol):
 
 
 class BudgetAnswers(Protocol):
-    async def answer(self, person: str, channel: str, words: str) -> str:
+    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
         """What `/budget` with these words (see `bot.access.budgets`) says to this person there, for them alone."""
         ...
 
@@ -387,7 +391,7 @@ class CommandHost(Protocol):
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
         ...
 
-    async def policy(self, asker: PolicyAsker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
         ...
 

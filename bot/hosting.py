@@ -10,6 +10,7 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Clock, Conversations, Ledger, Preferences
 from agent.records import Incoming
+from bot.access.acl import CommandAnswer
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -108,7 +109,7 @@ class BotHost:
         manages = viewer.manages or self.operates(viewer.person.id)
         return await self.memories.answer(replace(viewer, manages=manages), words)
 
-    async def policy(self, asker: PolicyAsker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.policies.answer(replace(asker, authority=authority), words)
 

@@ -41,6 +41,14 @@ class AccessEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a command says to its requester alone. `refused`: nothing was done or shown, and the text says why."""
+
+    text: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Requester:
     """Somebody who asks for something, and where. `person`: their full id; the others as the platform has them."""
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, assert_never
 from agent.admission_terms import Whose
 from agent.ports import Clock, Preferences, Spending
 from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, Spent, Total, account
-from bot.access.acl import AccessRules
+from bot.access.acl import AccessRules, CommandAnswer
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment, money
 
@@ -271,42 +271,30 @@ _REQUEST: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetAnswer:
-    """`is_refused`: nothing was changed or shown; the text says why."""
-
-    text: str
-    is_refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class BudgetDesk:
     access: AccessRules
     allowances: BudgetAllowances
     clock: Clock
-
-    async def answer(self, person: str, channel: str, words: str) -> str:
-        """What `/budget` says to this person there, for them alone. `words`: as `budget_words` reads them."""
-        return (await self.decide(person, channel, words)).text
 
     async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()
         month = SpendingPeriod.month_of(now)
         return account(await self.allowances.spending.totals(month, By.DAY, person=person), now)
 
-    async def decide(self, person: str, channel: str, words: str) -> BudgetAnswer:
-        """The same, with whether it was refused."""
+    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
+        """What `/budget` says to this person there, for them alone. `words`: as `read_budget_request` reads them."""
         request = read_budget_request(words)
         if request is None:
-            return BudgetAnswer(reply_texts.BUDGET_USAGE, is_refused=True)
+            return CommandAnswer(reply_texts.BUDGET_USAGE, refused=True)
         account = _account(request, person, channel)
         own = account == BudgetAccount(Whose.PERSON, person)
         if not self.access.is_operator(person) and (request.change is not None or not own):
-            return BudgetAnswer(reply_texts.ONLY_OPERATORS, is_refused=True)
+            return CommandAnswer(reply_texts.ONLY_OPERATORS, refused=True)
         if request.change is not None:
             problem = await self._change(account, request.change)
             if problem is not None:
-                return BudgetAnswer(problem, is_refused=True)
-        return BudgetAnswer(await self._shown(account, own=own))
+                return CommandAnswer(problem, refused=True)
+        return CommandAnswer(await self._shown(account, own=own))
 
     async def _change(self, account: BudgetAccount, change: Change) -> str | None:
         """Keep it; or the sentence for why not."""

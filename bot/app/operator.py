@@ -9,7 +9,7 @@ from agent.messages import ModelCall
 from agent.ports import Provider
 from agent.spending import By, SpendingPeriod, Total
 from agent.tools.registry import Registry
-from bot.access.budgets import BudgetAnswer
+from bot.access.acl import CommandAnswer
 from bot.app.parts import CLOCK, budget_desk, core_tools, open_models, plugin_list
 from bot.settings import Settings
 from bot.texts import setup_texts
@@ -24,11 +24,11 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Spe
         return await spending.totals(period, by), period
 
 
-async def budget(settings: Settings, person: str, words: str) -> BudgetAnswer:
+async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
     """See or change a budget, as `bot.access.budgets` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
-        return await budget_desk(settings, store).decide(person, "terminal", words)
+        return await budget_desk(settings, store).answer(person, "terminal", words)
     finally:
         await store.close()
 

@@ -15,7 +15,8 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
     answer = await call.host.budgets.answer(person, call.caller.channel, call.words)
     changes = not call.words and call.host.operates(person)
-    return declaration.Panel(await call.caller.with_names(answer), (CHANGE.button(),) if changes else ())
+    shown = await call.caller.with_names(answer.text)
+    return declaration.Panel(shown, (CHANGE.button(),) if changes else (), refused=answer.refused)
 
 
 async def _whose(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:

@@ -127,7 +127,7 @@ class Panel:
     """What is shown to whoever used the command, and to nobody else: Markdown, its buttons, and its parts below.
 
     `boxes`: flags of the command that may be ticked before a button is pressed, and whether they are at first; where a
-    platform has no boxes, they stay as they are.
+    platform has no boxes, they stay as they are. `refused`: nothing was done, and the text says why.
     """
 
     text: str
@@ -135,6 +135,7 @@ class Panel:
     parts: tuple[PanelPart, ...] = ()
     boxes: Mapping[str, bool] = field(default_factory=dict[str, bool])
     file: PanelFile | None = None
+    refused: bool = False
 
 
 # --------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def _meanwhile(progress: ForgetProgress) -> declaration.Panel:
 
 def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
     if not answer.token:
-        return declaration.Panel(answer.text)
+        return declaration.Panel(answer.text, refused=answer.refused)
     return agreement(answer.text, answer.token, answer.wider, replies=replies)
 
 

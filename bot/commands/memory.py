@@ -37,7 +37,7 @@ def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool
         parts.append(_pages_part(answer, buttons=chars is not None))
     if chars is None and listed and answer.entries:
         parts.append(declaration.PanelPart(MAY_DECIDE))
-    return declaration.Panel(answer.text, undo, tuple(parts))
+    return declaration.Panel(answer.text, undo, tuple(parts), refused=answer.refused)
 
 
 def _entry_part(entry: ShownEntry, chars: int | None) -> declaration.PanelPart:

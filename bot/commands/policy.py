@@ -17,7 +17,7 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
     asker = await call.caller.policy_asker()
     answer = await call.host.policy(asker, call.words)
     sets = not call.words and (asker.authority >= POLICY_AUTHORITY or call.host.operates(asker.person.id))
-    return declaration.Panel(answer, policy_actions(answer) if sets else ())
+    return declaration.Panel(answer.text, policy_actions(answer.text) if sets else (), refused=answer.refused)
 
 
 def policy_actions(shown: str) -> tuple[declaration.PanelAction, ...]:

@@ -136,11 +136,11 @@ class MemoryDesk:
             case view.ExportMemory():
                 return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
-                return MemoryAnswer(await self._pause(viewer, request))
+                return await self._pause(viewer, request)
             case view.MemoryHelp():
                 return MemoryAnswer(command_texts.help_text(memory_texts.MEMORY_HELP))
             case view.UnclearMemory(sentence):
-                return MemoryAnswer(sentence)
+                return MemoryAnswer(sentence, refused=True)
             case _:
                 assert_never(request)
 
@@ -162,7 +162,7 @@ class MemoryDesk:
         key = await self._key(viewer, which)
         listed = await self._list(viewer, key=key)
         found = tuple(entry for entry in listed.entries if entry.key == key)
-        return replace(listed, text="", entries=found, opened=True) if found else MemoryAnswer(_missing(which))
+        return replace(listed, text="", entries=found, opened=True) if found else _missing(which)
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
         """The list as it is now, below what has just happened: that page, or the one on which this entry stands."""
@@ -196,15 +196,20 @@ class MemoryDesk:
     async def _decide(
         self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]], *, undo: bool = False
     ) -> MemoryAnswer:
-        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list.
+        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list. `do` may
+        raise Refused: then nothing is changed.
 
         `undo`: what is done can be undone.
         """
         key = await self._key(viewer, which)
         meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
         if meant is None:
-            return MemoryAnswer(_missing(which))
-        shown = await self._list(viewer, await do(meant, viewer))
+            return _missing(which)
+        try:
+            done = await do(meant, viewer)
+        except Refused as why:
+            return replace(await self._list(viewer, str(why)), refused=True)
+        shown = await self._list(viewer, done)
         return replace(shown, undo=view.key_of(meant)) if undo else shown
 
     async def _delete(self, one: Remembered, viewer: Viewer) -> str:
@@ -216,13 +221,11 @@ class MemoryDesk:
         if which.startswith(view.OF_TURN):
             turn = which.removeprefix(view.OF_TURN)
             known = turn.isdecimal() and len(turn) < TURN_DIGITS
-            return MemoryAnswer(
-                await self.kept.take_back(int(turn), viewer.person.id) if known else memory_texts.NOT_BACK
-            )
+            return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id)) if known else _NOT_BACK
         key = await self._key(viewer, which) if which else None
         back = None if which and key is None else await self.forgetting.undo(viewer.person.id, key)
         if back is None:
-            return MemoryAnswer(memory_texts.NOT_BACK)
+            return _NOT_BACK
         shown = next((one for one in await self.known(viewer) if view.key_of(one) == back), None)
         said = view.entry_sentence(shown) if shown else memory_texts.ELSEWHERE
         return await self._list(viewer, memory_texts.BACK.format(said=said))
@@ -240,17 +243,17 @@ class MemoryDesk:
 
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
-            return memory_texts.NO_SECRETS
+            raise Refused(memory_texts.NO_SECRETS)
         own = text.removeprefix(f"{one.key}:").strip()
         most = TEXT_CHARS if isinstance(one, ProfileEntry) else FACT_CHARS
         if len(own) > most:
-            return memory_texts.ENTRY_TOO_LONG.format(most=most)
+            raise Refused(memory_texts.ENTRY_TOO_LONG.format(most=most))
         if own == (one.text if isinstance(one, ProfileEntry) else one.value):
             return memory_texts.SAME
         keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
         added = await keep
         if added is None:
-            return memory_texts.LEARNING if isinstance(one, ProfileEntry) else memory_texts.BOUND
+            raise Refused(memory_texts.LEARNING if isinstance(one, ProfileEntry) else memory_texts.BOUND)
         before, after = view.key_of(one), view.key_of(added)
         await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
@@ -295,12 +298,12 @@ class MemoryDesk:
         person = viewer.person.id
         if isinstance(one, Fact):
             if on and one.id not in await self.facts.in_own_words(person, [one.id]):
-                return memory_texts.NOT_YOUR_WORDS
+                raise Refused(memory_texts.NOT_YOUR_WORDS)
             await self.facts.open(person, one.id, everywhere=on)
             return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
         partition = Partition(person, one.audience)
         if not await self._change(partition, lambda profile: opened(profile, one.id, everywhere=on)):
-            return memory_texts.LEARNING
+            raise Refused(memory_texts.LEARNING)
         return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
 
     async def _change(self, partition: Partition, how: Callable[[UserProfile], UserProfile]) -> bool:
@@ -328,20 +331,24 @@ class MemoryDesk:
             before = page[-1].id
         return messages
 
-    async def _pause(self, viewer: Viewer, asked: view.PauseLearning) -> str:
+    async def _pause(self, viewer: Viewer, asked: view.PauseLearning) -> MemoryAnswer:
         channel = viewer.channel if asked.here else None
         if asked.for_everybody and not (viewer.manages and viewer.channel):
-            return memory_texts.NOT_THE_MANAGER
+            return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)
         await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
         done = memory_texts.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
         if asked.on:
-            return done
+            return MemoryAnswer(done)
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
-        return "\n\n".join(filter(None, [done, still]))
+        return MemoryAnswer("\n\n".join(filter(None, [done, still])))
 
 
-def _missing(which: str) -> str:
-    return memory_texts.NO_NUMBER.format(number=which) if which.isdecimal() else memory_texts.NO_ENTRY
+def _missing(which: str) -> MemoryAnswer:
+    number = memory_texts.NO_NUMBER.format(number=which)
+    return MemoryAnswer(number if which.isdecimal() else memory_texts.NO_ENTRY, refused=True)
+
+
+_NOT_BACK: Final = MemoryAnswer(memory_texts.NOT_BACK, refused=True)
 
 
 # What people do about a reply that has ended: say what they think of it, or have it deleted.

@@ -310,7 +310,7 @@ class ForgetDesk:
         self, who: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
         if len(self._searches.get(who.person, ())) > MOST_WAITING:
-            return ForgetAnswer(memory_texts.FORGETTING)
+            return ForgetAnswer(memory_texts.FORGETTING, refused=True)
         search = _Search()
         self._searches.setdefault(who.person, []).append(search)
         working = asyncio.ensure_future(self._worked(who.person, search, work))
@@ -350,16 +350,16 @@ class ForgetDesk:
     async def _asked(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
-                return ForgetAnswer(memory_texts.FORGET_WHICH)
+                return ForgetAnswer(memory_texts.FORGET_WHICH, refused=True)
             case UnclearForget(sentence):
-                return ForgetAnswer(sentence)
+                return ForgetAnswer(sentence, refused=True)
             case wish:
                 return await self._question(who, wish, search)
 
     async def _forgotten(self, who: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
         agreed = wish_of(token, self._asker(who))
         if agreed is None:
-            return ForgetAnswer(memory_texts.FORGET_UNREADABLE)
+            return ForgetAnswer(memory_texts.FORGET_UNREADABLE, refused=True)
         wish = agreed.wish
         if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
             again = await self._question(who, wish, search)

@@ -12,6 +12,7 @@ from agent.memory.facts import ConstraintType, Fact, MemoryType
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
 from agent.ports import Clock, Facts
+from bot.access.acl import CommandAnswer
 from bot.host import PolicyAsker
 from bot.memory.desk import flowing
 from bot.texts import memory_texts
@@ -114,16 +115,16 @@ class PolicyDesk:
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """What may be shown at a place."""
 
-    async def answer(self, asker: PolicyAsker, words: str) -> str:
+    async def answer(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         """What `/policy` with these words says to this person there, for them alone. Raises StoreError."""
         request = read_policy_request(words)
         match request:
             case ShowPolicies(past):
                 return await self._shown(asker, past=past)
             case UnclearPolicy(sentence):
-                return sentence
+                return CommandAnswer(sentence, refused=True)
             case SetPolicy() | RemovePolicy() if asker.authority < POLICY_AUTHORITY:
-                return NOT_A_MANAGER
+                return CommandAnswer(NOT_A_MANAGER, refused=True)
             case SetPolicy(name, text, kind):
                 return await self._set(asker, name, text, kind)
             case RemovePolicy(number):
@@ -131,34 +132,34 @@ class PolicyDesk:
             case _:
                 assert_never(request)
 
-    async def _shown(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> str:
+    async def _shown(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> CommandAnswer:
         known = [one for one in await self._all(asker) if past or one.is_valid]
         zone = zone_of(asker.person.time_zone)
         listed = [_line(one, known, zone) for one in known if one.value]
         heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
         if not listed:
             heading = memory_texts.NO_POLICY
-        return "\n\n".join(filter(None, [before, heading, "\n".join(listed)]))
+        return CommandAnswer("\n\n".join(filter(None, [before, heading, "\n".join(listed)])))
 
-    async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> str:
+    async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
         if has_secret(f"{name}: {text}"):
-            return memory_texts.NO_SECRETS
+            return CommandAnswer(memory_texts.NO_SECRETS, refused=True)
         here = label(asker.place.audience)
         if sum(one.is_valid and one.audience == here for one in await self._all(asker)) >= MOST:
-            return memory_texts.POLICIES_FULL.format(limit=MOST)
+            return CommandAnswer(memory_texts.POLICIES_FULL.format(limit=MOST), refused=True)
         outcome = await self.facts.write(self._new(asker, name, text, kind))
         if isinstance(outcome, WriteRefused):
-            return str(outcome.why)
+            return CommandAnswer(str(outcome.why), refused=True)
         replaced = "; ".join(literal(one.said) for one in outcome.superseded)
         done = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
         return await self._shown(asker, done)
 
-    async def _remove(self, asker: PolicyAsker, number: str) -> str:
+    async def _remove(self, asker: PolicyAsker, number: str) -> CommandAnswer:
         outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
-            return memory_texts.NO_POLICY_NUMBER.format(number=number)
+            return CommandAnswer(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
         if isinstance(outcome, WriteRefused):
-            return str(outcome.why)
+            return CommandAnswer(str(outcome.why), refused=True)
         return await self._shown(asker, memory_texts.POLICY_REMOVED)
 
     async def _all(self, asker: PolicyAsker) -> list[Fact]:

@@ -18,6 +18,7 @@ from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
+from bot.access.acl import CommandAnswer
 from bot.connections import serve_all
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
 from bot.reply_surface import Surface
@@ -234,4 +235,5 @@ async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:
 
 async def test_the_host_shows_a_budget() -> None:
     host: Host = Service().host
-    assert await host.budgets.answer("ann", "channel", "") == "You, today (UTC): 0 tokens (no limit), $0 (no limit)."
+    answer = await host.budgets.answer("ann", "channel", "")
+    assert answer == CommandAnswer("You, today (UTC): 0 tokens (no limit), $0 (no limit).")

@@ -13,7 +13,7 @@ from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
 from agent.records import Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
-from bot.access.acl import Requester
+from bot.access.acl import CommandAnswer, Requester
 from bot.host import (
     ForgetAnswer,
     ForgetProgress,
@@ -131,11 +131,11 @@ class FakeChatBot:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return SpendingAccount(Spent.on(calls), Spent.on(calls))
 
-    async def policy(self, asker: PolicyAsker, words: str) -> str:  # noqa: ARG002 -- as above
-        return f"The policies: {words or 'none'}."
+    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
+        return CommandAnswer(f"The policies: {words or 'none'}.")
 
-    async def answer(self, person: str, channel: str, words: str) -> str:  # noqa: ARG002 -- as above
-        return f"The budget of {words or 'me'}: no limit."
+    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
+        return CommandAnswer(f"The budget of {words or 'me'}: no limit.")
 
     @property
     def model_name(self) -> str:
@@ -199,7 +199,7 @@ class FakeForgetting:
             self.bot.stopped.append(who.person)
             return ForgetAnswer(memory_texts.FORGET_STOPPED)
         if words not in {"thread", "everything"}:
-            return ForgetAnswer(f"I did not understand “{words}”.")
+            return ForgetAnswer(f"I did not understand “{words}”.", refused=True)
         what = "this thread" if words == "thread" else "everything that you told me"
         return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
 

@@ -17,7 +17,7 @@ from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
-from bot.access.acl import AccessRules, Requester
+from bot.access.acl import AccessRules, CommandAnswer, Requester
 from bot.attachments.reading import Fetch
 from bot.host import (
     ForgetAnswer,
@@ -196,7 +196,7 @@ class FakeHost:
     ) -> ForgetAnswer:
         self.fail()
         if words == "nonsense":
-            return ForgetAnswer("I did not understand “nonsense”.")
+            return ForgetAnswer("I did not understand “nonsense”.", refused=True)
         return ForgetAnswer(f"I will forget {words}.", words)
 
     async def forget(
@@ -254,15 +254,15 @@ class FakeHost:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[who.person] = name
 
-    async def answer(self, person: str, channel: str, words: str) -> str:
+    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
         self.fail()
         self.asked_for_budget.append((person, channel, words))
-        return "You have used nothing today."
+        return CommandAnswer("You have used nothing today.")
 
-    async def policy(self, asker: PolicyAsker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         self.fail()
         self.asked_for_policy.append((asker, words))
-        return self.policies
+        return CommandAnswer(self.policies)
 
     async def usage(self, person: str) -> SpendingAccount:
         self.fail()

@@ -13,6 +13,7 @@ import pytest
 from filelock import FileLock
 
 from bot.exits import Exit
+from bot.texts import memory_texts, reply_texts
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
@@ -232,6 +233,45 @@ def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_pa
     assert (budget.returncode, budget.stdout) == (Exit.ARGUMENTS, "")
     assert budget.stderr.startswith("cogency budget: Write whose budget")
     assert cogency(tmp_path, "budget", "me").returncode == Exit.OK
+
+
+NO_ENTRY = memory_texts.NO_NUMBER.format(number=99)
+NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/memory show 99", NO_ENTRY),
+        ("/memory delete 99", NO_ENTRY),
+        ("/memory correct 99 I sail", NO_ENTRY),
+        ("/memory correct 1 my key is AKIAIOSFODNN7EXAMPLE", memory_texts.NO_SECRETS),
+        ("/memory everywhere 99", NO_ENTRY),
+        ("/memory undo", memory_texts.NOT_BACK),
+        ("/memory pause here for everybody", memory_texts.NOT_THE_MANAGER),
+        ("/memory nonsense", memory_texts.MEMORY_USAGE),
+        ("/forget about it", "a word of at least"),
+        ("/forget nonsense", "I did not understand"),
+        ("/policy nonsense", memory_texts.POLICY_USAGE),
+        ("/policy remove 99", NO_POLICY),
+        ("/budget nonsense", reply_texts.BUDGET_USAGE),
+        ("/model nonsense", "takes rehearsal or one of"),
+    ],
+)
+def test_a_command_that_says_no_says_so_on_the_error_stream_and_in_the_exit_code(
+    typed: str, told: str, tmp_path: Path
+) -> None:
+    refused = cogency(tmp_path, "chat", typed=f"remember that my boat is blue\n/memory\n{typed}\n")
+    assert refused.returncode in (Exit.FAILED, Exit.SETTINGS)
+    assert told in refused.stderr
+    assert told not in refused.stdout
+
+
+@pytest.mark.parametrize("typed", ["/memory", "/policy", "/budget", "/usage", "/model", "/forget about boats", "/stop"])
+def test_a_command_that_has_nothing_to_do_is_none_that_failed(typed: str, tmp_path: Path) -> None:
+    done = cogency(tmp_path, "chat", typed=f"{typed}\n")
+    assert done.returncode == Exit.OK
+    assert done.stdout
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:

@@ -381,7 +381,7 @@ class Home:
         viewer = Viewer(person, person_place(self.me, member), manages=manages)
         memory = await self.host.memory(viewer, view.page_words(pages.memory))
         policies = (
-            await self.host.policy(PolicyAsker(person, member.authority, team_place(self.me)), "")
+            (await self.host.policy(PolicyAsker(person, member.authority, team_place(self.me)), "")).text
             if member.full
             else None
         )
@@ -392,7 +392,7 @@ class Home:
             memory=memory,
             learns=(await self.host.preferences.of(person.id)).get(PAUSE) != PAUSED,
             account=await self.host.budgets.usage(person.id),
-            budget=await self.host.budgets.answer(person.id, "", ""),
+            budget=(await self.host.budgets.answer(person.id, "", "")).text,
             models=await self.host.models.menu(who),
             policies=policies,
             sets_policies=manages,

@@ -17,7 +17,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Clock, Conversations
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
-from bot.access.acl import Requester
+from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
 from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
 from bot.memory.desk import MemoryDesk
@@ -237,7 +237,7 @@ class TerminalBot:
             self._deleted.add(answer.undo)
         return answer
 
-    async def policy(self, asker: PolicyAsker, words: str) -> str:
+    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         return await self.policies.answer(asker, words)
 
     async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's

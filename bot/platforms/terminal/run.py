@@ -135,12 +135,14 @@ def panel_text(panel: Panel) -> str:
     return "\n\n".join(filter(None, [panel.text, "\n".join(items), *below]))
 
 
-def exported(file: PanelFile, words: str) -> str:
+def exported(file: PanelFile, words: str) -> Panel:
     """What is shown of a file, or where it was written: behind "export" its name may stand. Raises Refused."""
     request = read_memory_request(words)
     if isinstance(request, ExportMemory) and request.path:
-        return saved(request.path, file.content)
-    return reply_texts.EXPORT_TO_FILE if len(file.content) > EXPORT_CHARS else f"```json\n{file.content}\n```"
+        return Panel(saved(request.path, file.content))
+    if len(file.content) > EXPORT_CHARS:
+        return Panel(reply_texts.EXPORT_TO_FILE, refused=True)
+    return Panel(f"```json\n{file.content}\n```")
 
 
 def saved(name: str, content: str) -> str:
@@ -242,7 +244,14 @@ class _Chat:
             await self._forget(words)
         elif command.run is not None:
             panel = await self._panel(command.run, words)
-            self._window.say(panel_text(panel) if panel.file is None else exported(panel.file, words))
+            self._show(panel if panel.file is None else exported(panel.file, words))
+
+    def _show(self, panel: Panel) -> None:
+        """Where it says no, a script reads that where it reads every other refusal."""
+        if panel.refused:
+            self._complain(panel_text(panel), Exit.FAILED)
+        else:
+            self._window.say(panel_text(panel))
 
     async def _panel(self, run: Run, words: str, *, pressed: bool = False) -> Panel:
         return await run(CommandCall(words=words, caller=self, host=self._bot, pressed=pressed, show=self._meanwhile))
@@ -373,4 +382,4 @@ class _Chat:
             self._conversation = self._bot.new_conversation()
             self._listed = None
             self._window.recall(await self._bot.past_questions())
-        self._window.say(panel.text)
+        self._show(panel)

@@ -34,7 +34,7 @@ class Office:
         self.desk = BudgetDesk(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
 
     async def ask(self, words: str, person: str = OP) -> str:
-        return await self.desk.answer(person, "C1", words)
+        return (await self.desk.answer(person, "C1", words)).text
 
     async def of_ann(self) -> Budget:
         return await self.allowances.agreed(BudgetAccount(Whose.PERSON, ANN))

@@ -43,7 +43,7 @@ class World:
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
         asker = PolicyAsker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
-        return await PolicyDesk(self.store.facts, self.clock).answer(asker, words)
+        return (await PolicyDesk(self.store.facts, self.clock).answer(asker, words)).text
 
     async def listed(self, place: Place = TEAM) -> list[str]:
         text = await self.ask("", Authority.GUEST, place)
