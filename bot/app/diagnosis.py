@@ -129,7 +129,7 @@ async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
             return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
-    except SettingsError as error:
+    except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
 
 

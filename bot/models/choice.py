@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, Self, TypeAlias
 
-from agent.errors import SettingsError
+from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
 from agent.providers import static_embeddings
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
@@ -170,27 +170,41 @@ def choice_after(asked: AskServer, models: Sequence[str] | None) -> ModelChoice:
 
 
 async def choose_model(settings: ModelSettings, list_models: ListModels | None = None) -> ModelChoice:
-    """The whole choice. Asks a server only where the settings leave it open. Raises SettingsError."""
+    """The whole choice. Asks a server only where the settings leave it open.
+
+    Raises SettingsError; and ProviderUnavailable where the server that was named does not answer now.
+    """
     choice = first_choice(settings)
     if isinstance(choice, ModelChoice):
         return choice
-    return choice_after(choice, await (list_models or models_of)(choice.endpoint, choice.key))
+    try:
+        models = await (list_models or models_of)(choice.endpoint, choice.key)
+    except ProviderUnavailable:
+        if choice.required:
+            raise
+        models = None
+    return choice_after(choice, models)
 
 
-async def models_of(endpoint: Endpoint, key: Secret | None) -> list[str] | None:
-    """The models that a server lists, without those that only embed; None when it does not answer in time."""
+async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIST_TIMEOUT_S) -> list[str] | None:
+    """The models that a server lists, without those that only embed; None if it lists none. Raises ProviderUnavailable
+    if it does not answer in time, or says that it cannot now.
+    """
+    away = ProviderUnavailable(setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
     if endpoint.is_local and not await _listens(endpoint):
-        return None
+        raise away
     from agent.providers.http_client import Http, TransportError  # noqa: PLC0415 -- see the module's docstring
 
     headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
     http = Http(proxies=not endpoint.is_local)
     try:
-        async with asyncio.timeout(LIST_TIMEOUT_S):
+        async with asyncio.timeout(limit_s):
             async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
+                if reply.status >= 500:
+                    raise away
                 return read_models(await reply.read()) if reply.status == 200 else None
-    except (TransportError, TimeoutError):
-        return None
+    except (TransportError, TimeoutError) as error:
+        raise away from error
     finally:
         await http.aclose()
 

@@ -54,6 +54,9 @@ NO_MODELS_SERVED = (
     "The server at {address} ({setting}) {problem}; check that it runs, or name a model with "
     "COGENCY_MODEL=openai:<model>."
 )
+MODELS_AWAY = (
+    "The server at {address} ({setting}) does not answer now; check that it runs, and that this is its address."
+)
 NO_PROVIDER_NAMED = "{setting} names a model without its provider: write {vendor}: before it."
 UNKNOWN_PROVIDER = "{setting} takes rehearsal or one of {forms}."
 NO_MODEL_NAMED = "{setting} names no model: write it as in {provider}:{example}."

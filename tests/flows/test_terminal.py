@@ -6,14 +6,14 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from bot.exits import Exit
-from bot.texts import memory_texts, reply_texts
+from bot.texts import memory_texts, reply_texts, setup_texts
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
@@ -272,6 +272,19 @@ def test_a_command_that_has_nothing_to_do_is_none_that_failed(typed: str, tmp_pa
     done = cogency(tmp_path, "chat", typed=f"{typed}\n")
     assert done.returncode == Exit.OK
     assert done.stdout
+
+
+@pytest.mark.parametrize("command", [("ask", "hi"), ("chat",), ("check-model",)])
+def test_a_server_that_does_not_answer_is_no_fault_of_a_setting(command: Sequence[str], tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    ran = cogency(tmp_path, *command, OPENAI_BASE_URL=address)
+    assert ran.returncode == Exit.UNAVAILABLE
+    assert ran.stderr == f"cogency: {setup_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
+    doctor = cogency(tmp_path, "doctor", OPENAI_BASE_URL=address)
+    assert (doctor.returncode, doctor.stderr) == (Exit.FAILED, "")
+    assert "does not answer now" in doctor.stdout
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.errors import SettingsError
+from agent.errors import ProviderUnavailable, SettingsError
 from agent.messages import Message, Role
 from agent.ports import TokensArrived
 from agent.providers.catalog import ENDPOINTS, Endpoint
@@ -26,7 +26,7 @@ from bot.models.choice import (
 )
 from bot.setting_parsers import Secret
 from tests.fakes.clock import FakeClock
-from tests.fakes.model_server import DONE, ModelServer, Wait, head, text, whole
+from tests.fakes.model_server import CUT, DONE, ModelServer, Step, Wait, head, text, whole
 from tests.patience import PATIENCE_S
 
 KEY = Secret("sk-1")
@@ -255,6 +255,18 @@ async def test_a_real_server_is_asked_and_then_answers() -> None:
 async def test_a_server_that_wants_another_key_lists_nothing() -> None:
     async with ollama(whole(401, {})) as (_, settings):
         assert await models_of(settings.endpoint("ollama"), KEY) is None
+
+
+@pytest.mark.parametrize("reply", [[Wait(asyncio.Event().wait)], [CUT], whole(503, {"error": "loading"})])
+async def test_a_server_of_ones_own_that_does_not_answer_is_away(reply: Sequence[bytes | Wait | Step]) -> None:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([reply] * 9) as server:
+        moved = replace(EMPTY, openai_base_url=server.url)
+
+        async def listed(endpoint: Endpoint, key: Secret | None) -> Sequence[str] | None:
+            return await models_of(endpoint, key, limit_s=0.2)
+
+        with pytest.raises(ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not answer now; check that it runs"):
+            await choose_model(moved, listed)
 
 
 async def test_a_port_where_nobody_listens_is_no_ollama() -> None:
