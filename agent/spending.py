@@ -3,13 +3,18 @@
 Rule: days are of UTC, so that everybody's budget begins anew at the same moment.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from typing import Final, NewType, Self
+from typing import TYPE_CHECKING, Final, NewType, Self
 
 from agent.messages import ModelCall, Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import PriceCalculation
+    from genai_prices.types import Provider as PricedVendor
 
 # What a model call costs at its vendor's list price, by the prices that genai-prices ships.
 #
@@ -17,6 +22,8 @@ from agent.messages import ModelCall, Usage
 #   Money is a whole number of nano-dollars. In micro-dollars a cached token of the cheapest model would cost nothing.
 #   A price belongs to a model at one vendor: the same name at a gateway costs what that gateway says, if it is known.
 #   No price is None, and never 0: an unknown model is not free, and what a local model costs is on another bill.
+#   Mistral's names without a version move to the newest one, and genai-prices may lag behind: where it prices such a
+#   name unlike the newest version that it knows by its month, it may be wrong, and there is no price.
 #   A call is priced once, when it is stored. Newer prices do not change what was paid before.
 
 Money = NewType("Money", int)
@@ -41,6 +48,8 @@ _VENDORS: Final = {
 }
 """Our names of vendors, and those of genai-prices. Gemini Live bills speech, which no count of text tells."""
 
+_MONTH: Final = re.compile(r"\d{4}", re.ASCII)
+
 
 def cost(call: ModelCall) -> Money | None:
     """What the call ("openai:gpt-6-luna") costs at list price; None if its model has none."""
@@ -56,11 +65,27 @@ def cost(call: ModelCall) -> Money | None:
         cache_write_tokens=used.input_written,
         output_tokens=used.output + used.reasoning,
     )
+
+    def priced(name: str) -> "PriceCalculation":
+        return genai_prices.calc_price(tokens, name, provider_id=_VENDORS[vendor], genai_request_timestamp=_NOON)
+
     try:
-        found = genai_prices.calc_price(tokens, model, provider_id=_VENDORS[vendor], genai_request_timestamp=_NOON)
+        found = priced(model)
     except LookupError:
         return None
-    return None if found.model_price.input_mtok is None else Money(round(found.total_price * NANO))
+    newest = _newest_version(found.provider, model) if vendor == "mistral" else model
+    if found.model_price.input_mtok is None or priced(newest).total_price != found.total_price:
+        return None
+    return Money(round(found.total_price * NANO))
+
+
+def _newest_version(vendor: "PricedVendor", model: str) -> str:
+    """The newest of the names that say their month ("mistral-large-2512"), for one without; else the name itself."""
+    matches = [one.match for one in vendor.models]
+    clauses = [clause for match in matches for clause in getattr(match, "or_", (match,))]
+    names = (str(getattr(clause, "equals", "")) for clause in clauses)
+    family = model.removesuffix("-latest")
+    return max((name for name in names if _MONTH.fullmatch(name.removeprefix(f"{family}-"))), default=model)
 
 
 class By(StrEnum):

@@ -70,6 +70,28 @@ def test_above_the_limit_the_whole_call_costs_more_cached_input_counted(
     assert above == (2 * one + (limit - 2) * read + written) * reading + 10 * answered * answering
 
 
+@pytest.mark.parametrize("model", ["mistral-medium", "mistral-large", "mistral-large-latest", "ministral-8b"])
+def test_a_name_that_moves_has_no_price_where_the_list_is_that_of_an_old_version(model: str) -> None:
+    assert cost(ModelCall(f"mistral:{model}", USED)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "version"),
+    [
+        ("mistral-medium-latest", "mistral-medium-2604"),
+        ("mistral-small-latest", "mistral-small-2603"),
+        ("ministral-8b-latest", "ministral-8b-2512"),
+        ("pixtral-large-latest", "pixtral-large-2411"),
+    ],
+)
+def test_a_name_that_moves_costs_what_the_newest_version_costs(model: str, version: str) -> None:
+    assert cost(ModelCall(f"mistral:{model}", USED)) == cost(ModelCall(f"mistral:{version}", USED)) is not None
+
+
+def test_an_old_version_costs_what_it_did() -> None:
+    assert cost(ModelCall("mistral:mistral-medium-2508", Usage(input_uncached=MILLION))) == round(0.4 * NANO)
+
+
 @pytest.mark.parametrize(
     "model",
     [
