@@ -35,6 +35,8 @@ ROOT = Path(__file__).parents[1]
 PATIENCE_S = 30.0
 IDLE_S = 1.5
 """What a start still has to do is done by then."""
+ROUNDS = 15
+"""With the one before them fewer than the bot takes from one person in a minute (20)."""
 BETWEEN_S = 1.2
 """Between two mentions: Slack takes one message a second in a channel, Discord five threads in five seconds. We measure
 the bot, not its waiting for them."""
@@ -156,7 +158,7 @@ def imports_rss_mb() -> float:
 
 def main() -> None:
     options = read_options("How soon the first text of an answer shows.")
-    rounds = 5 if options.quick else 21
+    rounds = 5 if options.quick else ROUNDS
     ours = asyncio.run(measured(["-m", "bot", "run"], rounds))
     least = asyncio.run(measured(["-m", "benchmarks.minimal_bot"], rounds))
     imports_mb = imports_rss_mb()

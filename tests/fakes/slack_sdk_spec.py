@@ -18,6 +18,9 @@ from slack_sdk.web.client import WebClient
 SENT_BY_CALL: Final = frozenset({"apps.connections.open"})
 """Methods whose token stands in a header; the SDK's signature wants it as an argument."""
 
+SENT_BY_CLIENT: Final = frozenset({"team_id"})
+"""What the SDK's client adds to every call once it knows its workspace, as Bolt's does; Slack ignores it elsewhere."""
+
 _BLOCK, _VIEW = cast("Any", Block), cast("Any", View)
 """Their types are partial."""
 
@@ -33,7 +36,7 @@ def _problems(method: str, given: Mapping[str, Any]) -> Iterator[str]:
         yield "the SDK has no such method"
         return
     known, needed = _arguments(method)
-    yield from (f"the argument {name!r} is unknown" for name in sorted(given.keys() - known))
+    yield from (f"the argument {name!r} is unknown" for name in sorted(given.keys() - known - SENT_BY_CLIENT))
     if method not in SENT_BY_CALL:
         yield from (f"the argument {name!r} is missing" for name in sorted(needed - given.keys()))
     if "blocks" in given:
