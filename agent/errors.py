@@ -81,10 +81,14 @@ class StreamBroken(ProviderError):
 
 
 class ToolError(CogencyError):
-    """`sentence` may be read by the person; `advice` is for the model alone, which reads both."""
+    """`sentence` may be read by the person; `advice` is for the model alone, which reads both.
 
-    def __init__(self, sentence: str, advice: str = "") -> None:
+    `ours`: it says nothing that those who read the reply may not all read; else it is for the asker alone.
+    """
+
+    def __init__(self, sentence: str, advice: str = "", *, ours: bool = False) -> None:
         super().__init__(f"{sentence}{ADVICE}{advice})" if advice else sentence)
+        self.ours = ours
 
 
 class ToolDefinitionError(CogencyError):

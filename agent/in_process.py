@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from agent.admission_terms import Terms
 from agent.memory import writing
-from agent.memory.audience import label
+from agent.memory.audience import WIDE, drawn_from, label
 from agent.memory.facts import FACTS_KEPT, Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
@@ -111,16 +111,38 @@ class InProcessStore:
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         here = claim.incoming.conversation
         if closing.reply:
-            self._keep(claim.turn, self._number(), claim.incoming, Author.BOT, closing.reply, now)
+            asked = claim.incoming
+            drawn = drawn_from({closing.drawn_from, *self._drawn_again(here, closing.reply)}, asked.place)
+            self._keep(claim.turn, self._number(), asked, Author.BOT, closing.reply, now, drawn)
         if closing.summary is not None:
             before = self._summaries.get(here, SituationSummary())
             told = {name: text for name in closing.summary.__slots__ if (text := getattr(closing.summary, name))}
             self._summaries[here] = before.merged(told)
         return False
 
-    def _keep(self, turn: int, id_: int, incoming: Incoming, author: Author, text: str, time: datetime) -> None:
-        audience, who = label(incoming.place.audience), incoming.person
-        said = StoredMessage(id_, incoming.conversation, author, who.id, who.name, text, time, audience)
+    def _drawn_again(self, here: str, reply: str) -> set[str]:
+        """What the replies above it were drawn from of which it has a word that is in nothing else there."""
+        above = [one for _, one in self._said if one.conversation == here]
+        narrow = [one for one in above if one.drawn_from != WIDE]
+        if not narrow:
+            return set()
+        words = _words(reply).difference(*(_words(one.text) for one in above if one.drawn_from == WIDE))
+        return {one.drawn_from for one in narrow if not words.isdisjoint(_words(one.text))}
+
+    def _keep(
+        self, turn: int, id_: int, incoming: Incoming, author: Author, text: str, time: datetime, drawn: str = WIDE
+    ) -> None:
+        said = StoredMessage(
+            id_,
+            incoming.conversation,
+            author,
+            incoming.person.id,
+            incoming.person.name,
+            text,
+            time,
+            label(incoming.place.audience),
+            drawn_from=drawn,
+        )
         self._said.append((turn, said))
         if len(self._summaries) > len(self._said):  # of conversations that are gone
             here = {message.conversation for _, message in self._said}
@@ -197,7 +219,7 @@ def _is_asked_for(one: StoredMessage, query: RecallQuery) -> bool:
     here = one.conversation == query.exclude_conversation
     by = query.by.casefold()
     return (
-        one.audience in query.audiences
+        query.admits(one)
         and not (here and one.id >= query.visible_from)
         and (query.author is None or one.author is query.author)
         and (not by or (one.author is Author.PERSON and by in {one.person.casefold(), one.name.casefold()}))

@@ -297,7 +297,9 @@ class Agent:
         finally:  # what was said stands, also when nobody listens any more
             if closing.outcome is Outcome.STOPPED:
                 closing = replace(closing, reply=turn.text)
-            await asyncio.shield(self._store.ledger.finish(claim, closed(closing, turn), self._clock.now()))
+            await asyncio.shield(
+                self._store.ledger.finish(claim, closed(closing, turn, claim.incoming.place), self._clock.now())
+            )
 
 
 async def _nothing() -> None:

@@ -91,7 +91,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     except TimeoutError:
         result = tools.failure(tool.name, f"no result after {tool.timeout_s:g} s; it was stopped")
     except ToolError as error:
-        result = tools.failure(tool.name, str(error), context.person)
+        result = tools.failure(tool.name, str(error), None if error.ours else context.person)
     except asyncio.CancelledError:
         if _is_cancelled():
             raise

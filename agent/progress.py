@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TypeGuard
 
 from agent.events import Outcome
+from agent.memory.audience import NOWHERE, Place, drawn_from
 from agent.messages import (
     Image,
     Json,
@@ -32,6 +33,9 @@ from agent.state import ActionRecord, Workspace
 MAX_RECORDED_CHARS = 1_000
 """Of one result in an action record (seed 002)."""
 NOT_KEPT = "[not kept]"
+NOT_KEPT_HERE = (
+    "The process stopped, and what this call brought may not be kept so long. Only if it changes nothing, call again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,17 @@ class Progress:
 
 
 def encode(progress: Progress) -> str:
-    stored = asdict(progress)
+    """As it is stored: without what may not be kept, which is on no disk, in no log and in no backup of a database."""
+    steps = tuple(replace(step, results=tuple(map(_keepable, step.results))) for step in progress.steps)
+    stored = asdict(replace(progress, steps=steps))
     stored["model_calls"] = stored.pop("calls")
     return json.dumps(stored, ensure_ascii=False, default=_written)
+
+
+def _keepable(result: ToolResult | None) -> ToolResult | None:
+    if result is None or result.keep is Keep.STORED:
+        return result
+    return replace(result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=())
 
 
 def _written(value: object) -> str:
@@ -104,7 +116,7 @@ def _written(value: object) -> str:
 
 
 def decode(stored: str) -> Progress:
-    """The inverse of `encode`; "" is no progress. Raises ValueError for anything else."""
+    """The inverse of `encode` for what may be kept; "" is no progress. Raises ValueError for anything else."""
     if not stored:
         return Progress()
     data = json.loads(stored)
@@ -132,19 +144,38 @@ def sources(progress: Progress) -> tuple[int, ...]:
     return tuple(sorted({*given(progress)} | {*progress.context} | {one.message for one in progress.joined}))
 
 
+def turn_drawn_from(progress: Progress, place: Place) -> str:
+    """What a reply in `place` was drawn from: what the tools of its turn brought (`agent.memory.audience`)."""
+    results = [result for step in progress.steps for result in step.results if result is not None]
+    return drawn_from([NOWHERE if one.keep is Keep.TURN else one.audience for one in results], place)
+
+
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
-    """What each iteration did, for debugging and for the summary's fallback (seed 002)."""
+    """What each iteration did, for debugging and for the summary's fallback (seed 002).
+
+    Of what followed a result that may not be kept only that it was done: it may quote that.
+    """
+    read = [_holds_unkept(step) for step in progress.steps]
     return tuple(
-        ActionRecord(
-            iteration=number,
-            time=step.time,
-            thinking=step.thought,
-            calls=step.calls,
-            results=tuple(_shortened(result) for result in step.results if result is not None),
-        )
+        _record(number, step.time, _blotted(step) if any(read[: number - 1]) else step)
         for number, step in enumerate(progress.steps, 1)
         if step.time is not None
     )
+
+
+def _holds_unkept(step: RoundStep) -> bool:
+    return any(result is not None and result.keep is Keep.TURN for result in step.results)
+
+
+def _blotted(step: RoundStep) -> RoundStep:
+    calls = tuple(replace(call, args={}) for call in step.calls)
+    results = tuple(result and replace(result, keep=Keep.TURN) for result in step.results)
+    return replace(step, thought=NOT_KEPT if step.thought else "", calls=calls, results=results)
+
+
+def _record(number: int, time: datetime, step: RoundStep) -> ActionRecord:
+    results = tuple(_shortened(result) for result in step.results if result is not None)
+    return ActionRecord(iteration=number, time=time, thinking=step.thought, calls=step.calls, results=results)
 
 
 def _shortened(result: ToolResult) -> ToolResult:

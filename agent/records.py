@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
 from agent.events import Outcome
-from agent.memory.audience import Place
+from agent.memory.audience import WIDE, Place, may_be_used
 from agent.memory.facts import Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.periods import TimeSpan
@@ -128,7 +128,7 @@ class Author(StrEnum):
 class StoredMessage:
     """One message of a conversation, whole. `audience` is a label (see `agent.memory.audience.label`).
 
-    `person` is who wrote it; for a message of the bot, whom it answered.
+    `person` is who wrote it; for a message of the bot, whom it answered. `drawn_from`: see there, too.
     """
 
     id: int
@@ -141,6 +141,7 @@ class StoredMessage:
     audience: str
     message_id: str | None = None
     permalink: str | None = None
+    drawn_from: str = WIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +303,8 @@ class Closing:
     """Up to which message (its id) the conversation is to be summarised in the background; None: it need not be."""
     passed_over: bool = False
     """Nothing ever is, also when it is edited: learning is paused."""
+    drawn_from: str = WIDE
+    """What its tools brought, where not all may read that who read the reply (see `agent.memory.audience`)."""
 
     @property
     def used_tools(self) -> bool:
@@ -370,6 +373,11 @@ class RecallQuery:
     visible_from: int = 0
     """Of the excluded conversation what stands before this message (its id) is found all the same."""
     wordings: tuple[str, ...] = ()
+
+    def admits(self, message: StoredMessage) -> bool:
+        """Whether it may flow into the reply."""
+        here = message.conversation == self.exclude_conversation
+        return may_be_used(message.audience, message.drawn_from, self.audiences, here=here)
 
 
 @dataclass(frozen=True, slots=True)

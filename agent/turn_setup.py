@@ -15,13 +15,13 @@ from agent.context import Context, ContextBudget, ContextParts, Persona, build_c
 from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.loop import Arrived, Emit, Loop, Save
-from agent.memory.audience import PersonAudience, may_flow_from
+from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope
 from agent.memory.past_threads import PastMessage
 from agent.memory.scopes import assumed_in, reading_scopes
 from agent.messages import Image
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
-from agent.progress import Progress, action_records, given, sources
+from agent.progress import Progress, action_records, given, sources, turn_drawn_from
 from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
 from agent.state import Execution, Workspace
 from agent.summary import summary_due, visible_from
@@ -200,11 +200,15 @@ def loop_of(
     )
 
 
-def closed(closing: Closing, turn: Turn, below: str = "") -> Closing:
+def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closing:
     """With all that the turn did on its way to this end."""
     answered = closing.outcome in ANSWERED
+    drawn = turn_drawn_from(turn.progress, place)
     return replace(
         closing,
+        drawn_from=drawn,
+        # What the model notes of a result may say more than it told those who read here.
+        summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,
         footer=below,
         actions=action_records(turn.progress),

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent import texts
 from agent.errors import StoreError
-from agent.memory.audience import AudienceKind, GroupAudience, audience_of
+from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.memory.layers import WorkingItem
 from agent.records import Author, Claim, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
@@ -135,6 +135,7 @@ _LAST_ACTIONS: Final = (
     .join_from(action_record, turn, action_record.c.turn == turn.c.id)
     .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
     .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
+    .where(action_record.c.drawn_from.in_(sa.bindparam("drawn", expanding=True)))
     .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
     .limit(sa.bindparam("most"))
 )
@@ -152,6 +153,7 @@ def last_actions(
         "here": conversation_id,
         "asker": person_id,
         "audiences": sorted(audiences),
+        "drawn": [WIDE, *sorted(audiences)],
         "before_turn": before_turn,
         "most": limit,
     }
@@ -228,7 +230,8 @@ def participants(connection: sa.Connection, conversation: str) -> frozenset[str]
 def messages_of(
     connection: sa.Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
 ) -> list[StoredMessage]:
-    told = stored_messages().where(message.c.person == person, message.c.audience.in_(sorted(audiences)))
+    usable = message.c.audience.in_(sorted(audiences)), message.c.drawn_from.in_([WIDE, *sorted(audiences)])
+    told = stored_messages().where(message.c.person == person, *usable)
     earlier = told if before is None else told.where(message.c.id < before)
     newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
     return [rows.message(row) for row in connection.execute(newest).mappings()]

@@ -14,7 +14,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from agent.admission_terms import Authority
 from agent.events import Outcome
-from agent.memory.audience import Place, audience_of
+from agent.memory.audience import WIDE, Place, audience_of
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
@@ -154,7 +154,9 @@ Row: TypeAlias = Mapping[Any, Any]
 
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
 _OF_QUESTION: Final = ("text", "time", "permalink")
-_OF_MESSAGE: Final = ("id", "conversation", "person", "name", "text", "time", "audience", "message_id", "permalink")
+_OF_MESSAGE: Final = (
+    *("id", "conversation", "person", "name", "text", "time", "audience", "message_id", "permalink", "drawn_from"),
+)
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
 """What an object and its row, or its JSON, have in common by name."""
 
@@ -256,7 +258,7 @@ def covered(stored: str) -> int:
     return kept if isinstance(kept, int) else 0
 
 
-def action(turn: int, record: ActionRecord) -> dict[str, Any]:
+def action(turn: int, record: ActionRecord, drawn_from: str = WIDE) -> dict[str, Any]:
     results = [
         {"name": result.name, "status": result.status, "content": result.content[:RESULT_CHARS]}
         for result in record.results
@@ -268,6 +270,7 @@ def action(turn: int, record: ActionRecord) -> dict[str, Any]:
         "thinking": record.thinking,
         "calls": json_text([{"name": call.name, "args": call.args} for call in record.calls]),
         "results": json_text(results),
+        "drawn_from": drawn_from,
     }
 
 

@@ -82,7 +82,8 @@ class MessageRow(Row, table=True):
     """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
 
     `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
-    `taken_back`: its person took back what was kept of it, so nothing is kept of it again.
+    `taken_back`: its person took back what was kept of it, so nothing is kept of it again. `drawn_from`: see
+    `agent.memory.audience`; what is drawn from NOWHERE has no length, so that it is neither indexed nor embedded.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -91,6 +92,7 @@ class MessageRow(Row, table=True):
         Index("ix_message_person", "person", "id"),
         Index("ix_message_channel", "channel", "audience"),
         _index("ix_message_to_learn", "person", "audience", where="to_learn"),
+        _index("ix_message_drawn", "conversation", "id", where="drawn_from <> ''"),
         NEVER_REUSED,
     )
 
@@ -103,6 +105,7 @@ class MessageRow(Row, table=True):
     length: int
     time: datetime = Field(sa_type=UtcDateTime)
     audience: str = Field(sa_type=StorableText)
+    drawn_from: str = Field(sa_type=StorableText, default="")
     channel: str = Field(sa_type=StorableText)
     message_id: str | None = Field(sa_type=StorableText, default=None)
     permalink: str | None = Field(sa_type=StorableText, default=None)
@@ -351,6 +354,8 @@ class JobRow(Row, table=True):
 
 
 class ActionRecordRow(Row, table=True):
+    """`drawn_from`: as of the reply of its turn."""
+
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
     id: int | None = Field(default=None, primary_key=True)
@@ -360,6 +365,7 @@ class ActionRecordRow(Row, table=True):
     thinking: str = Field(sa_type=StorableText)
     calls: str = Field(sa_type=StorableText)
     results: str = Field(sa_type=StorableText)
+    drawn_from: str = Field(sa_type=StorableText, default="")
 
 
 class TaskWorkspaceRow(Row, table=True):

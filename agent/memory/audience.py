@@ -5,12 +5,16 @@ The rule. What was said in A may be used in a reply to B only if
   A = team(t) and B lies wholly in t, without guests or outsiders; or
   A = group(g), B = person(p), and p can read g now.
 Everything unknown is a group of its own, and an unknown membership means no.
+
+What a tool brings has an audience, too. A reply that was made of it is read where it was asked for; elsewhere it may be
+used only if both its own audience and that of all that it was drawn from may flow there.
 """
 
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 
 class AudienceKind(StrEnum):
@@ -121,3 +125,29 @@ def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()
     if isinstance(target.audience, PersonAudience):
         labels.update(label(GroupAudience(place)) for place in readable_groups)
     return frozenset(labels)
+
+
+# What a reply was drawn from: one text beside its audience, a label or one of these.
+
+WIDE: Final = ""
+"""Nothing that those who read the reply may not all read."""
+HERE: Final = "here"
+"""Of several audiences: it is found in its own conversation and nowhere else."""
+NOWHERE: Final = "nowhere"
+"""What it was drawn from may not be kept: it stands in the history of its conversation, and no search finds it."""
+
+
+def drawn_from(audiences: Collection[str], place: Place) -> str:
+    """What a reply in `place` was drawn from, made of what has these audiences: labels, or values of this function."""
+    narrower = {*audiences} - {WIDE} - may_flow_from(place)
+    if NOWHERE in narrower:
+        return NOWHERE
+    return HERE if len(narrower) > 1 else next(iter(narrower), WIDE)
+
+
+def may_be_used(audience: str, drawn: str, audiences: AbstractSet[str], *, here: bool) -> bool:
+    """May a message, said for `audience` and drawn from that, be used where `audiences` may flow? `here`: it stands in
+    the conversation that goes on.
+    """
+    flows = drawn == WIDE or drawn in audiences
+    return audience in audiences and (flows or (here and drawn != NOWHERE))

@@ -158,13 +158,16 @@ def _audiences(where: str, context: ToolContext) -> frozenset[str]:
     return frozenset(label for label in usable if where in {ANYWHERE, _place(label)})
 
 
+WHEN: Final = '"when" was not understood: use a date (2025-05-14), a month (May 2025) or e.g. "last week".'
+
+
 def _within(when: str, context: ToolContext) -> TimeSpan | None:
     """One span from the first time named to the last."""
     if not when.strip():
         return None
     periods = periods_in(when, context.now, context.person.time_zone)
     if not periods:
-        raise ToolError('"when" was not understood: use a date (2025-05-14), a month (May 2025) or e.g. "last week".')
+        raise ToolError(WHEN, ours=True)
     return TimeSpan(min(period.since for period in periods), max(period.until for period in periods))
 
 
@@ -240,7 +243,7 @@ async def recollect(memories: Memories, conversations: ThreadHistory, query: Rec
     if not hits:
         elsewhere = await _latest(conversations, query)
     said = [*here, *[message for one in elsewhere for message in await _said_in(conversations, one)]]
-    usable = [message for message in said if message.audience in query.audiences]
+    usable = [message for message in said if query.admits(message)]
     newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
     kept = fit_newest(((message, reading_cost(message.text)) for message in newest), CHARS)
     return [_said(message, query.person) for message in kept]

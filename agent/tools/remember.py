@@ -83,18 +83,18 @@ class RememberTool:
         """Raises ToolError for what is not kept, with the reason."""
         new = fact_of(args, context)
         if has_secret(f"{new.key}: {new.value}"):
-            raise ToolError(texts.NEVER_KEPT, "tell the person so")
+            raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
         own, others = context.own_words, context.others_words
         says = partial(said_by, new.value, own, others, name=context.person.name, supposing=new.scope in SUPPOSITIONS)
         if not says(key=new.key):
             if not new.key or not says():
-                raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP)
+                raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP, ours=True)
             new = replace(new, key="")  # what it says is theirs, what it would stand under is not
         if new.scope is Scope.SESSION and self.working_set is not None:
             return await self._keep_for_now(self.working_set, new, context)
         outcome = await self.facts.write(new)
         if isinstance(outcome, WriteRefused):
-            raise ToolError(f"Not kept: {outcome.why}")
+            raise ToolError(f"Not kept: {outcome.why}", ours=True)
         known = (outcome.fact, *outcome.superseded)
         sources = {one.source_message for one in known if one.source_message is not None}
         gone = {fact.id for fact in outcome.superseded}

@@ -50,7 +50,7 @@ class ShareFileTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if not str(args["content"]).strip():
-            raise ToolError("the content is empty")
+            raise ToolError("the content is empty", ours=True)
         return ToolOutput(DONE, audience=context.place.audience)
 
 

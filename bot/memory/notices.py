@@ -157,4 +157,4 @@ class WithheldNotice:
         except ToolError:  # the model was told so, and looked for nothing
             return frozenset()
         hits = await self.memories.search(replace(wider, audiences=shown.audiences | wider.audiences))
-        return frozenset(hit.message.id for hit in hits if hit.message.audience not in shown.audiences)
+        return frozenset(hit.message.id for hit in hits if not shown.admits(hit.message))

@@ -216,7 +216,7 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         calls = turn.progress.calls
         below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
-        return closed(closing, turn, joined([below, notice]))
+        return closed(closing, turn, claim.incoming.place, joined([below, notice]))
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""

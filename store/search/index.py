@@ -40,6 +40,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as table_named
 
+from agent.memory.audience import NOWHERE
 from agent.records import INDEXING, Job
 from store import job_queue
 from store.databases.database import StorableText, in_order, is_postgresql
@@ -83,8 +84,9 @@ class Range(NamedTuple):
     newest: int = 0
 
 
-_VISIBLE: Final = """
+_VISIBLE: Final = f"""
     message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
+    AND (message.drawn_from IN :drawn OR message.conversation = :exclude AND message.drawn_from != '{NOWHERE}')
     AND message.time >= :since AND message.time < :until
     AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
 """
@@ -442,7 +444,7 @@ def _make_some(connection: Connection, conversation: str, missing: Missing) -> M
         select(message.c.id, message.c.text, message.c.length, person.c.number)
         .select_from(_WRITTEN)
         .where(message.c.conversation == conversation, message.c.id.between(missing.oldest, missing.newest))
-        .where(person.c.number.between(missing.first, missing.last))
+        .where(person.c.number.between(missing.first, missing.last), message.c.length > 0)
         .order_by(message.c.id.desc(), person.c.number)
         .limit(AT_ONCE)
         .with_for_update(of=message)  # an edit meanwhile comes before, or finds these
@@ -467,13 +469,13 @@ def renew(connection: Connection, after: int) -> list[int]:
     """
     if after == 0 and not is_postgresql(connection):
         clear(connection)
-    columns = select(message.c.id, message.c.conversation, message.c.text).order_by(message.c.id).limit(_BATCH)
-    some = connection.execute(columns.where(message.c.id > after)).all()
+    columns = select(message.c.id, message.c.conversation, message.c.text, message.c.length).order_by(message.c.id)
+    some = connection.execute(columns.where(message.c.id > after).limit(_BATCH)).all()
     ids = [row.id for row in some]
     _remove(connection, message.c.id.in_(ids))
     theirs = {name: readers(connection, name) for name in {row.conversation for row in some}}
     for row in some:
-        if (words := index_words(row.text)) and theirs[row.conversation]:
+        if row.length and (words := index_words(row.text)) and theirs[row.conversation]:
             _engine(connection).add(connection, row.id, words, theirs[row.conversation])
     return ids
 

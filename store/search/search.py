@@ -19,12 +19,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, select, tuple_
+from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, or_, select, tuple_
 
+from agent.memory.audience import WIDE
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Hit, RecallQuery
 from store import rows
-from store.databases.database import is_postgresql
+from store.databases.database import StorableText, is_postgresql
 from store.history import stored_messages
 from store.rows import ids_in_parameter, json_rows
 from store.search import index
@@ -223,6 +224,7 @@ def _dated(time: datetime, period: TimeSpan) -> float:
 #   A message without words, such as a picture alone, is nobody's neighbour.
 
 _hit, _near_it = message.alias("hit"), message.alias("near")
+_HERE: Final = bindparam("exclude", type_=StorableText)
 
 
 def _beside(*, after: bool) -> ScalarSelect[str]:
@@ -234,6 +236,7 @@ def _beside(*, after: bool) -> ScalarSelect[str]:
         .join_from(_near_it, person, person.c.id == _near_it.c.person)
         .where(_near_it.c.conversation == _hit.c.conversation)
         .where(_near_it.c.audience.in_(bindparam("audiences", expanding=True)))
+        .where(or_(_near_it.c.drawn_from.in_(bindparam("drawn", expanding=True)), _near_it.c.conversation == _HERE))
         .where(there > here if after else there < here, _near_it.c.length > 0)
         .order_by(*(order if after else [column.desc() for column in order]))
         .limit(len(NEAR) - 1)
@@ -252,12 +255,13 @@ SURROUNDINGS: Final = (
 
 
 def lines_of(
-    connection: Connection, hits: Iterable[int], audiences: tuple[str, ...]
+    connection: Connection, hits: Iterable[int], audiences: tuple[str, ...], here: str = ""
 ) -> tuple[dict[int, FoundLine], dict[str, str]]:
     """The lines of these messages and of those beside them, and the names of their people by id."""
     lines: dict[int, FoundLine] = {}
     names: dict[str, str] = {}
-    found = connection.execute(SURROUNDINGS, {"hits": list(hits), "audiences": audiences}).all()
+    usable = {"audiences": audiences, "drawn": (WIDE, *audiences), "exclude": here}
+    found = connection.execute(SURROUNDINGS, {"hits": list(hits), **usable}).all()
     for hit, thread, hit_author, hit_person, hit_name, hit_time, *sides in found:
         beside = [json.loads(side) for side in sides]
         for id_, author, who, name, time in chain(*beside):
@@ -356,7 +360,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     found = [candidates([matches[forms] for forms in _groups(words)], among) for words in searches]
     best = {id_ for some in found for id_ in some}
     near = nearness_of(connection, query.meaning, query.person, sought, best) if query.meaning else {}
-    lines, names = lines_of(connection, {*best, *near}, sought.audiences)
+    lines, names = lines_of(connection, {*best, *near}, sought.audiences, sought.exclude)
     rankings = [
         ranked(some, lines, _hints(query, words, names), near) for words, some in zip(searches, found, strict=True)
     ]
@@ -434,7 +438,7 @@ def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> 
         select(message.c.id)
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
         .where(participant.c.person == query.person, sought.is_elsewhere)
-        .where(message.c.audience.in_(sought.audiences), message.c.length > 0)
+        .where(sought.is_usable, message.c.length > 0)
         .where(message.c.time >= sought.since, message.c.time < sought.until)
     )
     if sought.author:

@@ -23,8 +23,9 @@ from functools import lru_cache
 from itertools import accumulate, islice, pairwise
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, bindparam, or_
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, and_, bindparam, or_
 
+from agent.memory.audience import NOWHERE, WIDE
 from agent.messages import normalisable
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
@@ -414,6 +415,7 @@ EVER: Final = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
 PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
     bindparam("audiences", type_=StorableText, expanding=True),
+    bindparam("drawn", type_=StorableText, expanding=True),
     bindparam("exclude", type_=StorableText),
     bindparam("visible", type_=Integer),
     bindparam("since", type_=UtcDateTime),
@@ -447,9 +449,17 @@ class SearchQuery:
         return or_(message.c.conversation != self.exclude, message.c.id < self.visible_from)
 
     @property
+    def is_usable(self) -> ColumnElement[bool]:
+        """Of a message: it may flow into the reply (`agent.memory.audience.may_be_used`)."""
+        here = and_(message.c.conversation == self.exclude, message.c.drawn_from != NOWHERE)
+        flows = or_(message.c.drawn_from.in_((WIDE, *self.audiences)), here)
+        return and_(message.c.audience.in_(self.audiences), flows)
+
+    @property
     def bound(self) -> dict[str, Any]:
         return {
             "audiences": self.audiences,
+            "drawn": (WIDE, *self.audiences),
             "exclude": self.exclude,
             "visible": self.visible_from,
             "since": max(self.since, EVER[0]),

@@ -183,7 +183,7 @@ def _visible(sought: SearchQuery) -> list[ColumnElement[bool]]:
     """Of a message: the search may see it."""
     conditions = [
         sought.is_elsewhere,
-        message.c.audience.in_(sought.audiences),
+        sought.is_usable,
         message.c.time >= sought.since,
         message.c.time < sought.until,
     ]

@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from agent import texts
 from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
-from agent.memory.audience import TeamAudience, label, may_flow_from
+from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
@@ -28,7 +28,7 @@ from store.databases.database import Database, SqlStore, in_order, reads, row_id
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
 from store.search import index
-from store.search.text import index_words
+from store.search.text import index_words, is_telling, stem
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, page, turn, workspace
 from store.turns import amendments, claims
 from store.turns.claims import claim_turn
@@ -277,9 +277,12 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
         pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
         connection.execute(_NEW_PAGE, pages)
     audience = label(asked.place.audience)
+    again = drawn_again(connection, asked.conversation, closing.reply)
+    drawn = drawn_from({closing.drawn_from, *again}, asked.place)
     if closing.reply:
-        words = index_words(closing.reply)
+        words = [] if drawn == NOWHERE else index_words(closing.reply)
         replied = _message(asked, closing.reply, words, audience) | {
+            "drawn_from": drawn,
             "turn": claim.turn,
             "author": Author.BOT,
             "time": now,
@@ -297,11 +300,50 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
     if closing.context_facts:
         fact_store.use(connection, closing.context_facts, now)
     if closing.actions:
-        connection.execute(sa.insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
+        records = [rows.action(claim.turn, record, drawn) for record in closing.actions]
+        connection.execute(sa.insert(action_record), records)
     if closing.summary is not None:
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, claim, closing.summarise_until, now)
+
+
+# What a reply tells again of what stands above it in its conversation, where tools brought that for fewer people.
+#
+# Rule: a word tells that is in such a reply and in nothing else that was said there. In doubt it was drawn from it: so
+# little is lost as what people wrote themselves is found as before.
+
+RETOLD: Final = 30
+"""The newest of those replies: a conversation that goes on is about something else by then."""
+BESIDE: Final = 100
+"""The newest other messages, whose words tell nothing."""
+_NARROW: Final = (
+    sa.select(message.c.text, message.c.drawn_from)
+    .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''"))
+    .order_by(message.c.id.desc())
+    .limit(RETOLD)
+)
+_BESIDE: Final = (
+    sa.select(message.c.text)
+    .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from == WIDE)
+    .order_by(message.c.id.desc())
+    .limit(BESIDE)
+)
+
+
+def drawn_again(connection: sa.Connection, conversation: str, reply: str) -> set[str]:
+    """What those replies were drawn from of which this one has a word that tells."""
+    narrow = connection.execute(_NARROW, {"here": conversation}).all()
+    if not narrow:
+        return set()
+    words = _telling(reply)
+    for text in connection.execute(_BESIDE, {"here": conversation}).scalars():
+        words -= _telling(text)
+    return {drawn for text, drawn in narrow if not words.isdisjoint(_telling(text))}
+
+
+def _telling(text: str) -> set[str]:
+    return {stem(word) for word in index_words(text) if is_telling(word)}
 
 
 def _summarise(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:

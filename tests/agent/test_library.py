@@ -24,11 +24,15 @@ from agent import (
     TurnEnded,
     tool,
 )
+from agent.in_process import InProcessStore
 from agent.library import MODEL_ENVIRON
+from agent.memory.audience import Place, TeamAudience, may_flow_from
 from agent.messages import Message
 from agent.ports import AgentStore, CallOptions, Capabilities, ProviderEvent, TokensArrived
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Claiming, Closing, RecallQuery
 from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
@@ -230,3 +234,18 @@ async def test_time_is_an_argument() -> None:
     async with Agent(model, clock=clock) as agent:
         await agent("hello?")
     assert str(clock.now().year) in "".join(message.text for message in model.requests[0])
+
+
+@pytest.mark.parametrize(("drawn_from", "elsewhere", "here"), [("", 1, 1), ("person:ann", 0, 1), ("nowhere", 0, 0)])
+async def test_a_reply_is_found_elsewhere_only_where_what_it_was_drawn_from_may_flow(
+    drawn_from: str, elsewhere: int, here: int
+) -> None:
+    public = Place(TeamAudience("team"), within_team="team")
+    store, asked = InProcessStore(), said("where do I sail", place=public)
+    for question, reply, drawn in ((asked, "on a catamaran", drawn_from), (asked, "It is a catamaran.", "")):
+        claim = (await store.accept(question, claiming=Claiming("worker", START, LEASE))).claim
+        assert claim is not None
+        await store.finish(claim, Closing(Outcome.ANSWERED, reply, drawn_from=drawn), START)
+    for thread, found in (("another", elsewhere), ("thread", here)):
+        query = RecallQuery("ann", "catamaran", may_flow_from(public), thread, visible_from=100)
+        assert len(await store.search(query)) == 2 * found

@@ -1,5 +1,6 @@
 """Progress survives its stored form, whatever it holds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Outcome
+from agent.memory.audience import HERE, NOWHERE, WIDE, GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import (
     Image,
     Json,
@@ -19,7 +21,17 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.progress import MAX_RECORDED_CHARS, NOT_KEPT, Progress, RoundStep, action_records, decode, encode
+from agent.progress import (
+    MAX_RECORDED_CHARS,
+    NOT_KEPT,
+    NOT_KEPT_HERE,
+    Progress,
+    RoundStep,
+    action_records,
+    decode,
+    encode,
+    turn_drawn_from,
+)
 from agent.records import Waiting
 from agent.state import Workspace
 
@@ -71,9 +83,20 @@ progresses = st.builds(
 )
 
 
+def kept(progress: Progress) -> Progress:
+    """Without what may not be kept."""
+    return replace(
+        progress,
+        steps=tuple(
+            replace(step, results=tuple(result and replace(result, keep=Keep.STORED) for result in step.results))
+            for step in progress.steps
+        ),
+    )
+
+
 @given(progresses)
 def test_what_is_stored_reads_back_the_same(progress: Progress) -> None:
-    assert decode(encode(progress)) == progress
+    assert decode(encode(kept(progress))) == kept(progress)
 
 
 def test_what_an_older_version_stored_is_read() -> None:
@@ -116,3 +139,73 @@ def test_of_what_may_not_be_kept_and_of_pictures_a_record_says_only_that_they_we
     (record,) = action_records(Progress((step,)))
     assert [result.content for result in record.results] == [NOT_KEPT, "a plot"]
     assert not any(result.images or result.files for result in record.results)
+
+
+PUBLIC, CLUB = Place(TeamAudience("t"), within_team="t"), Place(GroupAudience("club"), within_team="t")
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+def brought(*results: ToolResult) -> Progress:
+    """A turn with a step for each of these results, and its answer."""
+    steps = tuple(
+        RoundStep(NOON, "", result.content, calls=(ToolCall("look", {"for": result.content}),), results=(result,))
+        for result in results
+    )
+    return Progress((*steps, RoundStep(NOON, "Done.")))
+
+
+def result(content: str, audience: str, keep: Keep = Keep.STORED) -> ToolResult:
+    return ToolResult("look", ResultStatus.SUCCESS, content, audience=audience, keep=keep)
+
+
+@pytest.mark.parametrize(
+    ("audiences", "place", "drawn"),
+    [
+        ((), PUBLIC, WIDE),
+        (("",), PUBLIC, WIDE),
+        (("team:t",), PUBLIC, WIDE),
+        (("team:t",), CLUB, WIDE),
+        (("person:ann", "", "team:t"), PUBLIC, "person:ann"),
+        (("person:ann", "person:ann"), CLUB, "person:ann"),
+        (("group:club",), PUBLIC, "group:club"),
+        (("person:ann", "group:hall"), PUBLIC, HERE),
+        (("person:ann",), Place(PersonAudience("ann")), WIDE),
+        (("person:ann",), Place(PersonAudience("bob")), "person:ann"),
+    ],
+)
+def test_a_reply_is_drawn_from_what_fewer_may_read_than_read_it(
+    audiences: tuple[str, ...], place: Place, drawn: str
+) -> None:
+    assert turn_drawn_from(brought(*(result("boat", audience) for audience in audiences)), place) == drawn
+
+
+def test_one_result_that_may_not_be_kept_leaves_the_reply_where_it_was_given() -> None:
+    for audience in ("", "team:t", "person:ann"):
+        turn = brought(result("boat", "person:ann"), result("hull", audience, Keep.TURN))
+        assert turn_drawn_from(turn, PUBLIC) == NOWHERE
+
+
+def test_what_may_not_be_kept_is_not_stored_and_a_turn_that_goes_on_is_told_that_it_was_there() -> None:
+    turn = brought(result("the plan", "person:ann", Keep.TURN), result("a boat", "person:ann"))
+    turn = replace(
+        turn,
+        steps=tuple(replace(step, thought="", calls=step.calls and (ToolCall("look", {}),)) for step in turn.steps),
+    )
+    stored = encode(turn)
+    assert "plan" not in stored
+    assert "a boat" in stored
+    again = decode(stored)
+    assert again.steps[0].results == (
+        replace(result(NOT_KEPT_HERE, "person:ann", Keep.TURN), status=ResultStatus.UNKNOWN),
+    )
+    assert turn_drawn_from(again, PUBLIC) == NOWHERE
+
+
+def test_of_what_followed_a_result_that_may_not_be_kept_a_record_says_only_that_it_was_done() -> None:
+    turn = brought(
+        result("a boat", "person:ann"), result("the plan", "person:ann", Keep.TURN), result("the plan again", "")
+    )
+    first, second, third, _ = action_records(turn)
+    assert (first.thinking, first.results[0].content) == ("a boat", "a boat")
+    assert second.results[0].content == NOT_KEPT
+    assert (third.thinking, third.calls, third.results[0].content) == (NOT_KEPT, (ToolCall("look", {}),), NOT_KEPT)

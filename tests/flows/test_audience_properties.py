@@ -9,19 +9,32 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.context import ContextBudget, Persona
 from agent.errors import ProviderUnavailable
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.memory.audience import (
+    NOWHERE,
+    WIDE,
+    Audience,
+    GroupAudience,
+    PersonAudience,
+    Place,
+    TeamAudience,
+    drawn_from,
+    label,
+    may_flow_from,
+)
 from agent.memory.profile import LEARNING
-from agent.messages import Message
+from agent.messages import JsonObject, Keep, Message
+from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming, Incoming, Person
 from agent.tools.recall import RecallTool, recollect
@@ -33,7 +46,7 @@ from bot.caches import MAX_AGE_S
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
-from store.engine import Store
+from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
@@ -51,7 +64,8 @@ GUEST = "t:gil"
 PEOPLE = ("t:ann", "t:bob", GUEST)
 CHANNELS = ("t:club", "t:hall")
 """The club is private at first, the hall public."""
-RECALL = '<execute>[{"name": "recall", "args": {"query": "secret boat canoe"}}]\n</execute>'
+RECALL: JsonObject = {"name": "recall", "args": {"query": "secret boat canoe"}}
+LOOK: JsonObject = {"name": "look", "args": {}}
 
 
 def secrets(messages: Sequence[Message]) -> set[str]:
@@ -60,10 +74,30 @@ def secrets(messages: Sequence[Message]) -> set[str]:
 
 @dataclass(frozen=True)
 class Said:
-    """For whom (a label) something was said, and in which channel or conversation."""
+    """For whom (a label) something was said, in which conversation, and what of a tool it was drawn from."""
 
     audience: str
     where: str
+    drawn: str = WIDE
+
+    def may_be_used(self, allowed: frozenset[str], here: str) -> bool:
+        elsewhere = self.drawn in {WIDE, *allowed}
+        return self.audience in allowed and (elsewhere or self.where == here)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A tool of somebody else's: it brings one secret, for those and for as long as it says."""
+
+    brings: Callable[[], ToolOutput]
+    name: str = "look"
+    description: str = "Look something up."
+    schema: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- as the port says
+        return self.brings()
 
 
 @dataclass
@@ -80,6 +114,8 @@ class Town:
     numbers: "count[int]" = field(default_factory=count)
     notes: bool = False
     repeats: bool = False
+    looks: bool = False
+    brought: ToolOutput = field(default_factory=ToolOutput)
 
     def __post_init__(self) -> None:
         store = self.store
@@ -98,7 +134,7 @@ class Town:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", ""),
-            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
+            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts), Look(lambda: self.brought)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(history=self.history),
             learn_at=self.learner.due,
@@ -113,8 +149,9 @@ class Town:
             return "Done."
         if "<results>" in messages[-1].text:
             return f'The boat: {seen}.\n<summary>{{"goal": "boat {seen}"}}</summary>'
-        noting = {"name": "remember", "args": {"text": f"The boat is called {seen}."}}
-        return f"<execute>[{json.dumps(noting)}]\n</execute>" if self.notes else RECALL
+        noting: JsonObject = {"name": "remember", "args": {"text": f"The boat is called {seen}."}}
+        calls = [noting if self.notes else RECALL, *([LOOK] if self.looks else [])]
+        return f"<execute>{json.dumps(calls)}\n</execute>"
 
     def place(self, person: str, where: str) -> Place:
         if where == "dm":
@@ -127,6 +164,21 @@ class Town:
         if where in self.public:
             return person != GUEST
         return where == "dm" or person in self.members.readers[where]
+
+    async def look(self, person: str, where: str, audience: Audience | None, keep: Keep, *, repeats: bool) -> None:
+        """Ask something here, for which a tool brings a secret of its own."""
+        if not self.reads(person, where):
+            return
+        secret, place = f"secret{next(self.numbers)}", self.place(person, where)
+        self.brought = ToolOutput(f"The canoe is called {secret}.", audience=audience, keep=keep)
+        here = f"{person} {where}" if where == "dm" else where
+        drawn = NOWHERE if keep is Keep.TURN else drawn_from([label(audience or PersonAudience(person))], place)
+        self.stands[secret].add(Said(label(place.audience), here, drawn))
+        self.looks = True
+        await self.say(person, where, alone=False, notes=False, repeats=repeats)
+        self.looks = False
+        if not repeats and drawn != WIDE:  # it was told to nobody; a record of it may be used where all may read it
+            del self.stands[secret]
 
     async def say(self, person: str, where: str, *, alone: bool, notes: bool, repeats: bool) -> None:
         """Ask something here, and look at everything that the model is given for the answer."""
@@ -146,10 +198,10 @@ class Town:
         allowed = may_flow_from(place, groups)
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
-            known_for = {one.audience for one in self.stands[secret]}
-            assert known_for & allowed, f"{secret} of {known_for} was used for {place}"
+            usable = {one for one in self.stands[secret] if one.may_be_used(allowed, here)}
+            assert usable, f"{secret} of {self.stands[secret]} was used for {place} in {here}"
             if notes or repeats:
-                self.stands[secret].add(said)
+                self.stands[secret] |= {replace(said, drawn=drawn_from([one.drawn], place)) for one in usable}
 
     async def turn(self, asked: Incoming) -> None:
         await self.store.ledger.accept(asked)
@@ -193,11 +245,14 @@ class Town:
             return
         closed = self.place("", where)
         await self.store.ledger.restrict_place(where, closed, self.clock.now())
-        before, after = Said(f"team:{TEAM}", where), Said(label(closed.audience), where)
-        for stands in self.stands.values():
-            stands.update({after} if before in stands else ())
-            stands.discard(before)
-        self.wrote = {(secret, who, after if said == before else said) for secret, who, said in self.wrote}
+
+        def moved(said: Said) -> Said:
+            there = said.where == where and said.audience == f"team:{TEAM}"
+            return replace(said, audience=label(closed.audience)) if there else said
+
+        for secret, stands in self.stands.items():
+            self.stands[secret] = set(map(moved, stands))
+        self.wrote = {(secret, who, moved(said)) for secret, who, said in self.wrote}
 
 
 def insights(messages: Sequence[Message]) -> str:
@@ -226,15 +281,25 @@ def turning(where: str) -> Deed:
     return lambda town: town.turn_over(where)
 
 
+def looking(person: str, where: str, audience: Audience | None, keep: Keep, repeats: bool) -> Deed:
+    return lambda town: town.look(person, where, audience, keep, repeats=repeats)
+
+
 people, channels = st.sampled_from((*PEOPLE, "t:ann", "t:ann")), st.sampled_from(CHANNELS)
 seldom = st.sampled_from((False, False, False, True))
 anything = st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), seldom, st.booleans(), st.booleans())
+readers = st.sampled_from(
+    (None, None, None, TeamAudience(TEAM), *map(GroupAudience, CHANNELS), *map(PersonAudience, PEOPLE))
+)
+keeps = st.sampled_from((Keep.STORED, Keep.STORED, Keep.TURN))
+looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), readers, keeps, st.booleans())
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
         anything,
         anything,
         st.builds(saying, people, channels, st.just(False), st.booleans(), st.booleans()),
+        looked_up,
         st.builds(moving, people, channels),
         st.builds(turning, channels),
         st.just(Town.learn),
@@ -264,6 +329,36 @@ def closing(draw: st.DrawFn) -> list[Deed]:
     opened = [turning("t:club")] if draw(st.booleans()) else []
     asked = saying(who, draw(st.sampled_from(("dm", "t:club"))), False, False, False)
     return [*told, *learned, *opened, *draw(some), turning("t:hall"), Town.learn, asked, *draw(some)]
+
+
+@st.composite
+def bringing(draw: st.DrawFn) -> list[Deed]:
+    """What a tool brought is told, told again there, looked for elsewhere, and where its readers have changed."""
+    where = draw(st.sampled_from(("dm", *CHANNELS, "t:hall")))
+    brought = looking(draw(people), where, draw(readers), draw(keeps), True)
+    again = saying(draw(people), where, False, draw(st.booleans()), True)
+    changed: list[Deed] = draw(st.lists(st.one_of(st.builds(turning, channels), st.just(Town.learn)), max_size=2))
+    return [brought, again, *changed, *draw(st.lists(anything, min_size=1, max_size=4)), *draw(some)]
+
+
+@settings(max_examples=examples(60))
+@given(bringing(), budgets)
+async def test_what_a_tool_brings_reaches_only_who_may_read_it(done: list[Deed], history: int) -> None:
+    town = Town(store_in_memory(), history)
+    for deed in done:
+        await deed(town)
+
+
+@settings(max_examples=examples(6))
+@given(bringing(), budgets)
+async def test_what_a_tool_brings_reaches_only_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
+    store = await open_new()
+    try:
+        town = Town(store, history)
+        for deed in done:
+            await deed(town)
+    finally:
+        await store.close()
 
 
 @settings(max_examples=examples(40))
@@ -304,3 +399,24 @@ async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> N
             await deed(town)
     finally:
         await store.close()
+
+
+def holds(folder: Path, name: str, words: bytes) -> bool:
+    return any(words in one.read_bytes() for one in folder.glob(f"{name}*"))
+
+
+async def files_hold(folder: Path, keep: Keep) -> bool:
+    """Whether a tool's secret that was told to nobody stands anywhere in the files of a database."""
+    store = await open_store(f"sqlite:///{folder}/{keep}.db")
+    try:
+        town = Town(store, 8)
+        await town.look("t:ann", "dm", None, keep, repeats=False)
+        assert any("canoe is called secret0" in one.text for one in town.model.requests[-1])
+        return holds(folder, f"{keep}.db", b"canoe is called secret0")
+    finally:
+        await store.close()
+
+
+async def test_what_may_be_kept_for_a_turn_alone_is_in_no_file(tmp_path: Path) -> None:
+    assert await files_hold(tmp_path, Keep.STORED)
+    assert not await files_hold(tmp_path, Keep.TURN)

@@ -165,7 +165,7 @@ async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "most": 9}
 
     def steps(connection: Connection) -> list[str]:
-        near = search.SURROUNDINGS.params(hits=[1], audiences=["1"])
+        near = search.SURROUNDINGS.params(hits=[1], audiences=["1"], drawn=["", "1"], exclude="")
         sql = f"EXPLAIN QUERY PLAN {near.compile(connection, compile_kwargs={'render_postcompile': True})}"
         matches = text(f"EXPLAIN QUERY PLAN {Fts5.MATCHES.text}").bindparams(*PARAMETERS)
         found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(sql, (None,) * sql.count("?")))
