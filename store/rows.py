@@ -149,6 +149,7 @@ TITLE_CHARS: Final = 80
 COVERED: Final = "covered"
 """In a stored summary, beside its fields: the id of the last message that it covers."""
 NO_PAYLOAD: Final = "{}"
+NO_SUMMARY: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
 
@@ -244,7 +245,7 @@ def title(question: str) -> str:
 
 
 def summary(stored: str) -> SituationSummary:
-    return SituationSummary().merged(json.loads(stored))
+    return SituationSummary() if stored == NO_SUMMARY else SituationSummary().merged(json.loads(stored))
 
 
 def summary_text(kept: SituationSummary, covered: int = 0) -> str:

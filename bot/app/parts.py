@@ -269,13 +269,14 @@ def mind(
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
+    own = _offered(own_tools(settings))
     return AgentConfig(
         provider=desk.provider,
         persona=persona,
         fresh_word=fresh_word,
         tools=Toolbox(
             (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
-            [FixedTools(_offered(own_tools(settings))), *sources],
+            [*([FixedTools(own)] if own else ()), *sources],
         ),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
