@@ -79,10 +79,12 @@ class Said:
     audience: str
     where: str
     drawn: str = WIDE
+    untold: bool = False
+    """No reply says it; only a record of what was done there does."""
 
     def may_be_used(self, allowed: frozenset[str], here: str) -> bool:
-        elsewhere = self.drawn in {WIDE, *allowed}
-        return self.audience in allowed and (elsewhere or self.where == here)
+        flows, is_here = self.drawn in {WIDE, *allowed}, self.where == here
+        return self.audience in allowed and ((flows and is_here) if self.untold else (flows or is_here))
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,12 @@ class Town:
         self.brought = ToolOutput(f"The canoe is called {secret}.", audience=audience, keep=keep)
         here = f"{person} {where}" if where == "dm" else where
         drawn = NOWHERE if keep is Keep.TURN else drawn_from([label(audience or PersonAudience(person))], place)
-        self.stands[secret].add(Said(label(place.audience), here, drawn))
+        self.stands[secret].add(Said(label(place.audience), here, drawn))  # as this turn sees it
         self.looks = True
         await self.say(person, where, alone=False, notes=False, repeats=repeats)
         self.looks = False
-        if not repeats and drawn != WIDE:  # it was told to nobody; a record of it may be used where all may read it
-            del self.stands[secret]
+        if not repeats:
+            self.stands[secret] = {replace(one, untold=True) for one in self.stands[secret]}
 
     async def say(self, person: str, where: str, *, alone: bool, notes: bool, repeats: bool) -> None:
         """Ask something here, and look at everything that the model is given for the answer."""
