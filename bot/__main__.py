@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError
-from agent.messages import ModelCall
+from agent.messages import Json, ModelCall
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Subcommand, parser
@@ -112,7 +112,7 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
         complain(f"cogency ask: {error}")
         return Exit.ARGUMENTS
     person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
-    async with open_terminal(settings, person) as bot:
+    async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S) as bot:
         if not as_json:
             return await ask_once(bot, open_window(), CLOCK.now, question)
         answer, code = await answer_as_json(bot, question)
@@ -216,19 +216,36 @@ async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
     return Exit.OK
 
 
-async def _plugins_check(settings: Settings, *, path: Path | None, as_json: bool) -> Exit:
-    from bot.app import plugins_in_use  # noqa: PLC0415 -- as above
+async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
+    from bot.app import examine_servers, plugins_in_use  # noqa: PLC0415 -- as above
+    from bot.findings import Finding, Level, finding_lines  # noqa: PLC0415 -- as above
     from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
     from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
 
     plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
-    if as_json:
-        write_out(sys.stdout, f"{printable_json(written(plugins), indent=2)}\n")
-    elif not plugins:
-        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
     for plugin in () if as_json else plugins:
         write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
-    return Exit.FAILED if any(plugin.faults for plugin in plugins) else Exit.OK
+    if path is None or connect:
+        findings = await examine_servers(settings, plugins)
+    else:
+        idle = [
+            f"{server.name!r} of {plugin.name} is {setup_texts.NOT_CONNECTED}"
+            for plugin in plugins
+            for server in plugin.servers
+        ]
+        findings = [Finding(Level.NOTE, "Tools", what) for what in idle]
+    if as_json:
+        told: dict[str, Json] = {
+            "plugins": written(plugins),
+            "servers": [{"level": one.level.value, "what": one.what} for one in findings],
+        }
+        write_out(sys.stdout, f"{printable_json(told, indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    else:
+        write_out(sys.stdout, finding_lines(findings))
+    is_wrong = any(one.level in (Level.WARNING, Level.PROBLEM) for one in findings)
+    return Exit.FAILED if is_wrong or any(plugin.faults for plugin in plugins) else Exit.OK
 
 
 async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
@@ -265,6 +282,8 @@ async def _discord_invite(
     return Exit.OK
 
 
+TOOLS_WAIT_S = 10.0
+"""For servers of tools, where there are any, before a single question is asked: most are there in two or three."""
 NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
 """As systems link it; people read the zone beside each time."""
 

@@ -145,6 +145,7 @@ def _plugins(commands: _Commands) -> None:
     remove = commands.add(Subcommand.PLUGINS_REMOVE, "use a plug-in no more", setup_texts.PLUGINS_REMOVE_SAYS)
     add.add_argument("path", type=Path, metavar="PATH", help="its folder")
     check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (all in use)")
+    check.add_argument("--connect", action="store_true", help=setup_texts.CONNECT_SAYS)
     remove.add_argument("name", metavar="NAME", help="as `cogency plugins list` shows it")
     for command in (shown, check):
         command.add_argument("--json", dest="as_json", action="store_true", help="for programs")

@@ -26,7 +26,7 @@ from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 from bot.texts import setup_texts
-from bot.tools.mcp_config import McpServerConfig, parse_servers
+from bot.tools.mcp_config import ENVIRONMENT, McpFile, parse_file
 
 # The file `.env`: names and values, taken literally.
 #
@@ -111,6 +111,8 @@ TOOLS: Final = "COGENCY_TOOLS"
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
+RUN_COMMANDS = ("COGENCY_MCP", "COGENCY_PLUGINS")
+"""What decides which programs are started, and to whom keys that stand in the environment could go."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 
@@ -319,7 +321,9 @@ class Settings:
     )
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What the file that `mcp` names may name: the environment and `.env`. Not a setting itself, nor is the next."""
+    """What the file that `mcp` names may name: the environment and `.env`; without one what any program is given. Not
+    a setting itself, nor is the next.
+    """
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
@@ -340,7 +344,7 @@ class Settings:
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
         named: list[str] = []
         with suppress(SettingsError):  # it is told where the servers are needed
-            named = [secret for server in mcp_servers(self) for secret in server.secrets]
+            named = [secret for server in mcp_file(self).servers for secret in server.secrets]
         return tuple(filter(None, [*kept, *named, *parsers.passwords_of(self.database_url)]))
 
 
@@ -366,13 +370,16 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     values.setdefault("database_url", _default_database_url(data_folder))
     settings = Settings(
         **values,
-        mcp_variables=written if "mcp" in values else {},
+        mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
         misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
     )
     held = (attribute for attribute, value in values.items() if isinstance(value, Secret))
     lent = [sources[attribute].name for attribute in held if sources[attribute].name in given]
-    if settings.mcp is not None and "COGENCY_MCP" not in given and lent:
-        raise SettingsError(_sent_elsewhere("COGENCY_MCP", dotenv, lent))
+    runs = [name for name in RUN_COMMANDS if name in from_file and name not in given]
+    if lent and "COGENCY_DATABASE_URL" in from_file.keys() - given.keys() and settings.plugin_list.exists():
+        runs.append("COGENCY_DATABASE_URL")
+    if lent and runs:
+        raise SettingsError(_sent_elsewhere(runs[0], dotenv, lent))
     lent = [name for name in PASSWORDS if name in given]
     if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
         raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
@@ -383,19 +390,19 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     return settings
 
 
-def mcp_servers(settings: Settings) -> tuple[McpServerConfig, ...]:
-    """The MCP servers of the file that is named. It says what runs here, so it is read as `.env` is.
+def mcp_file(settings: Settings) -> McpFile:
+    """What the file says that COGENCY_MCP names. It decides what runs here, so it is read as `.env` is.
 
     Raises SettingsError.
     """
     if settings.mcp is None:
-        return ()
+        return McpFile()
     file = Path(settings.mcp).expanduser().absolute()
     try:
         content = _content(file)
     except (OSError, UnicodeDecodeError):
         raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=file)) from None
-    return parse_servers(content, file, settings.mcp_variables)
+    return parse_file(content, file, settings.mcp_variables)
 
 
 def moved_addresses(settings: Settings) -> list[str]:

@@ -6,6 +6,7 @@ Rules
   tried on both.
 """
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -14,12 +15,12 @@ from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from agent.tools.registry import may_be_offered
 from bot.app.from_settings import discord_settings, slack_settings
-from bot.app.parts import CLOCK, model_settings, open_models, open_tool_sources, own_tools, plugins_in_use
+from bot.app.parts import CLOCK, connecting, model_settings, open_models, own_tools, plugins_in_use, tool_servers
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
-from bot.tools.plugins import skills_of
+from bot.tools.plugins import Plugin, skills_of
 from store.engine import look_at
 from store.migrations import HEAD
 
@@ -47,7 +48,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *_plugins(settings),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
-        *await _mcp_servers(settings),
+        *await examine_servers(settings),
         *await _platforms(settings),
     ]
 
@@ -155,13 +156,18 @@ async def _asked(model: Provider) -> Finding:
     return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
 
 
-async def _mcp_servers(settings: Settings) -> list[Finding]:
-    """Connects to each MCP server, and says what it offers. One that does not answer stops no start."""
+async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = None) -> list[Finding]:
+    """Connects to each MCP server, or to those of `only` these plug-ins, and says what it offers.
+
+    One that does not answer stops no start.
+    """
     try:
-        async with open_tool_sources(settings) as sources:
-            return [finding for source in sources for finding in await source.examine()]
+        configs, problems = tool_servers(settings, only)
     except SettingsError as error:
         return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
+    wrong = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
+    async with connecting(settings, configs) as sources:
+        return wrong + [finding for source in sources for finding in await source.examine()]
 
 
 async def discord_application(settings: Settings) -> str:

@@ -36,7 +36,7 @@ async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
 def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
     """List a plug-in: whether it is used from now on, and what is said. Raises SettingsError."""
     listing, new = plugin_list(settings), load_plugin(path.absolute())
-    if not new.skills:
+    if not new.skills and not new.servers:
         return False, [*new.sentences, setup_texts.PLUGIN_UNUSABLE.format(root=new.root)]
     for plugin in load_plugins(listing.folders()):
         if plugin.root == new.root:

@@ -10,6 +10,7 @@ from functools import partial
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
+from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
@@ -36,10 +37,11 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings, mcp_servers
+from bot.settings import TOOLS, Settings, mcp_file
 from bot.texts import memory_texts, setup_texts
-from bot.tools.mcp_source import McpSource, open_mcp
-from bot.tools.plugins import Plugin, PluginList, load_plugins, skills_of
+from bot.tools.mcp_config import McpServerConfig
+from bot.tools.mcp_source import McpSource, can_connect, open_mcp
+from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -184,10 +186,39 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
+def tool_servers(
+    settings: Settings, only: Sequence[Plugin] | None = None
+) -> tuple[tuple[McpServerConfig, ...], tuple[str, ...]]:
+    """The MCP servers of the operator's file and of plug-ins, or those of `only` these; and what is wrong with some.
+
+    Raises SettingsError.
+    """
+    own, plugins = mcp_file(settings), plugins_in_use(settings) if only is None else only
+    data = settings.plugin_list.with_name("plugin-data")
+    found = servers_of(plugins, own, data, settings.mcp_variables, is_complete=only is None)
+    configs, problems = found.configs if only is not None else (*own.servers, *found.configs), found.problems
+    if configs and not can_connect():
+        if own.servers:
+            raise SettingsError(setup_texts.MCP_MISSING)
+        return (), (*problems, setup_texts.PLUGINS_NEED_MCP)
+    return configs, problems
+
+
 @asynccontextmanager
 async def open_tool_sources(settings: Settings) -> AsyncGenerator[tuple[McpSource, ...]]:
-    """The tools of the servers that the settings name, connected in the background. Raises SettingsError."""
-    configs = mcp_servers(settings)
+    """The tools of MCP servers, as in `tool_servers`, connected in the background. Raises SettingsError."""
+    configs, problems = tool_servers(settings)
+    for problem in problems:
+        log.warning("%s", problem)
+    for config in configs:
+        log.info("MCP server %s", config.sentence)
+    async with connecting(settings, configs) as sources:
+        yield sources
+
+
+@asynccontextmanager
+async def connecting(settings: Settings, configs: Sequence[McpServerConfig]) -> AsyncGenerator[tuple[McpSource, ...]]:
+    """Nothing is loaded for no servers."""
     if not configs:
         yield ()
         return

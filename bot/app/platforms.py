@@ -179,14 +179,21 @@ def _keep_loaded() -> None:
 
 
 @asynccontextmanager
-async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
-    """The bot for one person at a terminal. Raises SettingsError and StoreError."""
+async def open_terminal(
+    settings: Settings, person: Person, *, tools_wait_s: float = 0.0
+) -> AsyncGenerator[TerminalBot, None]:
+    """The bot for one person at a terminal. `tools_wait_s`: how long servers of tools are waited for.
+
+    Raises SettingsError and StoreError.
+    """
     async with (
         parts.open_store_of(settings) as store,
         parts.open_models(settings) as models,
         parts.background_of(settings, store, models) as work,
         parts.open_tool_sources(settings) as sources,
     ):
+        for tools in sources:
+            await tools.settle(tools_wait_s)
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)

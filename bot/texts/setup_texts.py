@@ -109,7 +109,15 @@ PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS: take {root} out there.
 PLUGIN_UNKNOWN = "There is no plug-in {name}: `cogency plugins list` shows those in use."
 NO_PLUGINS = "No plug-in is in use: `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "It is checked first; the bot uses it from its next start on. Its folder is read where it lies."
-PLUGINS_CHECK_SAYS = "It starts nothing, and ends with 1 if something of it cannot be used."
+PLUGINS_CHECK_SAYS = (
+    "It connects to the servers of plug-ins in use, starts nothing of any other folder unless --connect is given, and "
+    "ends with 1 if something cannot be used."
+)
+CONNECT_SAYS = "start its servers, and show what their tools do: this runs their commands"
+NOT_CONNECTED = "not started, as it is not in use: --connect starts it"
+PLUGINS_NEED_MCP = (
+    "servers of plug-ins are not started, because the extra 'mcp' is not installed: run pip install 'cogency-bot[mcp]'"
+)
 PLUGINS_REMOVE_SAYS = "Its folder stays where it is."
 PLUGIN_REMEDY = "`cogency plugins check` shows it with its lines."
 MCP_MISSING = (
@@ -120,7 +128,7 @@ MCP_NO_JSON = "{file} is no JSON: {error}."
 MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
 MCP_TOO_MANY = "{file} names {named} servers; {most} at most."
 MCP_SERVER = "{file}, server {name}: {problem}."
-CHECK_MCP_ENTRY = "Check its entry in mcp.json, and that it runs by itself; the bot starts without it."
+CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."
 MCP_UNREADABLE = "COGENCY_MCP names {file}, which cannot be read: make it a text file in UTF-8 that you may read."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 NO_SLACK_WAY = (

@@ -4,14 +4,15 @@ The rules.
 - The form is that of other clients: an object `mcpServers`, by name; `command`, `args`, `env`, `cwd` for a process on
   this machine, or `url` and `headers`. What other clients keep there besides is passed over.
 - `${NAME}` and `${NAME:-otherwise}` stand for a value of the environment or of `.env`: so no secret stands in the file.
-- A server says of itself whatever it likes. Only the operator's `effects` count.
+- A server says of itself whatever it likes. Only `effects` in a file count: the operator's, or else the plug-in's.
+- `plugins` says the same of plug-ins' servers, by their names here, in place of what the plug-in says.
 - Every problem is one SettingsError: a sentence that names the file, the server and the remedy, never a value.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final, NoReturn, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
-from agent.messages import is_too_deep
+from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import ToolEffect
 from bot.texts import setup_texts
 
@@ -28,6 +29,7 @@ MAX_SERVERS: Final = 50
 MAX_TIMEOUT_S: Final = 600.0
 MAX_NAME: Final = 24
 """With a dot and a tool's name it fits what every vendor takes as the name of a function."""
+MAX_SHOWN: Final = 200
 ENVIRONMENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
@@ -36,8 +38,9 @@ ENVIRONMENT: Final = (
 """What a server's process is given of ours without being named: what programs need to run, and none of our keys."""
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_OURS: Final = ("effects", "audience", "timeout_s", "disabled")
-_KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *_OURS)
+OURS: Final = ("effects", "audience", "timeout_s", "disabled")
+_KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *OURS)
+_SECRET: Final = re.compile(r"key|token|secret|passw|auth|bearer|credential", re.IGNORECASE)
 _EFFECTS: Final = {effect.value: effect for effect in ToolEffect if effect is not ToolEffect.WRITES_HERE}
 _SEVERITY: Final = tuple(ToolEffect)
 
@@ -67,7 +70,8 @@ Reach: TypeAlias = StdioReach | HttpReach
 class McpServerConfig:
     """`for_team`: what it brings may be read by whoever may read a public channel of the asker's; else by them alone.
 
-    `timeout_s`: None for as long as any tool. `secrets`: the values that came from the environment.
+    `timeout_s`: None for as long as any tool. `secrets`: the values that came from the environment. `runs`: its command
+    or host, and `origin`: the file that names it, both for its operator.
     """
 
     name: str
@@ -76,6 +80,14 @@ class McpServerConfig:
     for_team: bool = False
     timeout_s: float | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    runs: str = ""
+    origin: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What is started or connected, and who says so."""
+        verb = "runs" if isinstance(self.reach, StdioReach) else "is at"
+        return f"{self.name} {verb} {self.runs}, as {self.origin} says"
 
     def effect_of(self, tool: str) -> ToolEffect | None:
         """What the operator says of a tool; None if nothing. The pattern with most letters counts, then the worst."""
@@ -85,43 +97,101 @@ class McpServerConfig:
         return max(said, key=lambda one: (len(re.sub(r"[*?\[\]]", "", one[0])), _SEVERITY.index(one[1])))[1]
 
 
-def parse_servers(text: str, file: Path, variables: Mapping[str, str]) -> tuple[McpServerConfig, ...]:
-    """The servers of `file`, whose content is `text`. `variables`: the environment, and what `.env` sets besides."""
+@dataclass(frozen=True, slots=True)
+class McpFile:
+    """What the operator's file holds. `of_plugins`: what it says of plug-ins' servers, by their names here."""
+
+    servers: tuple[McpServerConfig, ...] = ()
+    of_plugins: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+
+
+Expansion: TypeAlias = Callable[[str], str]
+"""A text of an entry with what it stands for. Raises ValueError with a sentence without a stop."""
+
+
+def parse_file(text: str, file: Path, variables: Mapping[str, str]) -> McpFile:
+    """What `file` says, whose content is `text`. `variables`: the environment, and what `.env` sets besides."""
     where = str(file)
     try:
         read: object = None if is_too_deep(text) else json.loads(text)
     except ValueError as error:
         raise SettingsError(setup_texts.MCP_NO_JSON.format(file=where, error=error)) from None
-    servers = _object(_object(read).get("mcpServers"))
-    if not isinstance(_object(read).get("mcpServers"), dict):
+    content = _object(read)
+    servers, of_plugins = _object(content.get("mcpServers")), _object(content.get("plugins"))
+    if not isinstance(content.get("mcpServers"), dict) and not of_plugins:
         raise SettingsError(setup_texts.MCP_NO_SERVERS.format(file=where))
     if len(servers) > MAX_SERVERS:
         raise SettingsError(setup_texts.MCP_TOO_MANY.format(file=where, named=len(servers), most=MAX_SERVERS))
-    given = {name: variables[name] for name in ENVIRONMENT if name in variables}
-    entries = [_Entry(where, name, entry, variables) for name, entry in servers.items()]
-    return tuple(entry.read(file.parent, given) for entry in entries if not entry.is_disabled)
+    given = base_environment(variables)
+    configs: list[McpServerConfig] = []
+    for name, written in servers.items():
+        secrets: list[str] = []
+        entry = ServerEntry(where, name, written, _from_environment(variables, secrets))
+        if not entry.is_disabled:
+            configs.append(replace(entry.read(file.parent, given), secrets=tuple(secrets)))
+    for name, words in of_plugins.items():
+        ServerEntry(where, name, words, str).check_words()
+    return McpFile(tuple(configs), {name: _object(words) for name, words in of_plugins.items()})
 
 
-class _Entry:
-    """One server of the file, on its way to a McpServerConfig."""
+def base_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """What of ours a server's process is given without being named."""
+    return {name: variables[name] for name in ENVIRONMENT if name in variables}
 
-    def __init__(self, where: str, name: str, entry: object, variables: Mapping[str, str]) -> None:
+
+def _from_environment(variables: Mapping[str, str], secrets: list[str]) -> Expansion:
+    """Expands from the environment, and notes what came from there."""
+
+    def value_of(found: re.Match[str]) -> str:
+        name, otherwise = found[1], found[2]
+        if name in variables:
+            secrets.append(variables[name])
+            return variables[name]
+        if otherwise is None:
+            raise ValueError(f"names ${{{name}}}, which is set neither in the environment nor in .env")
+        return otherwise
+
+    return lambda text: _VARIABLE.sub(value_of, text)
+
+
+def from_folders(folders: Mapping[str, Path]) -> Expansion:
+    """Expands what a plug-in in the form of other clients may name: its folders, and nothing of the environment."""
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[1] in folders:
+            return str(folders[found[1]])
+        if found[2] is None:
+            raise ValueError(f"names ${{{found[1]}}}, and a plug-in is given no values of the environment")
+        return found[2]
+
+    return lambda text: _VARIABLE.sub(value_of, text)
+
+
+class ServerEntry:
+    """One server of a file, on its way to a McpServerConfig. Everything of it raises SettingsError."""
+
+    def __init__(self, where: str, name: str, entry: object, expand: Expansion) -> None:
         self._where = where
         self._name = name
-        self._variables = variables
-        self._secrets: list[str] = []
+        self._expand = expand
         if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
             self._fail(f"its name must be letters, digits and single - or _ between them, {MAX_NAME} at most")
         if not isinstance(entry, dict):
             self._fail("it must be an object")
         self._entry = _object(cast("object", entry))
         for key in self._entry.keys() - set(_KEYS):
-            if near := get_close_matches(key.lower(), _OURS, n=1, cutoff=0.75):
+            if near := get_close_matches(key.lower(), OURS, n=1, cutoff=0.75):
                 self._fail(f'"{key}" is not known: did you mean "{near[0]}"?')
 
     @property
     def is_disabled(self) -> bool:
         return self._entry.get("disabled") is True
+
+    def check_words(self) -> None:
+        """Only what is said of a server that stands elsewhere."""
+        for key in self._entry.keys() - set(OURS):
+            self._fail(f'"{key}" is not known here: of a plug-in\'s server the file says {", ".join(OURS)}')
+        self._words()
 
     def read(self, folder: Path, given: Mapping[str, str]) -> McpServerConfig:
         command, url = self._entry.get("command"), self._entry.get("url")
@@ -130,20 +200,18 @@ class _Entry:
         if self._entry.get("type") == "sse":
             self._fail('"type": "sse" is no longer spoken: give the address of its streamable HTTP')
         reach = self._http() if command is None else self._stdio(folder, given)
+        effects, for_team, timeout_s = self._words()
+        runs = _shown(self._entry) if command is not None else _host(cast("HttpReach", reach).url)
+        return McpServerConfig(self._name, reach, effects, for_team, timeout_s, runs=runs, origin=self._where)
+
+    def _words(self) -> tuple[dict[str, ToolEffect], bool, float | None]:
         audience, timeout = self._entry.get("audience", "asker"), self._entry.get("timeout_s")
         if audience not in ("asker", "team"):
             self._fail('"audience" is "asker" or "team"')
         seconds = float(timeout) if isinstance(timeout, int | float) and not isinstance(timeout, bool) else 0.0
         if timeout is not None and not 0 < seconds <= MAX_TIMEOUT_S:
             self._fail(f'"timeout_s" is a number of seconds, {MAX_TIMEOUT_S:g} at most')
-        return McpServerConfig(
-            self._name,
-            reach,
-            self._effects(),
-            for_team=audience == "team",
-            timeout_s=seconds or None,
-            secrets=tuple(self._secrets),
-        )
+        return self._effects(), audience == "team", seconds or None
 
     def _stdio(self, folder: Path, given: Mapping[str, str]) -> StdioReach:
         args = self._entry.get("args", [])
@@ -181,32 +249,43 @@ class _Entry:
     def _texts(self, key: str) -> dict[str, str]:
         return {name: self._text(key, value) for name, value in self._object(key).items()}
 
-    def _object(self, key: str) -> dict[str, object]:
+    def _object(self, key: str) -> dict[str, Json]:
         if not isinstance(self._entry.get(key, {}), dict):
             self._fail(f'"{key}" must be an object')
         return _object(self._entry.get(key))
 
     def _text(self, key: str, value: object) -> str:
-        """With the values of the environment that it names."""
+        """With what it names."""
         if not isinstance(value, str) or "\0" in value:
             self._fail(f'"{key}" may hold texts only')
-        return _VARIABLE.sub(self._variable(key), value)
-
-    def _variable(self, key: str) -> Callable[[re.Match[str]], str]:
-        def value_of(found: re.Match[str]) -> str:
-            name, otherwise = found[1], found[2]
-            if name in self._variables:
-                self._secrets.append(self._variables[name])
-                return self._variables[name]
-            if otherwise is None:
-                self._fail(f'"{key}" names ${{{name}}}, which is set neither in the environment nor in .env')
-            return otherwise
-
-        return value_of
+        try:
+            return self._expand(value)
+        except ValueError as error:
+            self._fail(f'"{key}" {error}')
 
     def _fail(self, problem: str) -> NoReturn:
         raise SettingsError(setup_texts.MCP_SERVER.format(file=self._where, name=repr(self._name), problem=problem))
 
 
-def _object(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+def _shown(entry: Mapping[str, object]) -> str:
+    """A command with its arguments as they are written, but for what may be a secret."""
+    words, hides = [str(entry["command"])], False
+    for arg in map(str, cast("list[object]", entry.get("args", []))):
+        name, equals, _ = arg.partition("=")
+        is_secret = _SECRET.search(arg) is not None
+        if hides or (is_secret and not arg.startswith("-")):
+            words.append("…")
+        else:
+            words.append(f"{name}=…" if is_secret and equals else arg)
+        hides = is_secret and arg.startswith("-") and not equals and not hides
+    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(words))
+    return f"`{line if len(line) <= MAX_SHOWN else f'{line[:MAX_SHOWN]}…'}`"
+
+
+def _host(url: str) -> str:
+    split = urlsplit(url)
+    return f"{split.scheme}://{split.hostname}"
+
+
+def _object(value: object) -> dict[str, Json]:
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}

@@ -66,8 +66,8 @@ class ToolListing:
     omitted: tuple[OmittedTool, ...] = ()
 
 
-NOT_ALLOWED: Final = 'nobody has said what it does: "effects" in mcp.json does'
-MUST_ASK: Final = "it {effect}, and what does is not offered yet"
+NOT_ALLOWED: Final = 'nobody has said what it does, as "effects" in mcp.json would'
+MUST_ASK: Final = "the file says of it: {effect}; before that somebody must be asked, which is not possible yet"
 TOO_MANY: Final = f"the server has more than {MAX_TOOLS} tools"
 NO_NAME: Final = "its name cannot be called"
 TAKEN: Final = "another tool of the server has this name already"

@@ -15,6 +15,7 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, Generic, TypeVar, assert_never
 
@@ -140,18 +141,17 @@ class McpServer:
     async def examine(self) -> list[Finding]:
         """What its operator may like to know, once its first connection was tried."""
         await self.tried.wait()
-        name = self.config.name
+        name, finding = self.config.name, partial(Finding, where="Tools")
         if not self.connected.is_set():
-            return [
-                Finding(Level.WARNING, "Tools", f"{name} is not connected: {self.trouble}", setup_texts.CHECK_MCP_ENTRY)
-            ]
-        offered = ", ".join(tool.offered.called or tool.offered.name for tool in self._tools) or "none"
-        found = [Finding(Level.GOOD, "Tools", f"{name} is connected, and these tools are offered: {offered}")]
+            what = f"{self.config.sentence}, and is not connected: {self.trouble}"
+            return [finding(Level.WARNING, what=what, remedy=setup_texts.CHECK_MCP_ENTRY)]
+        offered = ", ".join(f"{one.offered.called or one.offered.name} ({one.effect})" for one in self._tools) or "none"
+        found = [finding(Level.GOOD, what=f"{self.config.sentence}; these tools are offered: {offered}")]
         reasons: dict[str, list[str]] = {}
         for omitted in self._listing.omitted:
             reasons.setdefault(omitted.why, []).append(omitted.name)
         return found + [
-            Finding(Level.NOTE, "Tools", f"{name} has tools that are not offered, because {why}: {_some(names)}")
+            finding(Level.NOTE, what=f"{name} has tools that are not offered, because {why}: {_some(names)}")
             for why, names in reasons.items()
         ]
 

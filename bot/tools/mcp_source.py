@@ -11,10 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol
 
-from agent.errors import SettingsError
 from agent.ports import Asker, Clock, Tool
 from bot.findings import Finding
-from bot.texts import setup_texts
 from bot.tools.mcp_config import McpServerConfig
 
 log = logging.getLogger(__name__)
@@ -22,6 +20,8 @@ log = logging.getLogger(__name__)
 
 class RunningServer(Protocol):
     """A server as `bot.tools.mcp_server` runs it."""
+
+    tried: asyncio.Event
 
     @property
     def tools(self) -> tuple[Tool, ...]: ...
@@ -44,17 +44,27 @@ class McpSource:
         each = await asyncio.gather(*(server.examine() for server in self.servers))
         return [finding for findings in each for finding in findings]
 
+    async def settle(self, seconds: float) -> None:
+        """Wait until each was tried once, and no longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.loaded.wait()
+                await asyncio.gather(*(server.tried.wait() for server in self.servers))
+
     def tools(self, asker: Asker) -> Sequence[Tool]:  # noqa: ARG002 -- all have the same until there is a policy
         return tuple(tool for server in self.servers for tool in server.tools)
+
+
+def can_connect() -> bool:
+    """Whether the SDK is installed."""
+    return find_spec("mcp") is not None
 
 
 @asynccontextmanager
 async def open_mcp(
     configs: Sequence[McpServerConfig], clock: Clock, jitter: Callable[[], float], timeout_s: float
 ) -> AsyncGenerator[McpSource, None]:
-    """The servers run while the block does. `jitter`: a number between 0 and 1. Raises SettingsError without SDK."""
-    if find_spec("mcp") is None:
-        raise SettingsError(setup_texts.MCP_MISSING)
+    """The servers run while the block does. `jitter`: a number between 0 and 1."""
     source = McpSource()
     running = asyncio.create_task(_run(source, configs, clock, jitter, timeout_s))
     try:

@@ -46,6 +46,9 @@ REAP_S: Final = 2.0
 """For the system to take away what was killed."""
 LOOK_S: Final = 0.01
 
+GENERATED: Final = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
+"""Headers that are made here, whatever a file names."""
+
 Received: TypeAlias = SessionMessage | Exception
 
 
@@ -347,8 +350,11 @@ async def http_streams(reach: HttpReach, allowance: Allowance, fate: Fate) -> As
         if request.method == "GET":
             _take(allowance, fate, STREAM_LINES, 0)
 
+    headers = httpx2.Headers(reach.headers)  # no two of them with one name in other letters
+    for name in GENERATED:
+        headers.pop(name, None)
     client = httpx2.AsyncClient(
-        headers={**reach.headers, "accept-encoding": "identity"},
+        headers=[*headers.multi_items(), ("accept-encoding", "identity")],
         timeout=httpx2.Timeout(30.0, read=300.0),  # the SDK's own: a stream may stay silent for minutes
         event_hooks={"request": [count], "response": [bound]},
     )

@@ -5,15 +5,20 @@ The rules.
   `skills/` or `mcp.json` is a plug-in too, named like the folder; its `mcp.json` is then in the form of other clients.
 - Everything else fails by itself: a skill, a server, a kind of component. What failed is said with file and line.
 - The schemas of the form ship with us (`bot/tools/schemas`); none is fetched.
+- A server is given the two folders of the form and no value of the environment. What its tools do says the operator's
+  own file, or else the plug-in: `extensions."dev.cogency".servers`, or beside the command in other clients' form.
 - Plug-ins come from `COGENCY_PLUGINS` and from the list that `cogency plugins add` writes. No two have one name.
 """
 
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -26,6 +31,17 @@ from agent.providers.catalog import is_loopback
 from agent.tools.skill import MAX_SKILLS, Skill
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
+from bot.tools.mcp_config import (
+    MAX_NAME,
+    MAX_SERVERS,
+    OURS,
+    McpFile,
+    McpServerConfig,
+    ServerEntry,
+    StdioReach,
+    base_environment,
+    from_folders,
+)
 from bot.tools.plugin_files import JsonPath, PluginFault, PluginFolder, line_of, refuse
 from bot.tools.skills import SKILLS, find_skills, named_apart
 
@@ -34,12 +50,12 @@ SERVERS: Final = "mcp.json"
 FORM: Final = "https://agent-plugins.org/schemas/1.0.0/"
 MAX_JSON_BYTES: Final = 200_000
 MAX_PLUGINS: Final = 50
-MAX_SERVERS: Final = 50
 MAX_LIST_BYTES: Final = 100_000
 _TRANSPORTS: Final = {"stdio": "stdioServer", "streamable-http": "streamableHttpServer", "sse": "sseServer"}
-NOT_STARTED: Final = "its servers are checked only: this version starts none, so their tools are not there"
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9.-]+")
 _BETWEEN: Final = re.compile(r"([-.])[-.]*")
+OUR_EXTENSION: Final = "dev.cogency"
+_FOLDER: Final = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 _WITHIN: Final = re.compile(r"(?:\.|\$\{PLUGIN_ROOT\})(?:/(.*))?", re.DOTALL)
 
 
@@ -51,6 +67,8 @@ class PluginServer:
     name: str
     entry: JsonObject = field(repr=False)
     is_portable: bool
+    words: JsonObject = field(default_factory=dict[str, Json], repr=False)
+    """What the plug-in's manifest says that its tools do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +82,8 @@ class Plugin:
     servers: tuple[PluginServer, ...] = ()
     faults: tuple[PluginFault, ...] = ()
     notes: tuple[PluginFault, ...] = ()
+    words: JsonObject = field(default_factory=dict[str, Json], repr=False)
+    """Of each of its servers, by its name: what its manifest says for us."""
 
     @property
     def summary(self) -> str:
@@ -96,12 +116,10 @@ def load_plugin(path: Path) -> Plugin:
     servers: list[PluginServer] = []
     if SERVERS in names:
         try:
-            servers, bad, said = _servers(folder, plugin.name, is_portable=MANIFEST in names)
+            servers, bad, said = _servers(folder, plugin, is_portable=MANIFEST in names)
             faults, notes = [*faults, *bad], [*notes, *said]
         except PluginFault as fault:
             faults.append(fault)
-    if servers:
-        notes = [*notes, PluginFault(SERVERS, NOT_STARTED)]
     return replace(
         plugin, skills=tuple(skills), servers=tuple(servers), faults=tuple(faults), notes=(*plugin.notes, *notes)
     )
@@ -132,17 +150,19 @@ def _described(plugin: Plugin, folder: PluginFolder) -> Plugin:
             PluginFault(MANIFEST, "'extensions' is no object, and passed over", line_of(lines, ("extensions",)))
         )
         del kept["extensions"]
-    elif isinstance(extensions := kept.get("extensions"), dict):  # of other clients: nobody looks into their values
+    words = _an_object(_an_object(_an_object(kept.get("extensions")).get(OUR_EXTENSION)).get("servers"))
+    if isinstance(extensions := kept.get("extensions"), dict):  # of other clients: nobody looks into their values
         kept["extensions"] = {name: value if not isinstance(value, dict) else {} for name, value in extensions.items()}
     _check(kept, schema("plugin.schema.json"), lines, MANIFEST, ())
-    return replace(plugin, name=str(kept["name"]), version=str(kept.get("version", ""))[:40], notes=tuple(notes))
+    version = str(kept.get("version", ""))[:40]
+    return replace(plugin, name=str(kept["name"]), version=version, notes=tuple(notes), words=words)
 
 
 # mcp.json
 
 
 def _servers(
-    folder: PluginFolder, plugin: str, *, is_portable: bool
+    folder: PluginFolder, plugin: Plugin, *, is_portable: bool
 ) -> tuple[list[PluginServer], list[PluginFault], list[PluginFault]]:
     """The servers, why others are none, and what is passed over. Raises PluginFault where all of the file is wrong."""
     if not folder.is_file(SERVERS):
@@ -171,7 +191,7 @@ def _servers(
             said = f"server {name[:40]!r} is left out: its transport, sse, is not spoken here"
             notes.append(PluginFault(SERVERS, said, line_of(lines, path)))
         else:
-            found.append(PluginServer(plugin, name, server, is_portable))
+            found.append(PluginServer(plugin.name, name, server, is_portable, _an_object(plugin.words.get(name))))
     return found, faults, notes
 
 
@@ -240,6 +260,120 @@ def _elsewhere(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> Js
     return entry
 
 
+# What of it is run
+
+
+@dataclass(frozen=True, slots=True)
+class PluginServers:
+    """`problems`: a sentence without a stop for each server, or word about one, that counts for nothing."""
+
+    configs: tuple[McpServerConfig, ...]
+    problems: tuple[str, ...] = ()
+
+
+def servers_of(
+    plugins: Sequence[Plugin], own: McpFile, data: Path, variables: Mapping[str, str], *, is_complete: bool = True
+) -> PluginServers:
+    """The servers of plug-ins, each under a name of its own. `own`: what the operator's file says, which comes first.
+
+    `data`: the folder in which each plug-in has one for what it keeps. `is_complete`: whether these are all plug-ins.
+    """
+    taken = {config.name.lower() for config in own.servers}
+    configs: list[McpServerConfig] = []
+    problems: list[str] = []
+    for plugin in plugins:
+        for server in plugin.servers:
+            if len(own.servers) + len(configs) == MAX_SERVERS:
+                problems.append(f"{plugin.name}: server {server.name[:40]!r} is left out: {MAX_SERVERS} at most in all")
+                break
+            name = safe_name(plugin.name, server.name, taken)
+            taken.add(name.lower())
+            try:
+                config = _config(plugin, server, name, own.of_plugins.get(name), data / plugin.name, variables)
+            except (SettingsError, PluginFault) as error:
+                problems.append(str(error).rstrip("."))
+            else:
+                configs += [config] if config is not None else []
+    unknown = [name for name in own.of_plugins if name.lower() not in taken] if is_complete else []
+    problems += [f'"plugins" names {name!r}, which is no server of a plug-in in use' for name in unknown]
+    return PluginServers(tuple(configs), tuple(problems))
+
+
+def safe_name(plugin: str, server: str, taken: Collection[str]) -> str:
+    """What a server of a plug-in is called here: the form allows any text, and vendors few letters.
+
+    It depends on what is taken only where it must. `taken`: in small letters.
+    """
+    is_named_so = server.lower() == plugin or server.lower().startswith((f"{plugin}-", f"{plugin}.", f"{plugin}_"))
+    whole = server if is_named_so else f"{plugin}-{server}"
+    name = "-".join(re.findall(r"[A-Za-z0-9]+", whole))
+    name = name if name[:1].isalpha() else f"p-{name}"
+    tries = 0
+    short = name
+    while len(short) > MAX_NAME or short.lower() in taken:
+        mark = sha256(f"{plugin}\0{server}\0{tries}".encode()).hexdigest()[:4]
+        short, tries = f"{name[: MAX_NAME - 5].rstrip('-')}-{mark}", tries + 1
+    return short
+
+
+def _config(
+    plugin: Plugin,
+    server: PluginServer,
+    name: str,
+    said: JsonObject | None,
+    data: Path,
+    variables: Mapping[str, str],
+) -> McpServerConfig | None:
+    """None if it is switched off. Raises SettingsError and PluginFault."""
+    folders = {"PLUGIN_ROOT": plugin.root, "PLUGIN_DATA": data.absolute()}
+    where = f"plug-in {plugin.name} ({plugin.root / SERVERS})"
+    written, expand = dict(server.entry), from_folders(folders)
+    if server.is_portable:
+        ServerEntry(where, name, server.words, str).check_words()
+        written, expand = _expanded(PluginFolder(plugin.root), server, folders) | dict(server.words), str
+    if said is not None:
+        written = {key: value for key, value in written.items() if key not in OURS} | dict(said)
+    entry = ServerEntry(where, name, written, expand)
+    if entry.is_disabled:
+        return None
+    config = entry.read(plugin.root, base_environment(variables))
+    for path in (plugin.root, plugin.root / SERVERS):
+        if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
+            raise PluginFault(str(path), "may be written by anybody, who could run programs here: `chmod o-w`")
+    if not isinstance(config.reach, StdioReach):
+        return config
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if config.reach.cwd is not None and config.reach.cwd.is_relative_to(os.path.realpath(data)):
+            config.reach.cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise PluginFault(str(data), f"cannot be made for what the plug-in keeps: {error.strerror}") from None
+    named = {key: str(folder) for key, folder in folders.items()}
+    return replace(config, reach=replace(config.reach, env={**config.reach.env, **named}))
+
+
+def _expanded(folder: PluginFolder, server: PluginServer, folders: Mapping[str, Path]) -> dict[str, Json]:
+    """An entry of the plug-ins' own form in that of other clients, with its folders in place of their names."""
+    entry = dict(server.entry)
+    if entry.pop("type") != "stdio":
+        return entry
+
+    def expanded(text: Json) -> str:
+        return _FOLDER.sub(lambda found: str(folders[found[1]]), str(text))
+
+    command, args, env = str(entry["command"]), entry.get("args"), entry.get("env")
+    cwd = Path(os.path.realpath(folder.root / expanded(entry.get("cwd", "./"))))
+    within = folders["PLUGIN_DATA"] if str(entry.get("cwd")).startswith("${PLUGIN_DATA}") else folder.root
+    if not cwd.is_relative_to(os.path.realpath(within)):
+        raise PluginFault(SERVERS, f"server {server.name[:40]!r} leads out of its folder with its cwd")
+    return {
+        "command": str(folder.resolve(command[2:].replace("//", "/"))) if command.startswith("./") else command,
+        "args": [expanded(one) for one in args] if isinstance(args, list) else [],
+        "env": {name: expanded(value) for name, value in _an_object(env).items()},
+        "cwd": str(cwd),
+    }
+
+
 # Checking with the schemas
 
 
@@ -247,6 +381,10 @@ def _elsewhere(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> Js
 def schema(name: str) -> Mapping[str, Any]:
     """A schema of the form, as it ships with us."""
     return json.loads((Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8"))
+
+
+def _an_object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
 def _object(value: Json, file: str) -> dict[str, Json]:

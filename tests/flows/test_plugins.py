@@ -3,12 +3,14 @@
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 
 from benchmarks.house_code import ROOT
 from bot.exits import Exit
+from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, head, text
-from tests.fakes.plugin_folders import SECRET, manifest, skill, write
+from tests.fakes.plugin_folders import SECRET, manifest, servers, skill, write
 from tests.flows.test_terminal import cogency
 
 PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
@@ -77,6 +79,53 @@ def test_the_pages_plugin_is_checked_listed_and_removed(tmp_path: Path) -> None:
     assert cogency(tmp_path, "plugins", "list").stdout.startswith("No plug-in is in use")
 
 
+def with_a_server(folder: Path) -> Path:
+    """A plug-in whose server is `tests.fakes.mcp_raw`, of which one tool reads."""
+    run = f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKES / "mcp_raw.py"}" plain\n'
+    words = {"dev.cogency": {"servers": {"raw": {"effects": {"echo": "reads", "die": "irreversible"}}}}}
+    entry = {"type": "stdio", "command": "./run"}
+    root = write(folder / "office", {"plugin.json": manifest(extensions=words), "mcp.json": servers(raw=entry)})
+    write(root, {"run": run})
+    (root / "run").chmod(0o755)
+    return root
+
+
+async def test_a_tool_of_a_plugins_server_is_called_in_the_first_question(tmp_path: Path) -> None:
+    with_a_server(tmp_path)
+    added = cogency(tmp_path, "plugins", "add", "office")
+    assert added.stdout == "office: 0 skills, 1 server. It is used from the next start on.\n"
+    called = f"<execute>{json.dumps([{'name': 'office-raw.echo', 'args': {'word': 'boat'}}])}</execute>"
+    async with ModelServer([[head(), text(called), DONE], [head(), text("It says boat."), DONE]]) as model:
+        assert "It says boat." in await asked(tmp_path, model, "what does it say?")
+        first, last = [json.dumps(request.json) for request in model.requests]
+    assert "office-raw.echo" in first
+    assert "office-raw.die" not in first
+    assert '\\\\\\"word\\\\\\": \\\\\\"boat' in last
+
+
+def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_path: Path) -> None:
+    root = with_a_server(tmp_path)
+    idle = cogency(tmp_path, "plugins", "check", "office")
+    assert (idle.returncode, idle.stdout.splitlines()[1:]) == (
+        Exit.OK,
+        ["note     Tools: 'raw' of office is not started, as it is not in use: --connect starts it."],
+    )
+    for more in (("office", "--connect"), ()):
+        named = {} if more else {"COGENCY_PLUGINS": str(root)}
+        ran = cogency(tmp_path, "plugins", "check", *more, **named)
+        assert ran.returncode == Exit.OK, ran.stdout
+        says, *left_out = ran.stdout.splitlines()[1:]
+        assert says.startswith(
+            f"ok       Tools: office-raw runs `{root}/run`, as plug-in office ({root}/mcp.json) says; "
+        )
+        assert says.endswith("these tools are offered: echo (reads).")
+        assert any("says of it: irreversible" in line and line.endswith(": die.") for line in left_out)
+    (root / "run").write_text("#!/bin/sh\necho no key >&2; exit 1\n")
+    failed = cogency(tmp_path, "plugins", "check", "office", "--connect")
+    assert failed.returncode == Exit.FAILED
+    assert "and is not connected: its process ended; it said: no key." in failed.stdout
+
+
 def test_what_is_wrong_is_said_with_its_line_by_check_doctor_and_the_log(tmp_path: Path) -> None:
     files = {"skills/good/SKILL.md": skill("good"), "skills/bad/SKILL.md": skill("other")}
     write(tmp_path / "office", files | {"plugin.json": manifest()})
@@ -85,7 +134,7 @@ def test_what_is_wrong_is_said_with_its_line_by_check_doctor_and_the_log(tmp_pat
     assert check.returncode == Exit.FAILED
     assert check.stdout == f"office: skills/bad/SKILL.md:2: {fault}\noffice: 1 skill, 0 servers\n"
     told = json.loads(cogency(tmp_path, "plugins", "check", "office", "--json").stdout)
-    assert told[0]["faults"] == [{"where": "skills/bad/SKILL.md:2", "what": fault}]
+    assert told["plugins"][0]["faults"] == [{"where": "skills/bad/SKILL.md:2", "what": fault}]
     named = {"COGENCY_PLUGINS": str(tmp_path / "office")}
     doctor = cogency(tmp_path, "doctor", **named).stdout
     assert "ok       Plug-ins: office: 1 skill, 0 servers.\n" in doctor

@@ -9,8 +9,8 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports import ToolEffect
 from benchmarks.house_code import ROOT
-from bot.settings import Settings, load_settings, mcp_servers
-from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach, parse_servers
+from bot.settings import Settings, load_settings, mcp_file
+from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach, parse_file
 
 HIDDEN = "hunter2hunter2"
 FILE = Path("/srv/bot/mcp.json")
@@ -18,7 +18,7 @@ FILE = Path("/srv/bot/mcp.json")
 
 def read(servers: object, **variables: str) -> tuple[McpServerConfig, ...]:
     given = {"PATH": "/bin", "OPENAI_API_KEY": HIDDEN, **variables}
-    return parse_servers(json.dumps({"mcpServers": servers}), FILE, given)
+    return parse_file(json.dumps({"mcpServers": servers}), FILE, given).servers
 
 
 def refusal(servers: object, **variables: str) -> str:
@@ -31,7 +31,7 @@ def refusal(servers: object, **variables: str) -> str:
 def test_the_page_about_tools_shows_a_file_that_can_be_read() -> None:
     page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"effects"' in one)
-    time, wiki = parse_servers(block, FILE, {"WIKI_TOKEN": HIDDEN})
+    time, wiki = parse_file(block, FILE, {"WIKI_TOKEN": HIDDEN}).servers
     assert time.reach == StdioReach("uvx", ("mcp-server-time",), {}, FILE.parent)
     assert isinstance(wiki.reach, HttpReach)
     assert wiki.reach.headers == {"Authorization": f"Bearer {HIDDEN}"}
@@ -103,7 +103,7 @@ def test_a_server_has_a_name_that_a_model_can_call(name: str) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"mcpServers": []}', "[" * 100_000])
 def test_a_file_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match=r"/srv/bot/mcp\.json"):
-        parse_servers(text, FILE, {})
+        parse_file(text, FILE, {})
 
 
 def test_a_disabled_server_and_what_other_clients_keep_there_are_passed_over() -> None:
@@ -120,7 +120,7 @@ def test_the_setting_names_the_file_whose_secrets_stay_out_of_logs(tmp_path: Pat
     file = tmp_path / "mcp.json"
     file.write_text('{"mcpServers": {"w": {"url": "https://w.example", "headers": {"K": "${W}"}}}}')
     read = settings(tmp_path, {}, f"COGENCY_MCP={file}\nW={HIDDEN}\n")
-    assert [server.name for server in mcp_servers(read)] == ["w"]
+    assert [server.name for server in mcp_file(read).servers] == ["w"]
     assert HIDDEN in read.secrets()
     assert HIDDEN not in repr(read)
 
@@ -130,9 +130,9 @@ def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
     file.write_text('{"mcpServers": {}}')
     file.chmod(0o666)
     with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
-        mcp_servers(settings(tmp_path, {"COGENCY_MCP": str(file)}))
+        mcp_file(settings(tmp_path, {"COGENCY_MCP": str(file)}))
     with pytest.raises(SettingsError, match="cannot be read"):
-        mcp_servers(settings(tmp_path, {"COGENCY_MCP": str(tmp_path / "none.json")}))
+        mcp_file(settings(tmp_path, {"COGENCY_MCP": str(tmp_path / "none.json")}))
 
 
 def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Path) -> None:
@@ -141,3 +141,33 @@ def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Pat
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_MCP={file}\n")
     assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN, "COGENCY_MCP": str(file)}).mcp == str(file)
+    with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS comes from .* OPENAI_API_KEY"):
+        settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_PLUGINS={tmp_path}\n")
+    beside = f"COGENCY_DATABASE_URL=sqlite:///{tmp_path}/bot.db\n"
+    assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, beside).plugin_list == tmp_path / "plugins.txt"
+    (tmp_path / "plugins.txt").write_text(f"{tmp_path}\n")
+    with pytest.raises(SettingsError, match=r"^COGENCY_DATABASE_URL comes from .* OPENAI_API_KEY"):
+        settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, beside)
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        ({"command": "uvx", "args": ["mcp-server-time"]}, "`uvx mcp-server-time`"),
+        ({"command": "x", "args": ["--api-key", HIDDEN, "a"]}, "`x --api-key … a`"),
+        ({"command": "x", "args": [f"--token={HIDDEN}", "-H", f"Authorization: {HIDDEN}"]}, "`x --token=… -H …`"),
+        ({"command": "x\x1b[2J", "args": ["${THEIRS}"]}, "`x?[2J ${THEIRS}`"),
+        ({"url": f"https://me:{HIDDEN}@x.example/{HIDDEN}"}, "https://x.example"),
+    ],
+)
+def test_what_a_server_runs_is_shown_as_it_is_written_without_secrets(entry: dict[str, object], shown: str) -> None:
+    (server,) = read({"s": entry}, THEIRS=HIDDEN)
+    assert (server.runs, server.origin) == (shown, str(FILE))
+    assert HIDDEN not in server.sentence
+
+
+def test_what_is_said_of_plugins_servers_is_checked_as_strictly() -> None:
+    with pytest.raises(SettingsError, match='"command" is not known here'):
+        parse_file('{"plugins": {"a": {"command": "x"}}}', FILE, {})
+    with pytest.raises(SettingsError, match="one of reads"):
+        parse_file('{"plugins": {"a": {"effects": {"*": "everything"}}}}', FILE, {})

@@ -261,7 +261,8 @@ def test_a_flood_is_told_from_a_burst_and_from_a_steady_trickle() -> None:
 
 async def test_a_service_is_spoken_to_by_http_and_what_floods_there_is_cut_off() -> None:
     async with http_service() as (url, asked):
-        reach = HttpReach(url, {"Authorization": "Bearer key"})
+        wrong = {"Accept-Encoding": "gzip", "Content-Length": "1", "Host": "elsewhere.example", "accept": "text/html"}
+        reach = HttpReach(url, {"Authorization": "Bearer key", **wrong})
         async with connected(config(reach, "web")) as (server,):
             assert (await called(server, "echo", word="boat")).parts
             (text,) = (await called(server, "big")).parts
@@ -272,7 +273,19 @@ async def test_a_service_is_spoken_to_by_http_and_what_floods_there_is_cut_off()
                 await called(server, "huge")
             assert (await called(server, "echo")).parts
     assert {one.headers["Authorization"] for one in asked} == {"Bearer key"}
-    assert {one.headers["Accept-Encoding"] for one in asked} == {"identity"}
+    assert {tuple(one.headers.getall("Accept-Encoding")) for one in asked} == {("identity",)}
+    assert {one.headers["Host"] in url for one in asked} == {True}
+    assert {one.headers["Accept"] for one in asked} == {"application/json, text/event-stream"}
+
+
+async def test_the_headers_of_a_service_go_to_no_other_that_it_names() -> None:
+    async with (
+        http_service() as (url, asked),
+        http_service(moved_to=url) as (moved, _),
+        connected(config(HttpReach(moved, {"X-Key": "key"}), "web")) as (server,),
+    ):
+        assert server.trouble
+    assert asked == []
 
 
 async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
@@ -281,12 +294,14 @@ async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
 
 
 @asynccontextmanager
-async def http_service() -> AsyncGenerator[tuple[str, list[web.Request]]]:
+async def http_service(moved_to: str = "") -> AsyncGenerator[tuple[str, list[web.Request]]]:
     """`tests.fakes.mcp_raw` behind HTTP, with one tool more."""
     asked: list[web.Request] = []
 
     async def post(request: web.Request) -> web.StreamResponse:
         asked.append(request)
+        if moved_to:
+            raise web.HTTPTemporaryRedirect(moved_to)
         message = await request.json()
         params = message.get("params", {})
         if "id" not in message:

@@ -1,14 +1,29 @@
 """What a folder must hold to be a plug-in, and how little fails with what is wrong in it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.errors import SettingsError
+from agent.ports import ToolEffect
 from bot.settings import load_settings
-from bot.tools.plugins import NOT_STARTED, PluginList, as_json, load_plugin, load_plugins, schema, skills_of
+from bot.tools.mcp_config import MAX_NAME, HttpReach, McpFile, StdioReach, parse_file
+from bot.tools.plugins import (
+    PluginList,
+    PluginServers,
+    as_json,
+    load_plugin,
+    load_plugins,
+    safe_name,
+    schema,
+    servers_of,
+    skills_of,
+)
 from tests.fakes.plugin_folders import FORM, SECRET, manifest, servers, skill, write
 
 NEITHER = "is neither a bare name nor a path that begins with ./"
@@ -26,7 +41,7 @@ def test_a_whole_plugin_has_its_skills_and_servers(tmp_path: Path) -> None:
     }
     plugin = load_plugin(write(tmp_path / "Some Folder", files))
     assert (plugin.name, plugin.version, plugin.faults) == ("acme.office", "1.2", ())
-    assert [note.what for note in plugin.notes] == [NOT_STARTED]
+    assert plugin.notes == ()
     assert plugin.summary == "acme.office: 1 skill, 2 servers"
     assert [(one.plugin, one.name, one.is_portable) for one in plugin.servers] == [
         ("acme.office", "time", True),
@@ -198,3 +213,123 @@ def test_the_list_lies_beside_the_database_and_one_that_cannot_be_read_is_a_sent
 def test_a_report_for_programs_holds_no_content(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"skills/report/SKILL.md": skill("report", body=SECRET)})
     assert SECRET not in json.dumps(as_json([load_plugin(root)]))
+
+
+def started(root: Path, said: str = "", **variables: str) -> PluginServers:
+    """The servers of the plug-in in `root`, where `said` is the operator's own file."""
+    own = parse_file(said, root.parent / "mcp.json", {}) if said else McpFile()
+    return servers_of([load_plugin(root)], own, root.parent / "data", {"PATH": "/bin", **variables})
+
+
+def test_a_server_is_given_its_two_folders_once_and_nothing_of_the_environment(tmp_path: Path) -> None:
+    args = ["${PLUGIN_ROOT}/a", "${PLUGIN_DATA}${PLUGIN_DATA}", "${HOME}", "$PLUGIN_ROOT", "${PLUGIN_ROOT:-x}"]
+    files = {
+        "plugin.json": manifest("acme.office"),
+        "mcp.json": servers(
+            run=STDIO | {"command": "./bin/run", "args": args, "cwd": "${PLUGIN_DATA}/work"},
+            bare=STDIO | {"env": {"A": "${PLUGIN_DATA}", "PATH": "/mine"}},
+            web={"type": "streamable-http", "url": "https://x.example/${PLUGIN_ROOT}", "headers": {"A": "${HOME}"}},
+        ),
+        "bin/run": "",
+    }
+    root = write(tmp_path / "p", files)
+    found = started(root, HOME="/home/me", OPENAI_API_KEY=SECRET)
+    run, bare, web = (config.reach for config in found.configs)
+    data = tmp_path / "data" / "acme.office"
+    assert [config.name for config in found.configs] == ["acme-office-run", "acme-office-bare", "acme-office-web"]
+    assert isinstance(run, StdioReach)
+    assert (run.command, run.cwd) == (str(root / "bin" / "run"), data / "work")
+    assert run.args == (f"{root}/a", f"{data}{data}", "${HOME}", "$PLUGIN_ROOT", "${PLUGIN_ROOT:-x}")
+    assert run.env == {"PATH": "/bin", "HOME": "/home/me", "PLUGIN_ROOT": str(root), "PLUGIN_DATA": str(data)}
+    assert (data / "work").is_dir()
+    assert data.stat().st_mode & 0o077 == 0
+    assert isinstance(bare, StdioReach)
+    assert (bare.command, bare.cwd, bare.env["A"], bare.env["PATH"]) == ("uvx", root, str(data), "/mine")
+    assert web == HttpReach("https://x.example/${PLUGIN_ROOT}", {"A": "${HOME}"})
+
+
+def test_text_that_a_folder_brings_in_is_not_expanded_again(tmp_path: Path) -> None:
+    files = {"plugin.json": manifest(), "mcp.json": servers(x=STDIO | {"args": ["${PLUGIN_ROOT}"]})}
+    (config,) = started(write(tmp_path / "${PLUGIN_DATA}", files)).configs
+    assert isinstance(config.reach, StdioReach)
+    assert config.reach.args == (str(tmp_path / "${PLUGIN_DATA}"),)
+
+
+def test_a_link_that_leads_out_of_the_data_is_not_worked_in(tmp_path: Path) -> None:
+    files = {"plugin.json": manifest(), "mcp.json": servers(x=STDIO | {"cwd": "${PLUGIN_DATA}/out"}, y=STDIO)}
+    (tmp_path / "data" / "office").mkdir(parents=True)
+    (tmp_path / "data" / "office" / "out").symlink_to("/")
+    found = started(write(tmp_path / "p", files))
+    assert [config.name for config in found.configs] == ["office-y"]
+    assert found.problems == ("mcp.json: server 'x' leads out of its folder with its cwd",)
+
+
+def test_a_plugin_in_the_form_of_other_clients_is_given_no_key_of_ours(tmp_path: Path) -> None:
+    entries: dict[str, Any] = {
+        "web": {"url": "https://x.example", "headers": {"A": "${OPENAI_API_KEY}"}},
+        "run": {"command": "x", "args": ["${PLUGIN_ROOT}", "${MODE:-fast}"], "effects": {"*": "reads"}},
+    }
+    root = write(tmp_path / "office", {"mcp.json": json.dumps({"mcpServers": entries})})
+    found = started(root, OPENAI_API_KEY=SECRET, MODE=SECRET)
+    (config,) = found.configs
+    assert isinstance(config.reach, StdioReach)
+    assert (config.name, config.reach.args) == ("office-run", (str(root), "fast"))
+    assert config.effect_of("get") is ToolEffect.READS
+    (problem,) = found.problems
+    assert "server 'office-web'" in problem
+    assert "a plug-in is given no values of the environment" in problem
+
+
+def test_what_tools_do_says_the_operator_or_else_the_manifest(tmp_path: Path) -> None:
+    def of_ours(words: object) -> str:
+        return manifest(extensions={"dev.cogency": {"servers": {"wiki": words}}})
+
+    files = {"mcp.json": servers(wiki=STDIO)}
+    root = write(tmp_path / "p", files | {"plugin.json": of_ours({"effects": {"*": "reads"}})})
+    (config,) = started(root).configs
+    assert (config.effect_of("get"), config.for_team) == (ToolEffect.READS, False)
+    own = {"plugins": {"office-wiki": {"effects": {"get": "irreversible"}, "audience": "team"}, "gone": {}}}
+    found = started(root, json.dumps(own))
+    assert found.configs[0].effect_of("get") is ToolEffect.IRREVERSIBLE
+    assert found.configs[0].for_team
+    assert found.problems == ("\"plugins\" names 'gone', which is no server of a plug-in in use",)
+    assert started(root, json.dumps({"plugins": {"office-wiki": {"disabled": True}}})).configs == ()
+    for words in ({"command": "rm"}, {"effect": "reads"}):
+        write(root, {"plugin.json": of_ours(words)})
+        assert started(root).configs == ()
+        assert "is not known" in started(root).problems[0]
+
+
+def test_a_file_that_anybody_may_write_starts_nothing(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"plugin.json": manifest(), "mcp.json": servers(x=STDIO)})
+    (root / "mcp.json").chmod(0o666)
+    found = started(root)
+    assert found.configs == ()
+    assert "may be written by anybody" in found.problems[0]
+
+
+@given(st.lists(st.tuples(st.from_regex(r"[a-z0-9]+([-.][a-z0-9]+)*", fullmatch=True), st.text()), max_size=30))
+def test_every_server_has_a_name_of_its_own_that_a_model_can_call(named: list[tuple[str, str]]) -> None:
+    taken: set[str] = set()
+    for plugin, server in named:
+        name = safe_name(plugin, server, taken)
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*", name)
+        assert len(name) <= MAX_NAME
+        assert name.lower() not in taken
+        taken.add(name.lower())
+
+
+def test_a_name_is_that_of_plugin_and_server_as_far_as_it_can_be() -> None:
+    assert safe_name("acme.office", "time", ()) == "acme-office-time"
+    assert safe_name("github", "github", ()) == "github"
+    assert safe_name("github", "github.issues", ()) == "github-issues"
+    assert safe_name("t", "time", ()) == "t-time"
+    long = safe_name("a." * 31 + "a", "time", ())
+    assert (len(long), long == safe_name("a." * 31 + "a", "clock", ())) == (MAX_NAME, False)
+
+
+def test_the_operators_own_servers_keep_their_names(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"plugin.json": manifest(), "mcp.json": servers(wiki=STDIO)})
+    own = {"mcpServers": {"Office-Wiki": {"command": "x"}}}
+    (config,) = started(root, json.dumps(own)).configs
+    assert re.fullmatch("office-wiki-[0-9a-f]{4}", config.name)
