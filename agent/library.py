@@ -43,7 +43,7 @@ from agent.providers.rehearsal import RehearsalProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person, RecallQuery
 from agent.state import SituationSummary
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import UNASKED, FixedTools, Toolbox, may_be_offered
+from agent.tools.registry import RESERVED, UNASKED, FixedTools, Toolbox, may_be_offered
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import asker_of, closed, known_context, loop_of
@@ -140,7 +140,7 @@ class Agent:
             RecallTool(kept.memories, TOOL_TIMEOUT_S),
             RememberTool(kept.facts, kept.working_set, TOOL_TIMEOUT_S),
         )
-        taken = {tool.name for tool in core}
+        taken = {*RESERVED, *(tool.name for tool in core)}
         for tool in tools:
             if tool.name in taken:
                 raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="it", name=tool.name))

@@ -307,6 +307,8 @@ class Loop:
     async def _take(self, arrived: Sequence[events.ProtocolEvent]) -> list[turns.Effect]:
         effects: list[turns.Effect] = []
         for event in arrived:
+            if isinstance(event, events.CallsArrived):
+                event = replace(event, calls=tuple(map(self._tools.unwrapped, event.calls)))  # noqa: PLW2901 -- as meant
             if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
                 log.info("the model broke the protocol: %s", event.kind)  # its detail may quote what somebody wrote

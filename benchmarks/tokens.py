@@ -8,16 +8,20 @@ billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn
 cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
 prompt_tokens_hi      estimated tokens that a model reads when somebody who is new says "hi" in a direct message, with
                       the default persona and the two tools of memory
+prefix_tokens_N       the same of everything before the first message, with N more tools of servers: where those would
+                      take more than a threshold, only their names and a line each
+prefix_tokens_native_N  the same where tools go in the vendor's own form
 round_output_tokens   estimated tokens that a model writes to call one tool
 
 Sizes are those of seed 004, in tokens of four characters: the system's text 1,500, and in each round 200 of thought,
 100 of a call and 300 of its result. The turns are real: our loop, our adapters for OpenAI Responses, over WebSocket
 (resume) and HTTP (replay), to a server that checks each request against the vendor's types.
 
-Baseline, in the same run: replay.
+Baseline, in the same run: replay; and N tools that are all described in full.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,12 +30,13 @@ from itertools import accumulate
 
 from agent.context import ContextParts, Persona, build_context
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import ASCII_PER_TOKEN, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
+from agent.messages import ASCII_PER_TOKEN, Json, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
 from agent.ports import ToolContext, ToolEffect
 from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.factory import OpenedProvider, ProviderWorld, open_responses, open_responses_http
+from agent.providers.native_calls import functions, untaught
 from agent.records import Person
 from agent.state import Workspace
 from agent.tools.recall import RecallTool
@@ -49,6 +54,7 @@ from tests.fakes.store import store_in_memory
 
 SYSTEM, THINK, CALL, RESULT = 1_500, 200, 100, 300
 ROUNDS = (1, 2, 4, 8, 16, 32)
+TOOLS = (5, 40, 200)
 PROSE = "The ferry leaves the harbour at seven, and the board at the pier says so when the wind is from the west. "
 
 
@@ -98,11 +104,78 @@ class Uploads:
     """Tokens of each request alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """One as servers have them: of what each says of itself, and of its four arguments, the sizes are usual."""
+
+    name: str
+    description: str
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5.0
+
+    @property
+    def schema(self) -> JsonObject:
+        arguments: dict[str, Json] = {
+            name: {"type": kind, "description": about}
+            for name, kind, about in (
+                ("owner", "string", "Account that it belongs to, by its short name"),
+                ("query", "string", "Words, or an id, that select it"),
+                ("page", "integer", "Page of the results, from 1"),
+                ("per_page", "integer", "Results on a page, 100 at most"),
+            )
+        }
+        return {"type": "object", "properties": arguments, "required": ["owner", "query"]}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        del args, context
+        return ""
+
+
+def server_tools(count: int) -> list[ServerTool]:
+    """Those of the first servers, 25 of each."""
+    verbs = {
+        "list": "Lists every",
+        "get": "Gets one",
+        "create": "Creates a new",
+        "update": "Updates a",
+        "close": "Closes a",
+    }
+    things = ("issue", "pull_request", "file", "release", "review_comment")
+    servers = ("github", "gitlab", "linear", "notion", "sentry", "grafana", "stripe", "hubspot")
+    tools = [
+        ServerTool(
+            f"{server}.{verb}_{thing}",
+            f"{does} {thing.replace('_', ' ')} of an account that you may see in {server.capitalize()}, and returns "
+            "its number, its title, its state, its address and who is assigned to it. Newest first, if there are more.",
+        )
+        for server in servers
+        for thing in things
+        for verb, does in verbs.items()
+    ]
+    return tools[:count]
+
+
+def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> int:
+    """`listed`: as it is; else with every tool in full. `native`: with the tools in a vendor's own form."""
+    store, more = store_in_memory(), server_tools(count)
+    own = [RecallTool(store.memories), RememberTool(store.facts)]
+    tools = Registry(own, rest=more) if listed else Registry([*own, *more])
+    system, *_ = _hi(tools)
+    if not native:
+        return estimate_tokens(system.text)
+    taught = untaught(system.text, reasons=False) or ""
+    return estimate_tokens(taught) + estimate_tokens(json.dumps(functions(tools.specs)))
+
+
 def prompt_tokens_hi() -> int:
     """Of everything that stands in the request."""
-    settings = Settings()
     store = store_in_memory()
     tools = Registry([RecallTool(store.memories), RememberTool(store.facts)])
+    return sum(estimate_tokens(message.text) for message in _hi(tools))
+
+
+def _hi(tools: Registry) -> tuple[Message, ...]:
+    settings = Settings()
     parts = ContextParts(
         persona=Persona(settings.persona, settings.language_rule),
         tool_schemas=tools.schemas,
@@ -113,7 +186,7 @@ def prompt_tokens_hi() -> int:
         place=Place(PersonAudience("slack:T1:U1"), "slack:T1"),
         platform="Slack",
     )
-    return sum(estimate_tokens(message.text) for message in build_context(parts).messages)
+    return build_context(parts).messages
 
 
 def round_output_tokens() -> int:
@@ -211,8 +284,11 @@ async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]
         metrics[f"billed_ratio_{name}_32"] = input_tokens(bill) / input_tokens(billed(rule, chain))
         metrics[f"cache_saves_{name}_32"] = input_dollars(rule, uncached(again.inputs)) / input_dollars(rule, bill)
     metrics |= {"prompt_tokens_hi": prompt_tokens_hi(), "round_output_tokens": round_output_tokens()}
+    metrics |= {f"prefix_tokens_{n}": prefix_tokens(n) for n in TOOLS}
+    metrics |= {f"prefix_tokens_native_{n}": prefix_tokens(n, native=True) for n in TOOLS}
     baseline = {f"replay_kb_{n}": again.wire_bytes[n] / 1000 for n in (8, 16, 32)}
     baseline |= {f"replay_input_tokens_{n}": float(again.tokens[n]) for n in (8, 16, 32)}
+    baseline |= {f"prefix_tokens_{n}_in_full": prefix_tokens(n, listed=False) for n in TOOLS}
     return metrics, baseline, f"{table(kept, again)}\n\n{bills(again.inputs)}\n\n{NOTES}"
 
 

@@ -76,6 +76,17 @@ def one_line(text: str) -> str:
     return without_titles(neutralise(" ".join(text.split())))
 
 
+def excerpt(text: str, most: int) -> str:
+    """The beginning of somebody else's text as data: on one line, without what is not seen and what could end it."""
+    # What is not seen goes first: what it keeps apart may be a tag.
+    visible = UNSEEN.sub("", text[: 8 * most])
+    line = one_line("".join(sign if sign.isprintable() else " " for sign in visible))
+    if len(line) <= most:
+        return line
+    head = line[: most - 1]
+    return f"{head.rsplit(' ', 1)[0] if ' ' in head[most // 2 :] else head}…"
+
+
 def without_titles(line: str) -> str:
     """The line with our titles in small letters."""
     return _TITLE.sub(lambda title: title.group().lower(), line)

@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from agent.errors import ToolError
-from agent.messages import UNSEEN, Json, JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports import ToolContext, ToolEffect, ToolOutput
-from agent.protocol.render import one_line
+from agent.protocol.render import excerpt
 
 NAME: Final = "skill"
 INSTRUCTIONS: Final = "SKILL.md"
@@ -115,18 +115,7 @@ _PROPERTIES: Final[dict[str, Json]] = {
 def listed(skills: Sequence[Skill]) -> list[str]:
     """A line for each skill, with as much of its description as the limit of them all has room for."""
     room = max(MIN_SHOWN_CHARS, min(MAX_SHOWN_CHARS, MAX_LIST_CHARS // max(1, len(skills))))
-    return [f"- {skill.name}: {shown(skill.description, room)}" for skill in skills]
-
-
-def shown(text: str, most: int) -> str:
-    """The beginning of a description as data: on one line, without what is not seen and what could end a list."""
-    # What is not seen goes first: what it keeps apart may be a tag.
-    visible = UNSEEN.sub("", text[: 8 * most])
-    line = one_line("".join(sign if sign.isprintable() else " " for sign in visible))
-    if len(line) <= most:
-        return line
-    head = line[: most - 1]
-    return f"{head.rsplit(' ', 1)[0] if ' ' in head[most // 2 :] else head}…"
+    return [f"- {skill.name}: {excerpt(skill.description, room)}" for skill in skills]
 
 
 def pages(text: str, most: int) -> list[str]:

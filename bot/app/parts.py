@@ -48,7 +48,7 @@ from store.engine import Store, open_store
 
 log = logging.getLogger(__name__)
 
-BUILT_IN = frozenset({"recall", "remember", "share_file", "skill"})
+BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool"})
 """The names of our own tools, which no tool of an operator's own may have."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""

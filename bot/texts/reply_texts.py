@@ -41,6 +41,7 @@ STATUS_LINES = {
     "recall": "Searching past threads…",
     "remember": "Making a note…",
     "share_file": "Preparing a file…",
+    "tools": "Looking for the right tool…",
 }
 USING_TOOL = "Using {tool}…"
 PROGRESS = "{doing} {percent:.0f} %"
@@ -54,6 +55,7 @@ DONE_BY_TOOL: Mapping[str, str] = {
     "recall": "searched past threads",
     "remember": "made a note",
     "share_file": "prepared a file",
+    "tools": "looked for a tool",
 }
 SUGGESTIONS_TITLE = "You may want to ask"
 THINKING_LINES = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")

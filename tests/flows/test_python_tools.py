@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.registry import RESERVED
 from bot.app import CLOCK
 from bot.app.parts import BUILT_IN
 from bot.exits import Exit
@@ -83,5 +84,6 @@ async def test_somebody_in_slack_has_it_called(folder: Path) -> None:
 def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> None:
     folder = ROOT / "agent" / "tools"
     written = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    assert {path.stem for path in folder.glob("[a-z]*.py")} - {"functions", "registry"} == BUILT_IN
+    assert {path.stem for path in folder.glob("[a-z]*.py")} - {"functions", "registry"} == BUILT_IN - RESERVED
+    assert RESERVED < BUILT_IN
     assert all(f'"{name}"' in written for name in BUILT_IN)
