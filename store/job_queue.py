@@ -60,6 +60,7 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
 
 class SqlJobs(SqlStore):
     cancel = writes(cancel)
+    replace = writes(replace)
     claim = writes(claim)
 
     async def schedule(
@@ -85,6 +86,16 @@ def renew(connection: Connection, held: Job, lease_until: datetime) -> None:
 def payload_of(connection: Connection, held: Job) -> str | None:
     """What the job has to do now, held until the transaction ends; None if it is no longer held."""
     return connection.execute(select(job.c.payload).where(_held(held)).with_for_update()).scalar_one_or_none()
+
+
+def is_newest(connection: Connection, kind: str, key: str, held: Job | None) -> bool:
+    """Whether this is the last that is to be done under the key: a job as long as it is held, and what comes by itself
+    (None), which takes away those that wait and run.
+    """
+    if held is not None:
+        return payload_of(connection, held) is not None
+    connection.execute(delete(job).where(job.c.kind == kind, job.c.key == key))
+    return True
 
 
 def keep_payload(connection: Connection, held: Job, payload: str) -> None:

@@ -28,6 +28,12 @@ forgotten has not asked to be remembered again.
 
 ERASE_ENTRIES: Final = "erase_entries"
 """The kind of job that wipes what a person deleted a while ago and has not brought back."""
+EDIT: Final = "edit"
+"""The kind of job that keeps an edit for which it was too soon. Its key is `post_key`, its payload holds the words."""
+
+
+def post_key(channel: str, message_id: str) -> str:
+    return f"{channel} {message_id}"
 
 
 @dataclass(frozen=True, slots=True)

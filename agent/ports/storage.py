@@ -297,12 +297,24 @@ class Forgetting(Protocol):
         """
         ...
 
+    async def author(self, channel: str, message_id: str) -> str | None:
+        """Whose message of a platform it is; None if it is not known: most of what is edited was never said to us."""
+        ...
+
     async def update_text(
-        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
+        self,
+        channel: str,
+        message_id: str,
+        text: str,
+        now: datetime,
+        learn_at: datetime | None = None,
+        job: records.Job | None = None,
     ) -> bool:
         """A message of the past was edited: keep its new words, and erase what came of the old ones.
 
         It is learned from again at `learn_at` (None: not) if it was answered. False if nothing was to do.
+        `job`: the `EDIT` whose words these are; a newer edit has taken it away. None: these are the newest, and every
+        `EDIT` of the message goes.
         """
         ...
 
@@ -416,8 +428,10 @@ class Ledger(TurnLedger, Protocol):
         """
         ...
 
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        """Put an edited text in place of a question that still waits; False if it does not."""
+    async def amend(self, channel: str, message_id: str, text: str, job: records.Job | None = None) -> bool:
+        """Put an edited text in place of a question that still waits; False if it does not. `job`: as for
+        `Forgetting.update_text`.
+        """
         ...
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
@@ -488,6 +502,10 @@ class Jobs(Protocol):
         self, kind: str, key: str, payload: str, run_at: datetime, *, person: str = "", conversation: str = ""
     ) -> None:
         """Let this be done, not before `run_at`. One that waits already takes the new payload and time."""
+        ...
+
+    async def replace(self, kind: str, key: str, *, payload: str, person: str) -> bool:
+        """Give the one that waits this payload, at its time. False if there is none."""
         ...
 
     async def cancel(self, kind: str, key: str) -> bool:

@@ -96,6 +96,16 @@ class RateCounter:
         for rate in self.rates:
             self._times(rate, person, channel).append(now)
 
+    def book(self, person: str, channel: str, now: datetime) -> datetime:
+        """When the next is within all rates, behind what was booked before; it is counted for then."""
+        at = now
+        for rate in self.rates:
+            times = self._times(rate, person, channel)
+            free = max(now, times[0] + rate.within) if len(times) == rate.limit else now
+            times.append(free)
+            at = max(at, free)
+        return at
+
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
         """When what counts was done, as many as the rate allows."""
         key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))

@@ -12,9 +12,10 @@ from functools import partial
 from importlib.metadata import version
 
 from agent.errors import SettingsError
+from agent.memory.forgetting_plans import EDIT
 from agent.ports import ToolSource
 from agent.records import Person
-from bot.access.admission import AdmissionControl
+from bot.access.admission import AdmissionControl, RateCounter
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
 from bot.app import parts
@@ -26,6 +27,7 @@ from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.host import Host
 from bot.hosting import BotHost, RollingConversations
+from bot.job_worker import JobWorker
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice
 from bot.memory.policies import PolicyDesk
@@ -63,7 +65,9 @@ async def serve_platforms(settings: Settings) -> None:
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader, sources)
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
-            await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
+            edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
+            async with edits.serving():
+                await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
 
 @asynccontextmanager
@@ -106,7 +110,11 @@ def _host(
         ledger=store.ledger,
         conversations=store.conversations,
         preferences=store.preferences,
-        forgetting=parts.forget_desk(settings, store, turns, work, connections.sources),
+        forgetting=replace(
+            parts.forget_desk(settings, store, turns, work, connections.sources),
+            edits=RateCounter(admission.rules.surges.rates),
+            is_exempt=access.is_operator,
+        ),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),

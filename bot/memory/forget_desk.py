@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 from unicodedata import category
 
-from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish
+from agent.memory.forgetting_plans import EDIT, AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish, post_key
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger
-from agent.records import DELETE_REPLY, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, Job, ShownPage, ShownReply
+from bot.access.admission import RateCounter
 from bot.fair_turns import FairTurns
 from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
@@ -267,13 +268,18 @@ class ForgetDesk:
     To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
     Meanwhile they are told how much was found, and may stop it until something is erased.
     Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes
-    are wiped a little later, for many at once.
+    are wiped a little later, for many at once. Each edit takes the database for itself, so of a flood the last of each
+    message are kept one by one, at the rate of new messages.
     """
 
     forgetting: Forgetting
     ledger: Ledger
     jobs: Jobs
     clock: Clock
+    edits: RateCounter = field(default_factory=RateCounter)
+    """Of what people edit: as much as they may write anew is kept at once, the rest later."""
+    is_exempt: Callable[[str], bool] = lambda _: False
+    """Whether a person may edit as much as they like."""
     take_back: Callable[[str, str | None], Awaitable[None]]
     """End the running turns of a person in a conversation (None: all), and delete what they have shown."""
     withdraw: Callable[[str, str], Awaitable[bool]]
@@ -374,10 +380,26 @@ class ForgetDesk:
         return ForgetAnswer(memory_texts.receipt_text(receipt))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        if await self.ledger.amend(channel, message_id, text):
+        person, now = await self.forgetting.author(channel, message_id), self.clock.now()
+        if person is None:
+            return False
+        if self.is_exempt(person) or self.edits.obstacle(person, channel, now) is None:
+            return await self._amended(channel, message_id, text)
+        key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])
+        if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
+            await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
+        return True
+
+    async def keep_edit(self, job: Job) -> None:
+        """The job: an edit for which it was too soon; the last one of its message. Raises StoreError."""
+        channel, message_id, text = json.loads(job.payload)
+        await self._amended(channel, message_id, text, job)
+
+    async def _amended(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        if await self.ledger.amend(channel, message_id, text, job):
             return True
         now = self.clock.now()
-        known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now))
+        known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now), job)
         if known:
             await sweep_soon(self.jobs, now)
         return known
@@ -386,6 +408,7 @@ class ForgetDesk:
         now = self.clock.now()
         running = [each for each in messages if await self.withdraw(channel, each)]
         for each in running:  # what the turn had remembered by then
+            await self.jobs.cancel(EDIT, post_key(channel, each))
             payload = json.dumps([channel, each])
             await self.jobs.schedule(DELETED, f"{channel} {each}", payload, now + TAKEN_BACK)
         if ended := frozenset(messages) - set(running):

@@ -276,7 +276,8 @@ def settle(connection: Connection) -> None:
 
 
 def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> tuple[list[int], list[str]]:
-    """The jobs that fall, and the words that they hold: of the plan's person or place, or with an erased text in them.
+    """The jobs that fall, and the words that they hold: of the plan's person or place, with an erased text in them, or
+    with a newer text of an erased message.
 
     What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
     """
@@ -295,12 +296,13 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
             named = false()
     texts = [one.text for one in doomed.said.values() if one.text]
     near = or_(named, *in_batches(job.c.person, doomed.people))
-    held = select(job.c.id, job.c.kind, job.c.payload, named).where(near)
+    held = select(job.c.id, job.c.kind, job.c.key, job.c.payload, named).where(near)
+    edits = {plans.post_key(one.channel, one.message_id) for one in doomed.said.values() if one.message_id}
     found: list[tuple[int, list[str]]] = []
-    for id_, kind, payload, is_named in connection.execute(held):
+    for id_, kind, key, payload, is_named in connection.execute(held):
         waits = kind == plans.ERASE_ENTRIES
         words = waiting_words(payload) if waits else list(rows.strings_in(payload))
-        if is_named or holds_any(words, texts):
+        if is_named or (kind == plans.EDIT and key in edits) or holds_any(words, texts):
             found.append((id_, words))
     return [id_ for id_, _ in found], [word for _, words in found for word in words]
 

@@ -20,8 +20,9 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_
 from agent.events import Outcome
 from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
-from agent.records import Author, Receipt
-from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads_long, writes_alone
+from agent.records import Author, Job, Receipt
+from store import job_queue
+from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
@@ -256,9 +257,17 @@ ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 
 
 def update_text(
-    connection: Connection, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None
+    connection: Connection,
+    channel: str,
+    message_id: str,
+    text: str,
+    now: datetime,
+    learn_at: datetime | None = None,
+    held: Job | None = None,
 ) -> bool:
-    """Put the new words in place of the old ones. False if they are known, or the message is not."""
+    """Put the new words in place of the old ones. False if they are known, the message is not, or newer ones are."""
+    if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), held):
+        return False
     found = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
     if not found or all(one.text == text for one in found.values()):
         return False
@@ -278,6 +287,11 @@ def update_text(
             _learn_again(connection, one, learn_at, now)
     owe(connection)
     return True
+
+
+def _author(connection: Connection, channel: str, message_id: str) -> str | None:
+    named = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
+    return next((one.person for one in named.values()), None)
 
 
 def _doomed(connection: Connection, found: Mapping[int, ForgottenMessage]) -> ErasureSet:
@@ -308,6 +322,8 @@ class SqlForgetting(SqlStore):
     preview = reads_long(preview)
     undo = writes_alone(entries.restore)
     titles = reads_long(thread_titles)
+    author = reads(_author)
+    update_text = writes_alone(update_text)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
@@ -343,13 +359,6 @@ class SqlForgetting(SqlStore):
             return {}
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
         return gone.counts
-
-    async def update_text(
-        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
-    ) -> bool:
-        if not await self.database.read(reaches_anything, plans.Deleted(channel, frozenset({message_id}))):
-            return False
-        return await self.database.write_alone(update_text, channel, message_id, text, now, learn_at)
 
     async def sweep(self) -> bool:
         files = self.database.files

@@ -15,8 +15,9 @@ from sqlalchemy import Connection, and_, delete, exists, or_, select, update
 
 from agent.events import Outcome
 from agent.memory.audience import label
-from agent.records import Author, Claim, Closing, Waiting
-from store import rows
+from agent.memory.forgetting_plans import EDIT, post_key
+from agent.records import Author, Claim, Closing, Job, Waiting
+from store import job_queue, rows
 from store.search import index
 from store.tables import DONE, RUNNING, WAITING, message, turn
 
@@ -41,9 +42,11 @@ def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     return frozenset(row.id for row in connection.execute(mine) if rows.is_withdrawn(row.payload))
 
 
-def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
-    """Put `text` in place of a question that waits; False if it does not wait."""
+def amend(connection: Connection, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+    """Put `text` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
     if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
     _, asked, conversation = question
     index.change_text(connection, asked, conversation, text)

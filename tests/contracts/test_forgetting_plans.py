@@ -1,5 +1,6 @@
 """The contract of the port Forgetting: time, words, deletions, places, age; previews, edits, replies in platforms."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,14 +8,25 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, GroupAudience, Place
-from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, Expired, Gone
+from agent.memory.forgetting_plans import (
+    EDIT,
+    AboutTopic,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    post_key,
+)
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, POSTED_BY_BOT, Closing, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, POSTED_BY_BOT, Closing, Job, ShownPage, ShownReply
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.plans import one_thread
 
 CLUB = Place(GroupAudience("club"))
 DM = frozenset({"person:ann"})
@@ -136,6 +148,62 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
     assert job is None or job.person == "ann"
     assert not await store.forgetting.update_text(asked.channel, asked.message_id, "my train is red", START, START)
     assert not await store.forgetting.update_text(asked.channel, "unknown", "hello", START)
+    assert await store.forgetting.author(asked.channel, asked.message_id) == "ann"
+    assert await store.forgetting.author(asked.channel, "unknown") is None
+
+
+async def edit_job(store: Store, channel: str, message_id: str, text: str) -> Job:
+    """An edit that has waited until now, and is being kept."""
+    payload = json.dumps([channel, message_id, text])
+    await store.jobs.schedule(EDIT, post_key(channel, message_id), payload, START, person="ann")
+    job = await store.jobs.claim(frozenset({EDIT}), "worker", START, LEASE)
+    assert job is not None
+    return job
+
+
+async def test_an_edit_that_has_waited_never_takes_the_place_of_a_newer_one(store: Store) -> None:
+    asked = said("my boat is blue")
+    await answered(store, asked, "noted")
+    channel, post = asked.channel, asked.message_id
+    job = await edit_job(store, channel, post, "my boat is red")
+    assert await store.forgetting.update_text(channel, post, "my boat is green", START)
+    assert not await store.forgetting.update_text(channel, post, "my boat is red", START, None, job)
+    assert await said_in(store, "thread") == ["my boat is green", "noted"]
+    job = await edit_job(store, channel, post, "my boat is white")
+    assert await store.forgetting.update_text(channel, post, "my boat is white", START, None, job)
+    assert await said_in(store, "thread") == ["my boat is white", "noted"]
+
+
+async def test_neither_does_one_of_a_question_that_waits(store: Store) -> None:
+    asked = said("where is my boat?")
+    await store.ledger.accept(asked)
+    job = await edit_job(store, asked.channel, asked.message_id, "where is my car?")
+    assert await store.ledger.amend(asked.channel, asked.message_id, "where is my train?")
+    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my car?", job)
+    assert (await claimed(store)).incoming.text == "where is my train?"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Everything("ann"),
+        AboutTopic("ann", "boat"),
+        one_thread("ann", "thread"),
+        Deleted("channel", frozenset({"post-9001"})),
+    ],
+)
+async def test_an_edit_that_waits_falls_with_its_message(store: Store, plan: ForgettingPlan) -> None:
+    asked, other = said("my boat is blue", number=9001), said("my train is late", conversation="other")
+    for one, text in ((asked, "my zeppelin is blue"), (other, "my tram is late")):
+        await answered(store, one, "noted")
+        key, payload = post_key(one.channel, one.message_id), json.dumps([one.channel, one.message_id, text])
+        await store.jobs.schedule(EDIT, key, payload, START, person="ann")
+    receipt = await store.forgetting.forget(plan, START)
+    assert receipt.found_again == 0
+    left: list[str] = []
+    while (job := await store.jobs.claim(frozenset({EDIT}), "worker", START, LEASE)) is not None:
+        left.append(job.key)
+    assert left == ([] if isinstance(plan, Everything) else [post_key(other.channel, other.message_id)])
 
 
 async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: Store) -> None:

@@ -30,7 +30,7 @@ from agent.ports import (
     ToolEffect,
 )
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Load, Waiting
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Load, Waiting
 from agent.tools.registry import Toolbox
 from agent.turn import JUST_ARRIVED, TurnLimits
 from bot.app import CLOCK
@@ -134,8 +134,8 @@ class DyingLedger:
     async def pages(self, turn: int) -> tuple[str, ...] | None:
         return await self.inner.pages(turn)
 
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        return await self.inner.amend(channel, message_id, text)
+    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        return await self.inner.amend(channel, message_id, text, job)
 
     async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
         return await self.inner.restrict_place(channel, place, now)

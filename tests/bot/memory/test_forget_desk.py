@@ -9,8 +9,9 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import ForgettingPlan, Gone, Preview, Wish
-from agent.records import Closing, Job, Receipt, ShownPage
+from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Wish
+from agent.records import Closing, Incoming, Job, Receipt, ShownPage
+from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress, Forgetter
 from bot.job_worker import JobWorker
 from bot.memory.forget_desk import MOST_WAITING, TELL_AFTER_S, ForgetDesk
@@ -358,3 +359,67 @@ async def test_a_reply_that_is_gone_already_is_done_and_one_that_cannot_be_reach
     assert deleted == [page]
     with pytest.raises(PageUnsent, match="not connected"):
         await ReplyDeletion(FakeClock(), {}).delete(job)
+
+
+# Edits, of which each takes the database for itself.
+
+A_MINUTE = RateLimits.of(person_minute=2, person_hour=None, channel_minute=None, backlog=None).rates
+
+
+async def edited(desk: ForgetDesk, *posts: tuple[Incoming, str]) -> None:
+    for post, text in posts:
+        assert await desk.amend(post.channel, post.message_id, text)
+
+
+async def test_of_a_flood_of_edits_the_last_of_each_message_is_kept_at_the_rate_of_new_ones() -> None:
+    world = World()
+    posts = [said(f"boat {n}") for n in range(5)]
+    for post in posts:
+        await answered(world.store, post, "noted")
+    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
+    for turn in range(20):
+        await edited(desk, *((post, f"train {n}, for the time {turn}") for n, post in enumerate(posts)))
+    mine = [text for text in world.texts if text != "noted"]
+    assert mine == ["train 0, for the time 0", "train 1, for the time 0", "boat 2", "boat 3", "boat 4"]
+    worker = JobWorker(world.store.jobs, {EDIT: desk.keep_edit}, world.clock, "worker")
+    kept: list[int] = []
+    for _ in range(3):
+        await world.clock.advance(60.0)
+        while await worker.work():
+            pass
+        kept.append(sum(text.endswith("for the time 19") for text in world.texts))
+    assert kept == [2, 4, 5]
+    assert [text for text in world.texts if text != "noted"] == [f"train {n}, for the time 19" for n in range(5)]
+
+
+async def test_an_edit_that_need_not_wait_takes_the_place_of_one_that_does() -> None:
+    world = World()
+    post = said("boat")
+    await answered(world.store, post, "noted")
+    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
+    await edited(desk, (post, "one"), (post, "two"), (post, "three"))
+    assert {kind for kind, _ in world.store.waiting_jobs} == {EDIT, SWEEP}
+    await world.clock.advance(61.0)
+    await edited(desk, (post, "four"))
+    assert {kind for kind, _ in world.store.waiting_jobs} == {SWEEP}
+    assert world.texts == ["four", "noted"]
+
+
+async def test_what_was_never_said_to_the_bot_is_neither_counted_nor_kept() -> None:
+    world = World()
+    post = said("boat")
+    await answered(world.store, post, "noted")
+    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
+    for n in range(9):
+        assert not await desk.amend(post.channel, f"other-{n}", "secret")
+    await edited(desk, (post, "train"))
+    assert world.texts == ["train", "noted"]
+
+
+async def test_an_operator_edits_as_much_as_they_like() -> None:
+    world = World()
+    post = said("boat")
+    await answered(world.store, post, "noted")
+    desk = replace(world.desk, edits=RateCounter(A_MINUTE), is_exempt={"ann"}.__contains__)
+    await edited(desk, *((post, f"train {n}") for n in range(9)))
+    assert world.texts == ["train 8", "noted"]
