@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
@@ -208,7 +208,7 @@ def _factor(line: FoundLine, hints: Hints) -> float:
     factor = 1.0 if line.by_person or hints.bot else BOT_PRIOR
     if line.by_person and line.person in hints.people:
         factor *= NAMED
-    return factor * max((_dated(line.time, period) for period in hints.periods), default=1.0)
+    return factor * max(_dated(line.time, period) for period in hints.periods) if hints.periods else factor
 
 
 def _dated(time: datetime, period: TimeSpan) -> float:
@@ -262,8 +262,11 @@ def lines_of(
     names: dict[str, str] = {}
     usable = {"audiences": audiences, "drawn": (WIDE, *audiences), "exclude": here}
     found = connection.execute(SURROUNDINGS, {"hits": list(hits), **usable}).all()
-    for hit, thread, hit_author, hit_person, hit_name, hit_time, *sides in found:
-        beside = [json.loads(side) for side in sides]
+    sides = iter(
+        json.loads(f"[{','.join(f'{before},{after}' for *_, before, after in found)}]")
+    )  # at once: 3 times as fast
+    for hit, thread, hit_author, hit_person, hit_name, hit_time, *_ in found:
+        beside = (next(sides), next(sides))
         for id_, author, who, name, time in chain(*beside):
             if id_ not in lines:
                 lines[id_] = FoundLine(thread, author == Author.PERSON, who, _time(time))
@@ -275,8 +278,7 @@ def lines_of(
 
 
 def _time(text: str) -> datetime:
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)  # SQLite keeps no offset (see UtcDateTime)
+    return datetime.fromisoformat(text if text[-6] in "+-" else f"{text}+00:00")  # SQLite keeps no offset: UtcDateTime
 
 
 # Whom a question speaks of without a name: "what did I say", "what did you suggest". Pure.
@@ -322,6 +324,7 @@ weave wove woven, weep wept, win won, write wrote written,
 child children, foot feet, goose geese, half halves, knife knives, man men, mouse mice, person people, shelf shelves,
 tooth teeth, wife wives, wolf wolves, woman women
 """
+Forms: TypeAlias = Mapping[str, tuple[str, ...]]
 _GROUPS: Final = {stem(form): tuple(group.split()) for group in _FORMS.split(",") for form in group.split()}
 
 
@@ -354,15 +357,17 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     if number is None or not query.audiences or not (every or query.within):
         return []
     wrote = _people_named(connection, query) if query.by else None
-    sought = _sought(query, every, number, wrote)
+    forms = {word: word_forms(word) for word in every}
+    sought = _sought(query, _groups(every, forms), number, wrote)
     matches = dict(zip(sought.words, index.matches(connection, sought, among), strict=True))
     searches = asked if len(asked) == 1 else [*asked, every]
-    found = [candidates([matches[forms] for forms in _groups(words)], among) for words in searches]
+    found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
     best = {id_ for some in found for id_ in some}
     near = nearness_of(connection, query.meaning, query.person, sought, best) if query.meaning else {}
     lines, names = lines_of(connection, {*best, *near}, sought.audiences, sought.exclude)
     rankings = [
-        ranked(some, lines, _hints(query, words, names), near) for words, some in zip(searches, found, strict=True)
+        ranked(some, lines, _hints(query, words, forms, names), near)
+        for words, some in zip(searches, found, strict=True)
     ]
     fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sought)]
     if not fitting and query.within is not None:
@@ -370,8 +375,8 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     return _hits(connection, fitting[: max(query.limit, 0)])
 
 
-def _groups(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(dict.fromkeys(map(word_forms, words)))
+def _groups(words: Iterable[str], forms: Forms) -> tuple[tuple[str, ...], ...]:
+    return tuple(dict.fromkeys(forms[word] for word in words))
 
 
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
@@ -383,11 +388,13 @@ def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
     return number, Range(total, first, last, newest)
 
 
-def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str, ...] | None) -> SearchQuery:
+def _sought(
+    query: RecallQuery, groups: tuple[tuple[str, ...], ...], number: int, wrote: tuple[str, ...] | None
+) -> SearchQuery:
     """`wrote`: the people whose words alone are asked for; the bot's are nobody's."""
     author = query.author or (None if wrote is None else Author.PERSON)
     return SearchQuery(
-        words=_groups(words),
+        words=groups,
         number=number,
         audiences=tuple(sorted(query.audiences)),
         exclude=query.exclude_conversation,
@@ -410,10 +417,10 @@ def _people_named(connection: Connection, query: RecallQuery) -> tuple[str, ...]
     )
 
 
-def _hints(query: RecallQuery, words: list[str], names: Mapping[str, str]) -> Hints:
+def _hints(query: RecallQuery, words: list[str], forms: Forms, names: Mapping[str, str]) -> Hints:
     parts = {who: set(index_words(name)) for who, name in names.items()}
     called = {word for part in parts.values() for word in part}
-    groups = _groups(words)
+    groups = _groups(words, forms)
     asker = {query.person} if speaks_of_asker(query.text) else set[str]()
     return Hints(
         names=frozenset(at for at, group in enumerate(groups) if called.intersection(group)),

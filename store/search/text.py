@@ -299,6 +299,8 @@ def _falls_in_step_4(rest: str, ending: str) -> bool:
 
 
 def _replaced(word: str, endings: Mapping[str, str], may: Callable[[str, str], bool]) -> str:
+    if not word.endswith(tuple(endings)):
+        return word
     ending = max((one for one in endings if _ends(word, one)), key=len, default="")
     rest = word.removesuffix(ending)
     return rest + endings[ending] if ending and may(rest, ending) else word
