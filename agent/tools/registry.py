@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, islice
 from math import log
 from typing import Any, Final, assert_never, cast
@@ -67,7 +67,7 @@ class Registry:
 
     def __init__(self, tools: Sequence[Tool], limits: ToolLimits = ToolLimits(), rest: Sequence[Tool] = ()) -> None:
         for tool in tools:
-            Draft202012Validator.check_schema(dict(tool.schema))
+            _validator(json.dumps(tool.schema))
         specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools]
         others = list(map(bounded, rest))
         self._search: Final = ToolSearch(others) if _tokens(others) > MAX_SCHEMA_TOKENS else None
@@ -76,7 +76,6 @@ class Registry:
         if len(self._tools) != len(known):
             raise ValueError("two tools have one name")
         self._limits = limits
-        self._validators = dict[str, Draft202012Validator]()
         shown = (*specs, *(others if self._search is None else [bounded_list(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
@@ -137,11 +136,7 @@ class Registry:
 
     def _validator(self, name: str) -> Draft202012Validator:
         """Of what the model was shown; made at the first call: for two hundred tools it takes a third of a second."""
-        if name not in self._validators:
-            schema = dict(bounded(self._tools[name]).schema)
-            Draft202012Validator.check_schema(schema)
-            self._validators[name] = Draft202012Validator(schema)
-        return self._validators[name]
+        return _validator(json.dumps(bounded(self._tools[name]).schema))
 
     def as_meant(self, call: ToolCall) -> ToolCall:
         """The call with its arguments as the tool asks for them, where a model wrote one value in place of a list of
@@ -203,7 +198,17 @@ class Toolbox:
 
 
 MAX_REGISTRIES: Final = 64
-"""Compiled schemas that are kept: of a large workspace's kinds of people and places."""
+"""As many as a large workspace has kinds of people and places."""
+MAX_SCHEMAS: Final = 1_024
+"""Of several large servers; one takes milliseconds to check, and a kilobyte or two to keep."""
+
+
+@lru_cache(MAX_SCHEMAS)
+def _validator(schema: str) -> Draft202012Validator:
+    """Of a schema in JSON, made once for all registries. Raises SchemaError."""
+    parsed = json.loads(schema)
+    Draft202012Validator.check_schema(parsed)
+    return Draft202012Validator(parsed)
 
 
 def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, limits: ToolLimits) -> ToolResult:
