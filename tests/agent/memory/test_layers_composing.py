@@ -342,6 +342,7 @@ def test_what_somebody_said_in_a_thread_never_hides_what_binds() -> None:
     assert "The budget is at most $500" in shown(written(policy), "What is the budget?", earlier=thread).text
 
 
+@pytest.mark.slow
 def test_superseded_facts_of_many_sentences_cost_no_more_than_their_length() -> None:
     draw = random.Random(3)
     words = ["".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(300)]

@@ -3,6 +3,7 @@
 import random
 from time import process_time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def test_a_state_in_front_of_a_value_is_no_part_of_what_its_sentence_is_about() 
     assert withhold("Stock in Riga: 1000 units.", stale) == "Stock in Riga: 1000 units."
 
 
+@pytest.mark.slow
 def test_thousands_of_superseded_values_of_the_same_words_cost_a_bounded_time() -> None:
     draw = random.Random(3)
     words = ["".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(300)]

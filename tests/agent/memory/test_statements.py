@@ -22,6 +22,7 @@ def test_money_is_read_with_its_points_commas_and_units(text: str, value: str) -
     assert ("money", value) in read_statement(text).values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1.", "1,", "1,,", "10.0.0.1\n", "12,345, ", "$1.", "1.1 ", "9", "$"])
 def test_a_long_list_of_numbers_takes_as_long_as_it_is(piece: str) -> None:
     text = piece * (40_000 // len(piece))

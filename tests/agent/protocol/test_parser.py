@@ -163,6 +163,7 @@ class TestEachExample:
             assert read(stream[:cut], *stream[cut : cut + 5], stream[cut + 5 :]) == events, cut
 
 
+@pytest.mark.slow
 def test_no_cut_changes_how_a_deviation_is_read() -> None:
     for deviation in DEVIATIONS:
         stream = deviation.stream[:600]
@@ -394,6 +395,7 @@ def test_work_grows_with_the_length_of_the_stream(unit: str) -> None:
     assert whole <= 2.2 * half + 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "begin",
     ["", "<think>", '<workspace>{"a": "', "<workspace>{,", "<results>", 'Look: <workspace>{"objective": "', "```\n"],

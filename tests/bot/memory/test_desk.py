@@ -232,6 +232,7 @@ async def test_the_export_holds_what_its_person_said_and_was_answered_and_nothin
     assert {one["thread"] for one in exported["messages"]} == {"thread"}
 
 
+@pytest.mark.slow
 async def test_an_export_that_would_be_too_large_holds_the_newest_and_says_so(office: Office) -> None:
     for number in range(11):
         await office.store.ledger.accept(said(f"{number} " + "€" * 400_000, person="ann"))

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from agent.memory.forgetting_plans import Everything
 from bot.memory.notices import FirstNotice
 from bot.texts import memory_texts
@@ -33,6 +35,7 @@ async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
     assert [message.text for _, message in store.messages] == ["Hello?", "Yes."]
 
 
+@pytest.mark.slow
 async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> None:
     store = await open_new()
     clock = FastClock(speed=1.0)  # a store in threads looks like idleness to a clock that jumps

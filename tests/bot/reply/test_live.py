@@ -158,7 +158,7 @@ async def test_a_long_answer_is_seen_growing(chars: int) -> None:
     assert all(later.startswith(earlier.rstrip()) for earlier, later in pairwise(grown))
 
 
-@pytest.mark.parametrize("chars", [10, 3_000, 15_000])
+@pytest.mark.parametrize("chars", [10, 3_000, pytest.param(15_000, marks=pytest.mark.slow)])
 async def test_fences_tables_emoji_and_cjk_are_shown_as_the_model_wrote_them(chars: int) -> None:
     stage = Stage(latency_s=0.2)
     text = answer_of(chars)

@@ -144,6 +144,7 @@ def test_every_prefix_of_an_answer_is_shown_without_an_open_fence_as_a_beginning
     assert len(text.rstrip()) - healing.kept <= HELD_CHARS
 
 
+@pytest.mark.slow
 def test_at_every_character_of_a_long_answer_no_fence_and_no_link_is_open() -> None:
     text = answer_of(3_000)
     for at in range(len(text)):

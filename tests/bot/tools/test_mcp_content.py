@@ -65,6 +65,7 @@ def test_what_is_not_what_it_says_is_left_out_and_an_error_is_an_error() -> None
         parts_of(result(isError=True))
 
 
+@pytest.mark.slow
 def test_of_thousands_of_parts_some_come_and_the_rest_are_counted() -> None:
     parts = parts_of(result(*[{"type": "text", "text": "x"}] * 10_000))
     assert len(parts) == 201

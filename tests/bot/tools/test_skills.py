@@ -79,6 +79,7 @@ def test_no_text_makes_reading_a_skill_fail_otherwise(text: str) -> None:
             parse_skill(written, "SKILL.md", "report")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["[", "{", "- ", "a: ", "? ", "&a ", "*a ", "!", "'", "\n ", "a: b\n", "a:\n ", "|\n"])
 def test_no_head_takes_long_to_read(unit: str) -> None:
     began = time.process_time()
