@@ -1,10 +1,12 @@
 """Whether a value is what a vendor's own client would send or take, by the types that the vendor publishes.
 
-Above: tests of the wire modules and of our fake services. Below: the official SDKs, which only tests install.
+A kind is a type, or the name of one, as in "anthropic.types:Message": what is named is imported when it is first looked
+at, because a vendor's client takes a second.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -50,4 +52,4 @@ def _whole(value: object) -> object:
 @cache
 def _adapter(kind: Any) -> TypeAdapter[object]:
     """Kept, because its iterables are validated by it when they are read."""
-    return TypeAdapter(kind)
+    return TypeAdapter(resolve_name(kind) if isinstance(kind, str) else kind)

@@ -3,10 +3,10 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pkgutil import resolve_name
 from typing import cast
 
 import pytest
-from google.genai import types
 
 from agent.errors import ProviderRefused
 from agent.messages import Message, Role
@@ -80,8 +80,10 @@ async def test_an_unknown_model_is_named() -> None:
             await read(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", ["", "Hm."])
 def test_the_fake_speaks_as_the_vendor_does(reasoning: str) -> None:
+    types = resolve_name("google.genai.types")
     wire = GeminiWire()
     for value in (*wire.begin(reasoning), wire.text("Hi"), *wire.end(USAGE, halted=True)):
         assert types.GenerateContentResponse.model_validate_json(json.dumps(value)).candidates

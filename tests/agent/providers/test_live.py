@@ -8,7 +8,6 @@ from time import sleep
 from typing import cast
 
 import pytest
-from google.genai.types import LiveClientMessage, LiveServerMessage
 from websockets.asyncio.server import ServerConnection
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
@@ -248,6 +247,7 @@ async def test_the_price_of_speech_is_said_and_that_of_text_is_not() -> None:
 # The vendor's types
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoken", [True, False])
 async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know(spoken: bool) -> None:
     turns = (
@@ -267,6 +267,6 @@ async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know(spoken: 
         assert (ran.ended.outcome, ran.ended.text) == (Outcome.ANSWERED, "On it.\n\nHi!")
         with pytest.raises(StreamBroken):
             await ask(world.sockets.connect(CallOptions()))
-    assert all(parses(LiveClientMessage, frame) for frame in world.service.received)
+    assert all(parses("google.genai.types:LiveClientMessage", frame) for frame in world.service.received)
     known = [frame for frame in world.service.sent if "weather" not in frame]
-    assert [frame for frame in known if not knows(LiveServerMessage, frame)] == []
+    assert [frame for frame in known if not knows("google.genai.types:LiveServerMessage", frame)] == []

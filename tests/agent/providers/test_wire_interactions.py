@@ -4,7 +4,6 @@ import json
 from typing import cast
 
 import pytest
-from google.genai._gaos.types.interactions import CreateModelInteraction, InteractionSSEEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,11 +142,12 @@ conversations = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(conversations, st.sampled_from(Depth), st.sampled_from([PLAIN, STORED, CHAINED]))
 def test_every_request_is_one_that_the_vendors_client_could_send(
     messages: list[Message], depth: Depth, dialect: InteractionsDialect
 ) -> None:
-    assert knows(CreateModelInteraction, body(dialect, *messages, depth=depth))
+    assert knows("google.genai._gaos.types.interactions:CreateModelInteraction", body(dialect, *messages, depth=depth))
 
 
 @given(conversations)
@@ -294,6 +294,7 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
     assert reader.close().usage == Usage(output=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [
@@ -306,7 +307,7 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
     ],
 )
 def test_the_events_of_these_tests_are_the_vendors(event: dict[str, object]) -> None:
-    assert knows(InteractionSSEEvent, event)
+    assert knows("google.genai._gaos.types.interactions:InteractionSSEEvent", event)
 
 
 json_values = st.recursive(
