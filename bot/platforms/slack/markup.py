@@ -143,6 +143,17 @@ MAX_CELLS: Final = 1_000
 """Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written."""
 
 
+NOTICE_CHARS: Final = 3_000
+"""Of the text that Slack wants beside a page's blocks: notifications show a line of it."""
+
+
+def notice(markdown: str) -> str:
+    """The beginning of the text in mrkdwn: what stands beside blocks that hold the whole. No more of it is read than
+    that takes, as Markdown is seldom twice as long.
+    """
+    return mrkdwn(markdown[: 2 * NOTICE_CHARS])[:NOTICE_CHARS]
+
+
 def mrkdwn(markdown: str) -> str:
     """The text in mrkdwn, of any length."""
     tables = _cells_at_most(markdown) <= MAX_CELLS

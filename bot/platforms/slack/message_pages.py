@@ -16,7 +16,7 @@ from bot.platforms.slack import api
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.buttons import button_rows
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.markup import mrkdwn, neutral, settled
+from bot.platforms.slack.markup import neutral, notice, settled
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
 from bot.reply_surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
 from bot.texts import reply_texts
@@ -123,8 +123,6 @@ def page_errors() -> Generator[None, None, None]:
 
 
 EVENT_TYPE = "cogency_page"
-NOTICE_CHARS = 3_000
-"""As much of a page with blocks as stands in notifications, which Slack wants besides."""
 
 
 def metadata_of(key: reply_surface.PageKey) -> Json:
@@ -197,7 +195,7 @@ class MessagePages:
     def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
         for buttons in self.buttons(look):
             words: Json = {"type": "markdown", "text": look.text}
-            yield {"text": mrkdwn(look.text)[:NOTICE_CHARS], "blocks": [words, *buttons]}
+            yield {"text": notice(look.text), "blocks": [words, *buttons]}
         yield {"markdown_text": look.text}
         yield {"text": look.text}  # a server that does not know markdown_text
 

@@ -1,12 +1,13 @@
 """Markdown in Slack's older way of writing."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.markup import mrkdwn, pieces
+from bot.platforms.slack.markup import NOTICE_CHARS, mrkdwn, notice, pieces
 
 
 @pytest.mark.parametrize(
@@ -117,3 +118,28 @@ def test_a_table_of_more_cells_than_a_chat_shows_is_shown_as_it_was_written(colu
 def test_what_stands_beside_a_table_makes_it_no_larger() -> None:
     prose = "\n\n".join(["either a | b"] * 200 + ["word " * 500] * 2)
     assert "```" in mrkdwn(f"{prose}\n\n|a|b|\n|-|-|\n|c|d|")
+
+
+TABLE = "| a | b |\n|---|---|\n" + "| one | two |\n" * 3_000
+
+
+@pytest.mark.parametrize("text", ["ab\n" * 4_000 + "\n" + TABLE, TABLE, "**bold** & [site](https://a.b)\n" * 2_000])
+def test_a_notice_is_the_beginning_and_takes_no_longer_for_a_longer_text(text: str) -> None:
+    assert notice(text) == mrkdwn(text[: 2 * NOTICE_CHARS])[:NOTICE_CHARS]
+    assert len(notice(text)) == NOTICE_CHARS
+    shorter, longer = cpu_seconds(text), cpu_seconds(text * 20)
+    assert longer < 3 * shorter + 0.01
+
+
+def test_the_notice_of_a_short_text_is_all_of_it() -> None:
+    assert notice("**bold** & more") == "*bold* &amp; more"
+
+
+def cpu_seconds(text: str) -> float:
+    """Of a notice, at its best of three."""
+    taken: list[float] = []
+    for _ in range(3):
+        begun = time.process_time()
+        notice(text)
+        taken.append(time.process_time() - begun)
+    return min(taken)
