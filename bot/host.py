@@ -233,6 +233,10 @@ class ForgetQuestions(Protocol):
         """Stop looking for what this person wants forgotten: whether this process did, and has erased nothing yet."""
         ...
 
+    async def stop_everywhere(self, person: str) -> bool:
+        """The same in every process; another one hears of it within a second. Raises StoreError."""
+        ...
+
 
 class ForgettingDesk(ForgetQuestions, Protocol):
     """What people want forgotten, and what follows when messages and places change or go."""

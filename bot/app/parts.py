@@ -156,6 +156,7 @@ def forget_desk(
         forgetting=store.forgetting,
         ledger=store.ledger,
         jobs=store.jobs,
+        preferences=store.preferences,
         clock=CLOCK,
         take_back=turns.take_back,
         withdraw=turns.withdraw,

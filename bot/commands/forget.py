@@ -39,7 +39,7 @@ async def forget(call: declaration.CommandCall) -> declaration.Panel:
             return declaration.Panel(memory_texts.FORGET_DECLINED)
         if words == STOP.words:
             return declaration.Panel(
-                memory_texts.FORGET_STOPPED if desk.stop(who.person) else memory_texts.NOTHING_SOUGHT
+                memory_texts.FORGET_STOPPED if await desk.stop_everywhere(who.person) else memory_texts.NOTHING_SOUGHT
             )
         return _question(await desk.forget(who, words, replies=replies, tell=tell), replies=replies)
     asked = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))

@@ -4,14 +4,16 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 from unicodedata import category
 
+from agent.errors import StoreError
 from agent.memory.forgetting_plans import EDIT, AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish, post_key
 from agent.memory.periods import TimeSpan, periods_in
-from agent.ports import Clock, Forgetting, Jobs, Ledger
+from agent.ports import Clock, Forgetting, Jobs, Ledger, Preferences
 from agent.records import DELETE_REPLY, Job, ShownPage, ShownReply
 from bot.access.admission import RateCounter
 from bot.fair_turns import FairTurns
@@ -238,6 +240,16 @@ because Slack takes five answers to one click, of which the last says what was f
 """
 
 
+SEARCH: Final = "forget.search "
+"""Before the moment at which a long search began: the person's preference by which other processes know of it."""
+LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"
+"""What it holds, in this order or without the second."""
+LISTEN_S: Final = 1.0
+"""How often a long search asks whether it was stopped elsewhere."""
+LONGEST: Final = timedelta(hours=1)
+"""Of a search; the mark of an older one was left by a process that is gone."""
+
+
 class _Stopped(Exception):
     """Its person wants nothing looked for any more."""
 
@@ -249,16 +261,14 @@ class _Search:
     found: int = 0
     erasing: bool = False
     stopped: bool = False
+    mark: str = ""
+    """Its preference; "" while nobody was shown a way to stop it."""
+    marking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __call__(self, found: int) -> None:
         self.found = max(self.found, found)
         if self.stopped:
             raise _Stopped
-
-    def erase(self) -> None:
-        """From now on nothing stops it."""
-        self(0)
-        self.erasing = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +276,7 @@ class ForgetDesk:
     """Rules
     Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
     To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
-    Meanwhile they are told how much was found, and may stop it until something is erased.
+    Meanwhile they are told how much was found, and may stop it, in whichever process, until something is erased.
     Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes
     are wiped a little later, for many at once. Each edit takes the database for itself, so of a flood the last of each
     message are kept one by one, at the rate of new messages.
@@ -275,6 +285,7 @@ class ForgetDesk:
     forgetting: Forgetting
     ledger: Ledger
     jobs: Jobs
+    preferences: Preferences
     clock: Clock
     edits: RateCounter = field(default_factory=RateCounter)
     """Of what people edit: as much as they may write anew is kept at once, the rest later."""
@@ -312,6 +323,17 @@ class ForgetDesk:
             search.stopped = True
         return bool(searches)
 
+    async def stop_everywhere(self, person: str) -> bool:
+        stopped, now = self.stop(person), self.clock.now()
+        for name in await self.preferences.of(person):
+            if not name.startswith(SEARCH):
+                continue
+            if now - datetime.fromisoformat(name.removeprefix(SEARCH)) > LONGEST:
+                await self.preferences.set(person, name, None)
+            else:
+                stopped |= await self.preferences.swap(person, name, LOOKING, STOPPED)
+        return stopped
+
     async def _in_turn(
         self, who: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
@@ -320,12 +342,14 @@ class ForgetDesk:
         search = _Search()
         self._searches.setdefault(who.person, []).append(search)
         working = asyncio.ensure_future(self._worked(who.person, search, work))
+        listening = asyncio.ensure_future(self._listen(who.person, working, search))
         try:
             await self._tell(working, search, tell)
             return await working
         except _Stopped:
             return ForgetAnswer(memory_texts.FORGET_STOPPED)
         finally:
+            listening.cancel()
             if not working.done():  # nobody waits for it any more
                 search.stopped = True
                 working.cancel()
@@ -333,6 +357,9 @@ class ForgetDesk:
             self._searches[who.person].remove(search)
             if not self._searches[who.person]:
                 del self._searches[who.person]
+            await asyncio.wait({listening})
+            with suppress(StoreError):  # what is left of it is passed over when it is old
+                await self._unmark(who.person, search)
 
     async def _worked(
         self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
@@ -353,6 +380,34 @@ class ForgetDesk:
                 return
             await tell(ForgetProgress(search.found, erasing=search.erasing))
 
+    async def _listen(self, person: str, working: "asyncio.Future[ForgetAnswer]", search: _Search) -> None:
+        """Once it takes long, let other processes know of it, and hear of them that it is to end."""
+        pause_s = next(iter(self.tell_after_s), None)
+        while pause_s is not None and not (working.done() or search.erasing or search.stopped):
+            await self.clock.sleep(pause_s)
+            pause_s = LISTEN_S
+            with suppress(StoreError):  # it goes on, and asks again
+                async with search.marking:
+                    if not (search.mark or search.erasing):
+                        mark = f"{SEARCH}{self.clock.now().isoformat()}"
+                        await self.preferences.set(person, mark, LOOKING)
+                        search.mark = mark
+                search.stopped |= (await self.preferences.of(person)).get(search.mark) == STOPPED
+
+    async def _begin_erasing(self, person: str, search: _Search) -> None:
+        """From now on nothing stops it, here or elsewhere."""
+        search(0)
+        search.erasing = True
+        async with search.marking:
+            if search.mark and not await self.preferences.swap(person, search.mark, LOOKING, ERASING):
+                raise _Stopped
+            await self._unmark(person, search)
+
+    async def _unmark(self, person: str, search: _Search) -> None:
+        if search.mark:
+            await self.preferences.set(person, search.mark, None)
+            search.mark = ""
+
     async def _asked(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
@@ -370,7 +425,7 @@ class ForgetDesk:
         if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
             again = await self._question(who, wish, search)
             return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
-        search.erase()
+        await self._begin_erasing(who.person, search)
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
         titles = await self.forgetting.titles(wish)

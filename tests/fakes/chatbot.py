@@ -207,6 +207,9 @@ class FakeForgetting:
         self.bot.stopping.set()
         return True
 
+    async def stop_everywhere(self, person: str) -> bool:
+        return self.stop(person)
+
     async def forget(
         self,
         who: Forgetter,

@@ -215,6 +215,9 @@ class FakeHost:
     def stop(self, person: str) -> bool:  # noqa: ARG002 -- nothing is looked for
         return False
 
+    async def stop_everywhere(self, person: str) -> bool:
+        return self.stop(person)
+
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         self.places_gone.append((name, gone, at_once))
         self.arrived.set()

@@ -69,6 +69,7 @@ def host_on(
             forgetting=store.forgetting,
             ledger=store.ledger,
             jobs=store.jobs,
+            preferences=store.preferences,
             clock=clock,
             take_back=turns.take_back,
             sources=connections.sources,

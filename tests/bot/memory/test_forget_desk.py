@@ -14,7 +14,7 @@ from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress, Forgetter
 from bot.job_worker import JobWorker
-from bot.memory.forget_desk import MOST_WAITING, TELL_AFTER_S, ForgetDesk
+from bot.memory.forget_desk import LISTEN_S, LONGEST, MOST_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
 from bot.texts import memory_texts
@@ -48,6 +48,7 @@ class World:
             forgetting=self.store.forgetting,
             ledger=self.store.ledger,
             jobs=self.store.jobs,
+            preferences=self.store.preferences,
             clock=self.clock,
             take_back=take_back,
             withdraw=withdraw,
@@ -203,6 +204,56 @@ async def test_what_is_looked_for_is_stopped_by_its_person_alone_and_nothing_is_
     assert (answer.text, answer.token) == (memory_texts.FORGET_STOPPED, "")
     assert not desk.stop("ann"), "nothing is looked for any more"
     assert "2 messages" in (await desk.ask(ANN, "about Apollo")).text
+
+
+async def test_a_stop_that_another_process_hears_of_ends_it_where_it_runs() -> None:
+    world, slow = await slow_desk()
+    here, elsewhere = world.desk, world.desk
+    async with asyncio.timeout(PATIENCE_S):
+        asking = asyncio.ensure_future(here.ask(ANN, "about Apollo"))
+        await slow.one_looks.wait()
+        assert not await elsewhere.stop_everywhere("bo")
+        while not await elsewhere.stop_everywhere("ann"):
+            await world.clock.sleep(0.1)
+        await world.clock.sleep(LISTEN_S)
+        slow.go_on.set()
+        answer = await asking
+    assert (answer.text, answer.token) == (memory_texts.FORGET_STOPPED, "")
+    assert not await elsewhere.stop_everywhere("ann"), "nothing is looked for any more"
+    assert world.store.chosen == {}
+    assert "2 messages" in (await here.ask(ANN, "about Apollo")).text
+
+
+async def test_what_is_being_erased_is_not_stopped_by_another_process_either() -> None:
+    store = store_in_memory()
+    slow, slow_search = SlowErasing(store), SlowForgetting(store)
+    await answered(store, said("the Apollo boat"), "noted")
+    world = World(replace(store, forgetting=slow))
+    desk, elsewhere = world.desk, world.desk
+    question = await desk.ask(ANN, "about Apollo")
+    searching = replace(desk, forgetting=slow_search)
+    async with asyncio.timeout(PATIENCE_S):
+        seen = Screen(lambda _: slow_search.go_on.set())
+        receipt = await searching.forget(ANN, question.token, tell=seen.show)
+        assert receipt.text.startswith("Forgotten: 2 messages")
+        await answered(store, said("the Apollo train"), "noted")
+        question = await desk.ask(ANN, "about Apollo")
+        forgetting = asyncio.ensure_future(desk.forget(ANN, question.token))
+        for _ in range(30):
+            await world.clock.sleep(LISTEN_S)
+            assert not await elsewhere.stop_everywhere("ann")
+        slow.go_on.set()
+        assert (await forgetting).text.startswith("Forgotten: 2 messages")
+    assert store.chosen == {}
+
+
+async def test_the_mark_of_a_process_that_is_gone_is_no_search() -> None:
+    world = World()
+    mark = f"{SEARCH}{world.clock.now().isoformat()}"
+    await world.store.preferences.set("ann", mark, "looking")
+    await world.clock.sleep(LONGEST.total_seconds() + 1)
+    assert not await world.desk.stop_everywhere("ann")
+    assert world.store.chosen == {}
 
 
 async def test_a_wish_that_waits_for_its_turn_is_stopped_before_it_begins() -> None:
