@@ -18,9 +18,9 @@ Rules
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from agent.memory.lexicon import DAYS, folded
@@ -204,40 +204,77 @@ class _Words:
         return self.in_order[max(at - 1, 0) : at + 1]
 
 
+@dataclass(frozen=True, slots=True)
+class TextsRead:
+    """What was read of texts, each once: a model may want much kept in one turn, and a context holds much to read."""
+
+    _words: "dict[str, _Words]" = field(default_factory=dict["str", "_Words"])
+    _looks: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    _heard: "dict[str, Sequence[_Heard]]" = field(default_factory=dict["str", "Sequence[_Heard]"])
+
+    def words(self, text: str) -> _Words:
+        if text not in self._words:
+            self._words[text] = _words(text)
+        return self._words[text]
+
+    def looks(self, text: str) -> Sequence[str]:
+        """Its words as they look, sorted."""
+        if text not in self._looks:
+            looks = as_it_looks(text)
+            self._looks[text] = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
+        return self._looks[text]
+
+    def heard(self, text: str) -> "Sequence[_Heard]":
+        """Its clauses, each once."""
+        if text not in self._heard:
+            self._heard[text] = [_Heard.of(clause) for clause in dict.fromkeys(clauses(text))]
+        return self._heard[text]
+
+
 def without_quotes(text: str) -> str:
     """What somebody wrote, without the lines that they quote."""
     return _QUOTED.sub("", text)
 
 
 def said_by(
-    text: str, own: Iterable[str], others: Iterable[str] = (), *, key: str = "", name: str = "", supposing: bool = False
+    text: str,
+    own: Sequence[str],
+    others: Sequence[str] = (),
+    *,
+    key: str = "",
+    name: str = "",
+    supposing: bool = False,
+    read: TextsRead | None = None,
 ) -> bool:
     """Does `text` say what a person said? `own`: their messages, `others`: what else the model has read, both with the
     newest last; `key`: what a model calls it, which may be in words of its own, but not of others; `name`: what the
-    person is called; `supposing`: it is kept as a supposition only.
+    person is called; `supposing`: it is kept as a supposition only; `read`: what was read of these texts before.
     """
-    unquoted = [*map(without_quotes, own)]
-    return _in_words_of(text, unquoted, others, key, name) and not otherwise(text, unquoted, supposing=supposing)
+    unquoted, read = [*map(without_quotes, own)], read or TextsRead()
+    if not _in_words_of(text, [*unquoted, name], others, key, read):
+        return False
+    return not otherwise(text, unquoted, supposing=supposing, read=read)
 
 
-def _in_words_of(text: str, own: Iterable[str], others: Iterable[str], key: str, name: str) -> bool:
-    mine = _words(_newest(own, MAX_OWN) + f"\n{name}")
+def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead) -> bool:
+    mine = [*map(read.words, _newest(own, MAX_OWN))]
     undated = _DATE.sub(" ", text)
-    if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= mine.digits | _TRIVIAL:
+    if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(one.digits for one in mine)):
         return False
     pairs = frozenset(_pairs(undated))
-    if pairs and len(pairs & mine.pairs) < PAIRS_SHARE * len(pairs):
+    if pairs and len(pairs.intersection(chain.from_iterable(one.pairs for one in mine))) < PAIRS_SHARE * len(pairs):
         return False
     told, named = list(_telling(undated)), list(_telling(key))
-    missing = {word.stem: word for word in [*told, *named] if not mine.has(word.stem)}
+    missing = {word.stem: word for word in [*told, *named] if not any(one.has(word.stem) for one in mine)}
     telling = {word.stem for word in told if not word.is_calendar}
     if len(telling & missing.keys()) > (1 - SHARE) * len(telling):
         return False
     if any(word.is_name and not word.is_calendar for word in missing.values()):
         return False
-    if missing and _any_begins(missing, _newest(others, MAX_OTHERS)):
+    if missing and any(_any_begins(missing, read.looks(one)) for one in _newest(others, MAX_OTHERS)):
         return False
-    return bool(telling or pairs or _DIGITS.search(text)) or (bool(told) and not mine.stems.isdisjoint(_CALENDAR))
+    names_day = any(not one.stems.isdisjoint(_CALENDAR) for one in mine)
+    return bool(telling or pairs or _DIGITS.search(text)) or (bool(told) and names_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +328,12 @@ def _one_word(one: str, other: str) -> bool:
     return one[:enough] == other[:enough]
 
 
-def _any_begins(stems: Iterable[str], text: str) -> bool:
-    """Does a word of `text` begin with one of these, as they look? Of a word with an apostrophe its longest part does.
+def _any_begins(stems: Iterable[str], words: Sequence[str]) -> bool:
+    """Does one of the words begin with one of these, as they look? Of a word with an apostrophe its longest part does.
 
     All words are looked up at once, as a file may hold as many as it likes that are like those which are missing.
     """
     wanted = [max(_RUN.findall(as_it_looks(one)), key=len, default="") for one in stems]
-    looks = as_it_looks(text)
-    words = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
     return any(_begins_in(one, words) for one in wanted if one)
 
 
@@ -308,8 +343,13 @@ def _begins_in(stemmed: str, words: Sequence[str]) -> bool:
     return at < len(words) and (words[at] == stemmed if len(stemmed) == 1 else words[at].startswith(stemmed))
 
 
-def _newest(texts: Iterable[str], limit: int) -> str:
-    return "\n".join(texts)[-limit:]
+def _newest(texts: Sequence[str], limit: int) -> Iterator[str]:
+    """As much as that, the newest first; the end of the last one."""
+    for text in reversed(texts):
+        if limit <= 0:
+            return
+        yield text[-limit:]
+        limit -= len(text) + 1
 
 
 def _tells_by_itself(word: str, *, beside_others: bool) -> bool:
@@ -376,23 +416,13 @@ def _is_list(found: re.Match[str]) -> bool:
     return not any(word in _NO_ITEM or (is_function_word(word) and word not in _LINKS) for word in words)
 
 
-def otherwise(text: str, own: Sequence[str], *, supposing: bool = False) -> bool:
+def otherwise(text: str, own: Sequence[str], *, supposing: bool = False, read: TextsRead | None = None) -> bool:
     """Did a person surely say this otherwise, and not so: denied it, asked it, supposed it, or told it of somebody
     else? `own`: their messages, the newest last. `supposing`: what is kept is a supposition itself.
     """
-    said = _by_message(own)
+    said = [*map((read or TextsRead()).heard, _newest(own, READ_CHARS))]
     kept = dict.fromkeys(islice(clauses(text[:KEPT_CHARS]), READ_CLAUSES))  # said twice is said
     return any(_is_otherwise(clause, text, said, supposing=supposing) for clause in kept)
-
-
-def _by_message(own: Sequence[str]) -> "list[list[_Heard]]":
-    found, left = list[list[_Heard]](), READ_CHARS
-    for message in reversed(own):
-        if left <= 0:
-            break
-        found.append([_Heard.of(clause) for clause in dict.fromkeys(clauses(message[-left:]))])
-        left -= len(message) + 1
-    return found
 
 
 def _is_otherwise(kept: Clause, text: str, said: "Sequence[Sequence[_Heard]]", *, supposing: bool) -> bool:

@@ -13,6 +13,7 @@ from agent.errors import FailureReason
 from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
+from agent.memory.own_words import TextsRead
 from agent.messages import Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
 from agent.ports.storage import (
     AgentStore,
@@ -295,6 +296,8 @@ class ToolContext:
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
     report: Report = field(default=_nobody_hears, compare=False)
     """For a call that takes a while. What it is about is not told: the reply may be read by others."""
+    read: TextsRead = field(default_factory=TextsRead, compare=False)
+    """What tools have read of the words above in this turn."""
 
 
 class ToolEffect(StrEnum):

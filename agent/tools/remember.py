@@ -85,7 +85,8 @@ class RememberTool:
         if has_secret(f"{new.key}: {new.value}"):
             raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
         own, others = context.own_words, context.others_words
-        says = partial(said_by, new.value, own, others, name=context.person.name, supposing=new.scope in SUPPOSITIONS)
+        who, supposing = context.person.name, new.scope in SUPPOSITIONS
+        says = partial(said_by, new.value, own, others, name=who, supposing=supposing, read=context.read)
         if not says(key=new.key):
             if not new.key or not says():
                 raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP, ours=True)
@@ -117,7 +118,7 @@ def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name)
+        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name, read=context.read)
         for said in context.own_words
     )
     binds = binding_words(f"{key}: {value}") if sets_limits else None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.own_words import said_by, without_quotes
+from agent.memory.own_words import TextsRead, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 
 WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(
@@ -130,3 +130,15 @@ def test_a_letter_tells_plans_apart_and_links_words() -> None:
     assert said_by("plan B was chosen", ["we have chosen plan B"])
     assert not said_by("B is the plan", ["we have chosen something", "C"], ["take plan B"])
     assert said_by("nueces y leche", ["me gustan nueces, leche"], ["pan y vino"])
+
+
+@given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=3), st.lists(SENTENCES, min_size=1, max_size=4))
+def test_what_was_read_before_changes_no_answer(own: list[str], others: list[str], texts: list[str]) -> None:
+    read = TextsRead()
+    for text in (*texts, *own):
+        assert said_by(text, own, others, read=read) == said_by(text, own, others)
+
+
+def test_a_number_or_a_word_in_an_older_message_is_theirs_still() -> None:
+    assert said_by("the budget of Apollo is 3000 euros", ["Apollo needs a budget", "it is 3,000 euros", "thanks"])
+    assert not said_by("the budget of Apollo is 3000 euros", ["Apollo needs a budget", "it is 1,000 euros", "thanks"])

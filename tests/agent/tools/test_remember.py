@@ -1,6 +1,7 @@
 """`remember` keeps facts with their source and authority, says what they replace, and keeps no secrets."""
 
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import pytest
@@ -288,3 +289,17 @@ async def test_what_a_person_reads_of_a_refusal_is_meant_for_them() -> None:
     assert "what you say yourself" in for_them
     assert "the person" not in for_them
     assert "the person did not say this" in for_the_model
+
+
+async def test_a_large_context_is_read_once_however_much_is_kept_in_a_turn() -> None:
+    store = await heard()
+    mine = tuple(f"Boat {n} is called {'wxyz'[n % 4] * (3 + n % 50)}. " * 12 for n in range(60))
+    others = tuple(" ".join(f"{n}word{m}" for m in range(700)) for n in range(60))
+    context = replace(asked(), own_words=(*mine, "My boat is vermilion."), others_words=others)
+    taken: list[float] = []
+    for name in ("quick", "sturdy", "lovely", "little", "useful", "trusty"):
+        begun = process_time()
+        await told(store, replace(context), text=f"my {name} boat is vermilion")
+        taken.append(process_time() - begun)
+    assert len(store.facts_kept) == 6
+    assert max(taken[1:]) < taken[0] / 2
