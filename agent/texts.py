@@ -31,9 +31,7 @@ NO_SCHEMA = (
 TOOL_NAME_TAKEN = "{setting}: {source} has a tool {name!r}, which is the name of a built-in one; give it another."
 TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool {name!r}; name one of them, or rename a tool."
 NO_TOOL_THERE = "{setting}: {source} has no tool; decorate a function with @tool (from agent import tool)."
-NO_SUCH_MODULE = (
-    "{setting}: {source} is not there; install it where cogency is installed, or name its folder in PYTHONPATH."
-)
+NO_SUCH_MODULE = "{setting}: {source} is not there; install it where cogency is installed, or name a file: my_tools.py."
 MODULE_BROKEN = "{setting}: {source} cannot be imported; mend it, or take it out. {error}: {said}"
 
 # Why an agent of a program cannot answer

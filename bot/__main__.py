@@ -93,7 +93,7 @@ async def _chat(settings: Settings) -> Exit:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, here.cancel)
     user, window = user_name(), open_window()
     log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
-    async with open_terminal(settings, Person(f"terminal:{user}", user, zone)) as bot:
+    async with open_terminal(settings, Person(f"terminal:{user}", user, zone), tools_wait_s=TOOLS_WAIT_S) as bot:
         return await chat(bot, window, now)
 
 
@@ -282,8 +282,9 @@ async def _discord_invite(
     return Exit.OK
 
 
-TOOLS_WAIT_S = 10.0
-"""For servers of tools, where there are any, before a single question is asked: most are there in two or three."""
+TOOLS_WAIT_S = 20.0
+"""For servers of tools, where there are any, before a question is asked at a terminal: most are there in two or three,
+and one that is fetched from a registry for its first start in ten."""
 NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
 """As systems link it; people read the zone beside each time."""
 

@@ -251,10 +251,10 @@ def models(value: str) -> tuple[str, ...]:
 
 
 def modules(value: str) -> tuple[str, ...]:
-    """Names of modules or entry points with commas between them, in order."""
+    """Files, which end in .py, and names of modules or entry points, with commas between them, in order."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
-    if not names or not all(_MODULE.fullmatch(name) for name in names):
-        raise ValueError("must be names of modules or entry points with commas between them, as in mytools.weather")
+    if not names or not all(name.endswith(".py") or _MODULE.fullmatch(name) for name in names):
+        raise ValueError("must be files, modules or entry points with commas between them, as in my_tools.py")
     return names
 
 

@@ -376,6 +376,8 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     held = (attribute for attribute, value in values.items() if isinstance(value, Secret))
     lent = [sources[attribute].name for attribute in held if sources[attribute].name in given]
     runs = [name for name in RUN_COMMANDS if name in from_file and name not in given]
+    if TOOLS in from_file and TOOLS not in given and any(name.endswith(".py") for name in settings.tools):
+        runs.append(TOOLS)
     if lent and "COGENCY_DATABASE_URL" in from_file.keys() - given.keys() and settings.plugin_list.exists():
         runs.append("COGENCY_DATABASE_URL")
     if lent and runs:
@@ -388,6 +390,23 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
+
+
+def tool_modules(settings: Settings) -> tuple[str, ...]:
+    """What COGENCY_TOOLS names, files by their whole paths. They run here, so they are judged as `.env` is.
+
+    Raises SettingsError.
+    """
+    return tuple(_own_file(name) if name.endswith(".py") else name for name in settings.tools)
+
+
+def _own_file(name: str) -> str:
+    try:
+        file = Path(name).expanduser().absolute()
+        _content(file)
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        raise SettingsError(setup_texts.TOOL_FILE_UNREADABLE.format(setting=TOOLS, file=name)) from None
+    return str(file)
 
 
 def mcp_file(settings: Settings) -> McpFile:

@@ -20,6 +20,7 @@ import asyncio
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
@@ -27,7 +28,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec
 from threading import BoundedSemaphore, Thread
 from types import ModuleType, NoneType, UnionType
 from typing import (
@@ -399,7 +402,7 @@ ENTRY_POINTS: Final = "cogency.tools"
 
 
 def load_tools(names: Sequence[str], taken: Collection[str], setting: str) -> tuple[FunctionTool[..., Any], ...]:
-    """The tools of these entry points and modules, in the order of the names, which come from a setting.
+    """The tools of these entry points, modules and files (by a path that ends in .py), in their order in a setting.
 
     `taken`: the names of tools that are there already. Raises SettingsError, which names what cannot be loaded.
     """
@@ -418,7 +421,7 @@ def load_tools(names: Sequence[str], taken: Collection[str], setting: str) -> tu
 
 
 def _tools_in(source: str, place: str, setting: str) -> list[FunctionTool[..., Any]]:
-    path, _, attribute = place.partition(":")
+    path, _, attribute = (place, "", "") if place.endswith(".py") else place.partition(":")
     module = _imported(path, source, setting)
     named: object = getattr(module, attribute, None) if attribute else list(vars(module).values())
     there = cast("Sequence[object]", named) if isinstance(named, list | tuple) else [named]
@@ -428,9 +431,23 @@ def _tools_in(source: str, place: str, setting: str) -> list[FunctionTool[..., A
     return tools
 
 
+def _run(file: str) -> ModuleType:
+    """A file as a module, which bears its path as a name: so it stands for no other."""
+    if file in sys.modules:
+        return sys.modules[file]
+    loader = SourceFileLoader(file, file)
+    module = sys.modules[file] = module_from_spec(ModuleSpec(file, loader, origin=file))
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[file]
+        raise
+    return module
+
+
 def _imported(path: str, source: str, setting: str) -> ModuleType:
     try:
-        return import_module(path)
+        return _run(path) if path.endswith(".py") else import_module(path)
     except (Exception, SystemExit) as error:
         is_missing = isinstance(error, ModuleNotFoundError) and f"{path}.".startswith(f"{error.name}.")
         if is_missing:

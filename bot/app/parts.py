@@ -37,7 +37,7 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings, mcp_file
+from bot.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import McpServerConfig
 from bot.tools.mcp_source import McpSource, can_connect, open_mcp
@@ -238,7 +238,7 @@ def core_tools(
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """The operator's tools, whether they may be offered or not. Raises SettingsError."""
-    return load_tools(settings.tools, BUILT_IN, TOOLS)
+    return load_tools(tool_modules(settings), BUILT_IN, TOOLS)
 
 
 def _offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:

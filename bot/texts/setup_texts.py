@@ -129,6 +129,7 @@ MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
 MCP_TOO_MANY = "{file} names {named} servers; {most} at most."
 MCP_SERVER = "{file}, server {name}: {problem}."
 CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."
+TOOL_FILE_UNREADABLE = "{setting} names {file}, which cannot be read: make it a Python file in UTF-8 that you may read."
 MCP_UNREADABLE = "COGENCY_MCP names {file}, which cannot be read: make it a text file in UTF-8 that you may read."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 NO_SLACK_WAY = (

@@ -145,7 +145,7 @@ class McpServer:
         if not self.connected.is_set():
             what = f"{self.config.sentence}, and is not connected: {self.trouble}"
             return [finding(Level.WARNING, what=what, remedy=setup_texts.CHECK_MCP_ENTRY)]
-        offered = ", ".join(f"{one.offered.called or one.offered.name} ({one.effect})" for one in self._tools) or "none"
+        offered = ", ".join(f"{one.name} ({one.effect})" for one in self._tools) or "none"
         found = [finding(Level.GOOD, what=f"{self.config.sentence}; these tools are offered: {offered}")]
         reasons: dict[str, list[str]] = {}
         for omitted in self._listing.omitted:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Final, Protocol
 
 from agent.ports import Asker, Clock, Tool
 from bot.findings import Finding
@@ -18,9 +18,14 @@ from bot.tools.mcp_config import McpServerConfig
 log = logging.getLogger(__name__)
 
 
+QUIET_S: Final = 3.0
+"""Nobody wonders about so short a wait."""
+
+
 class RunningServer(Protocol):
     """A server as `bot.tools.mcp_server` runs it."""
 
+    config: McpServerConfig
     tried: asyncio.Event
 
     @property
@@ -45,11 +50,21 @@ class McpSource:
         return [finding for findings in each for finding in findings]
 
     async def settle(self, seconds: float) -> None:
-        """Wait until each was tried once, and no longer than this."""
+        """Wait until each was tried once, and no longer than this; the log says so where that is not at once."""
+        if seconds <= 0 or await self._tried(min(QUIET_S, seconds)):
+            return
+        log.warning("waiting for the MCP servers, %g s at most", seconds)
+        if not await self._tried(seconds - QUIET_S):
+            names = ", ".join(server.config.name for server in self.servers if not server.tried.is_set())
+            log.warning("not connected yet, so without their tools for now: MCP servers %s", names)
+
+    async def _tried(self, seconds: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.loaded.wait()
                 await asyncio.gather(*(server.tried.wait() for server in self.servers))
+                return True
+        return False
 
     def tools(self, asker: Asker) -> Sequence[Tool]:  # noqa: ARG002 -- all have the same until there is a policy
         return tuple(tool for server in self.servers for tool in server.tools)

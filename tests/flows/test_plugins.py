@@ -37,7 +37,7 @@ async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp
     write(tmp_path, {"office/skills/weekly-report/SKILL.md": page})
     write(tmp_path, {"office/skills/weekly-report/references/numbers.md": "Round to thousands."})
     (add,) = snippets("A skill", "sh")
-    ran = cogency(tmp_path, *add.split()[1:])
+    ran = cogency(tmp_path, *add.splitlines()[0].split()[1:])
     assert (ran.returncode, ran.stdout) == (Exit.OK, "office: 1 skill, 0 servers. It is used from the next start on.\n")
     rounds = [
         [head(), text(call(name="weekly-report")), DONE],
@@ -118,7 +118,7 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
         assert says.startswith(
             f"ok       Tools: office-raw runs `{root}/run`, as plug-in office ({root}/mcp.json) says; "
         )
-        assert says.endswith("these tools are offered: echo (reads).")
+        assert says.endswith("these tools are offered: office-raw.echo (reads).")
         assert any("says of it: irreversible" in line and line.endswith(": die.") for line in left_out)
     (root / "run").write_text("#!/bin/sh\necho no key >&2; exit 1\n")
     failed = cogency(tmp_path, "plugins", "check", "office", "--connect")

@@ -41,9 +41,26 @@ def named(folder: Path, *modules: str) -> dict[str, str]:
 
 
 def test_the_page_shows_what_a_new_user_can_do_in_the_terminal(folder: Path) -> None:
-    assert f"COGENCY_TOOLS=my_tools cogency ask '{USE}'" in PAGE
+    assert f"cogency ask '{USE}'" in PAGE
     ran = cogency(folder, "ask", USE, **named(folder, "my_tools"))
     assert (ran.returncode, SAID in ran.stdout) == (Exit.OK, True), ran.stderr
+
+
+def test_a_file_is_named_in_the_folders_own_settings_if_nobody_else_can_write_it(folder: Path) -> None:
+    (folder / ".env").write_text("COGENCY_TOOLS=my_tools.py\nCOGENCY_MODEL=rehearsal\n")
+    (folder / ".env").chmod(0o600)
+    (folder / "my_tools.py").chmod(0o600)
+    ran = cogency(folder, "ask", USE)
+    assert (ran.returncode, SAID in ran.stdout) == (Exit.OK, True), ran.stderr
+    ran = cogency(folder, "ask", USE, OPENAI_API_KEY="sk-of-the-environment")
+    assert ran.returncode == Exit.SETTINGS
+    assert "COGENCY_TOOLS comes from" in ran.stderr
+    (folder / "my_tools.py").chmod(0o666)
+    ran = cogency(folder, "ask", USE)
+    assert ran.returncode == Exit.SETTINGS
+    assert "my_tools.py may be written by others" in ran.stderr
+    (folder / "my_tools.py").unlink()
+    assert "COGENCY_TOOLS names my_tools.py, which cannot be read" in cogency(folder, "ask", USE).stderr
 
 
 def test_without_its_name_it_is_not_there(folder: Path) -> None:

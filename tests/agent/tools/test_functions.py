@@ -363,6 +363,21 @@ def test_the_tools_of_a_named_module_are_loaded_in_its_order(folder: Path) -> No
     assert loaded("my_tools", "my_tools") == ["greet", "answer"]
 
 
+def test_the_tools_of_a_named_file_are_loaded_once_and_it_stands_for_no_other_module(folder: Path) -> None:
+    imports = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    classes = f"{imports}@dataclass\nclass Trip:\n    days: int\n"
+    plan = "@tool(effect='reads')\ndef plan(trip: Trip) -> str:\n    'Plan it.'\n    return str(trip.days)\n"
+    (folder / "json.py").write_text(f"{classes}{MINE.format(name='greet')}{plan}")
+    file = str(folder / "json.py")
+    assert loaded(file) == ["greet", "plan"]
+    assert loaded(file, file) == ["greet", "plan"]
+    assert sys.modules["json"].__file__ != file
+    (folder / "broken.py").write_text("1 / 0")
+    for _ in range(2):
+        with pytest.raises(SettingsError, match=r"broken\.py cannot be imported.*ZeroDivisionError"):
+            loaded(str(folder / "broken.py"))
+
+
 @pytest.mark.parametrize("value", ["ep_tools", "ep_tools:greet", "ep_tools:ALL"])
 def test_what_a_package_offers_is_loaded_only_when_its_name_stands_there(folder: Path, value: str) -> None:
     (folder / "ep_tools.py").write_text(f"{MINE.format(name='greet')}\nALL = [greet]\n")

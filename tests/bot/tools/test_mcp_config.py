@@ -30,7 +30,7 @@ def refusal(servers: object, **variables: str) -> str:
 
 def test_the_page_about_tools_shows_a_file_that_can_be_read() -> None:
     page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
-    (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"effects"' in one)
+    (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"wiki"' in one)
     time, wiki = parse_file(block, FILE, {"WIKI_TOKEN": HIDDEN}).servers
     assert time.reach == StdioReach("uvx", ("mcp-server-time",), {}, FILE.parent)
     assert isinstance(wiki.reach, HttpReach)

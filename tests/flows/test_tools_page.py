@@ -1,0 +1,127 @@
+"""docs/tools.md as somebody reads it who is new: each file is written, each command run, from its top to its end."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from benchmarks.house_code import ROOT
+from tests.fakes.mcp_world import FAKES
+from tests.flows.test_terminal import environment
+from tests.patience import PATIENCE_S
+
+PAGE: Final = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+DOORS: Final = ("An MCP server", "A skill", "A Python tool")
+MOST_LINES: Final = 20
+PROGRAMS: Final = {"cogency": ["-m", "bot"], "uvx": [str(FAKES / "mcp_time.py")]}
+"""As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools."""
+ANSWERS: Final = {
+    "cogency doctor": "these tools are offered: time.get_current_time (reads), time.convert_time (reads)",
+    "cogency ask 'use time.": '"timezone": "Europe/Berlin"',
+    "cogency plugins add": "office: 1 skill",
+    "cogency ask 'use skill": "> Three headings: Done, Next, Blocked.",
+    "cogency ask 'use ferry": "> From Kiel today at 7:15 and 19:15.",
+    "cogency plugins check": "acme-office: 1 skill, 0 servers",
+    "cogency plugins list": "weekly-report",
+    "cogency plugins remove": "acme-office is not used any more",
+}
+"""What each command on the page says."""
+
+
+@dataclass(frozen=True)
+class Snippet:
+    section: str
+    language: str
+    text: str
+    file: str
+    """The one that the lines before it name last, "" where they name none."""
+
+
+def on_the_page() -> Iterator[Snippet]:
+    for section in PAGE.split("\n## "):
+        title, _, rest = section.partition("\n")
+        before = ""
+        for number, part in enumerate(rest.split("```")):
+            if number % 2:
+                language, _, text = part.partition("\n")
+                files = re.findall(r"`([\w./-]+\.\w+)`", before.strip().rpartition("\n\n")[2])
+                yield Snippet(title, language, text, files[-1] if files else "")
+            else:
+                before = part
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Empty, but for the programs that a user has."""
+    (tmp_path / "bin").mkdir()
+    for name, arguments in PROGRAMS.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f"""#!/bin/sh\nexec env PYTHONPATH={ROOT} {sys.executable} {" ".join(arguments)} "$@"\n""")
+        program.chmod(0o700)
+    return tmp_path
+
+
+def run(folder: Path, line: str, **settings: str) -> str:
+    environ = environment(folder, **settings)
+    environ["PATH"] = f"{folder / 'bin'}:{environ['PATH']}"
+    ran = subprocess.run(  # noqa: S602 -- our own page
+        line, shell=True, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert ran.returncode == 0, f"{line}: {ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def test_each_of_the_three_ways_is_shown_in_twenty_lines() -> None:
+    for door in DOORS:
+        own = [one.text for one in on_the_page() if one.section == door]
+        assert len(own) == 2
+        assert sum(len(text.splitlines()) for text in own) <= MOST_LINES
+
+
+@pytest.mark.slow
+def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(folder: Path) -> None:
+    said: list[str] = []
+    for snippet in on_the_page():
+        match snippet.language:
+            case "sh":
+                for line in snippet.text.splitlines():
+                    output = run(folder, line)
+                    if line.startswith("cogency"):
+                        (expected,) = [text for begin, text in ANSWERS.items() if line.startswith(begin)]
+                        assert expected in output, f"{line}: {output}"
+                        said.append(expected)
+            case "json" | "markdown" | "toml" | "python" if snippet.file:
+                (folder / snippet.file).parent.mkdir(parents=True, exist_ok=True)
+                (folder / snippet.file).write_text(snippet.text)
+                if "${WIKI_TOKEN}" in snippet.text:  # what the page says beside it; its server is not there
+                    with (folder / ".env").open("a") as settings:
+                        settings.write("WIKI_TOKEN=hidden\n")
+                if snippet.language == "toml":
+                    installed(folder, tomllib.loads(snippet.text))
+            case "python":
+                main = f"{snippet.text}\n\nimport asyncio\nasyncio.run(main())\n"
+                (folder / "program.py").write_text(main)
+                output = run(folder, f"PYTHONPATH={ROOT} {sys.executable} program.py")
+                assert "Husum: 6:02 and 18:31" in output
+            case _:
+                raise AssertionError(f"nobody has run this: {snippet}")
+    assert said == list(ANSWERS.values())
+
+
+def installed(folder: Path, project: dict[str, Any]) -> None:
+    """The package of the page's own module, as pip leaves it, is used by the name of its entry point."""
+    about = folder / "site" / "ferries-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: ferries\nVersion: 1.0\n")
+    points = project["project"]["entry-points"]["cogency.tools"]
+    lines = "\n".join(f"{name} = {value}" for name, value in points.items())
+    (about / "entry_points.txt").write_text(f"[cogency.tools]\n{lines}\n")
+    (folder / "site" / "my_tools.py").write_text((folder / "my_tools.py").read_text())
+    command = f'PYTHONPATH={ROOT}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbour": "Kiel"}}\''
+    assert ANSWERS["cogency ask 'use ferry"] in run(folder, command, COGENCY_TOOLS=",".join(points), COGENCY_MCP="")
