@@ -87,6 +87,8 @@ class Limits:
     """Whether steps are shown; else no look has any."""
     traces: bool = False
     """Whether nobody but the asker ever reads it, so that steps have their traces."""
+    shows_addresses: bool = False
+    """Whether a link's address always stands beside its words; else one that may hold more is made no link."""
 
 
 @dataclass(frozen=True, slots=True)

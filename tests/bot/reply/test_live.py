@@ -48,7 +48,7 @@ from tests.fakes.surface import BUTTONED, DISCORD_LIKE, FakeSurface
 from tests.patience import PATIENCE_S
 
 QUIET = replace(DISCORD_LIKE, announce_final=False)
-LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
+LINK, PICTURE = "](http://example.org/a_(b)/c-d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
 JUDGED = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
 STREAM = Limits(

@@ -150,7 +150,7 @@ def test_at_every_character_of_a_long_answer_no_fence_and_no_link_is_open() -> N
     for at in range(len(text)):
         shown = healed(text[:at])
         assert fences_are_balanced(shown, ANY_LIMIT)
-        assert shown.count("](") == shown.count("](http://example.org/a_(b)?c=d)") + shown.count(
+        assert shown.count("](") == shown.count("](http://example.org/a_(b)/c-d)") + shown.count(
             "](http://example.org/p.png)"
         )
 
