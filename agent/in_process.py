@@ -112,7 +112,9 @@ class InProcessStore:
         here = claim.incoming.conversation
         if closing.reply:
             asked = claim.incoming
-            drawn = drawn_from({closing.drawn_from, *self._drawn_again(here, closing.reply)}, asked.place)
+            given = {one.drawn_from for _, one in self._said if one.id in closing.given_messages}
+            again = self._drawn_again(here, closing.reply)
+            drawn = drawn_from({closing.drawn_from, *given, *again}, asked.place)
             self._keep(claim.turn, self._number(), asked, Author.BOT, closing.reply, now, drawn)
         if closing.summary is not None:
             before = self._summaries.get(here, SituationSummary())

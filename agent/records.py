@@ -52,12 +52,14 @@ class Quoted:
     """Text that came with a message without being part of it: the thread before a mention, the message replied to, a
     linked message, an attached text file. Context under the place's audience; kept only while the turn runs.
 
-    `source` says what it is in words for the model ("earlier in this thread", "attached file notes.md").
+    `source` says what it is in words for the model ("earlier in this thread", "attached file notes.md"). `pages`: what
+    the message that it is would be called if it were a page of a reply.
     """
 
     source: str
     author: str
     text: str
+    pages: tuple[str, ...] = ()
 
 
 ATTACHED: Final = "attached file"

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent import texts
 from agent.errors import StoreError
-from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
+from agent.memory.audience import NOWHERE, WIDE, AudienceKind, GroupAudience, audience_of
 from agent.memory.layers import WorkingItem
 from agent.records import Author, Claim, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
@@ -293,7 +293,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
         sa.select(message, person.c.name)
         .join_from(message, person, person.c.id == message.c.person)
         .where(message.c.conversation == conversation_id, message.c.audience == found.audience)
-        .where(message.c.id > since, message.c.id <= until)
+        .where(message.c.id > since, message.c.id <= until, message.c.drawn_from != NOWHERE)
         .order_by(message.c.id.desc())
         .limit(UNCOVERED_LIMIT)
     )

@@ -204,13 +204,17 @@ def claim(row: Row, owner: str) -> Claim:
     )
 
 
+def _quoted(kept: Mapping[str, Any]) -> Quoted:
+    return Quoted(kept["source"], kept["author"], kept["text"], (*kept.get("pages", ()),))
+
+
 def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
     return Incoming(
         **{name: row[name] for name in (*_OF_TURN, *_OF_QUESTION)},
         person=Person(row["person"], row["name"], row["time_zone"]),
         place=Place(audience_of(row["audience"]), kept.get("within_team")),
         reply_to=kept.get("reply_to", ""),
-        quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
+        quoted=tuple(map(_quoted, kept.get("quoted", ()))),
         images=tuple(_image(image) for image in kept.get("images", ())),
         files=tuple(Attachment(**file) for file in kept.get("files", ())),
         depth=Depth(kept.get("depth", Depth.ADAPT)),

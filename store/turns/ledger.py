@@ -278,7 +278,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
         connection.execute(_NEW_PAGE, pages)
     audience = label(asked.place.audience)
     again = drawn_again(connection, asked.conversation, closing.reply)
-    drawn = drawn_from({closing.drawn_from, *again}, asked.place)
+    brought = drawn_by_ids(connection, asked, closing.given_messages)
+    drawn = drawn_from({closing.drawn_from, *again, *brought}, asked.place)
     if closing.reply:
         words = [] if drawn == NOWHERE else index_words(closing.reply)
         replied = _message(asked, closing.reply, words, audience) | {
@@ -302,27 +303,28 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
     if closing.actions:
         records = [rows.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(sa.insert(action_record), records)
-    if closing.summary is not None:
+    if closing.summary is not None and _may_be_kept(connection, asked, closing.summary, drawn):
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, claim, closing.summarise_until, now)
 
 
-# What a reply tells again of what stands above it in its conversation, where tools brought that for fewer people.
+# What a reply tells again of an earlier one for which tools brought what not all may read.
 #
-# Rule: a word tells that is in such a reply and in nothing else that was said there. In doubt it was drawn from it: so
-# little is lost as what people wrote themselves is found as before.
+# Rules
+#   One that a tool found, or that came with the question, was drawn from. Of those that stand above it in its
+#   conversation, one with whose words it has one in common that is in nothing else that was said there; where there are
+#   more than are read, any word of that kind. In doubt it was drawn from it: so little is lost as what people wrote
+#   themselves is found as before.
 
 RETOLD: Final = 30
 """The newest of those replies: a conversation that goes on is about something else by then."""
 BESIDE: Final = 100
 """The newest other messages, whose words tell nothing."""
-_NARROW: Final = (
-    sa.select(message.c.text, message.c.drawn_from)
-    .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''"))
-    .order_by(message.c.id.desc())
-    .limit(RETOLD)
+_NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
+    message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
 )
+_NEWEST_NARROW: Final = _NARROW.order_by(message.c.id.desc()).limit(RETOLD)
 _BESIDE: Final = (
     sa.select(message.c.text)
     .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from == WIDE)
@@ -331,15 +333,37 @@ _BESIDE: Final = (
 )
 
 
-def drawn_again(connection: sa.Connection, conversation: str, reply: str) -> set[str]:
-    """What those replies were drawn from of which this one has a word that tells."""
-    narrow = connection.execute(_NARROW, {"here": conversation}).all()
-    if not narrow:
+def drawn_again(connection: sa.Connection, conversation: str, told: str) -> set[str]:
+    """What those replies of a conversation were drawn from of which this text has a word that tells."""
+    newest = connection.execute(_NEWEST_NARROW, {"here": conversation}).all()
+    words = _telling(told) if newest else set[str]()
+    if not words:
         return set()
-    words = _telling(reply)
     for text in connection.execute(_BESIDE, {"here": conversation}).scalars():
         words -= _telling(text)
-    return {drawn for text, drawn in narrow if not words.isdisjoint(_telling(text))}
+    again = {row.drawn_from for row in newest if not words.isdisjoint(_telling(row.text))}
+    if words and len(newest) == RETOLD:
+        older = _NARROW.where(message.c.id < newest[-1].id).with_only_columns(message.c.drawn_from).distinct()
+        again.update(connection.execute(older, {"here": conversation}).scalars())
+    return again
+
+
+def drawn_by_ids(connection: sa.Connection, asked: Incoming, given: Sequence[int]) -> set[str]:
+    """What the replies were drawn from that tools found, and that came with the question."""
+    quoted = [page_ for one in asked.quoted for page_ in one.pages]
+    found = list[sa.Select[*tuple[Any, ...]]]()
+    if given:
+        found.append(sa.select(message.c.drawn_from).where(message.c.id.in_(given)))
+    if quoted:
+        shown = sa.and_(page.c.turn == message.c.turn, page.c.source == asked.source, page.c.page.in_(quoted))
+        found.append(sa.select(message.c.drawn_from).where(message.c.author == Author.BOT, sa.exists().where(shown)))
+    return {drawn for one in found for drawn in connection.execute(one.distinct()).scalars()}
+
+
+def _may_be_kept(connection: sa.Connection, asked: Incoming, summary: SituationSummary, drawn: str) -> bool:
+    """Of what may not be kept, a summary holds no word."""
+    words = " ".join(filter(None, asdict(summary).values()))
+    return NOWHERE not in {drawn, *drawn_again(connection, asked.conversation, words)}
 
 
 def _telling(text: str) -> set[str]:

@@ -16,10 +16,11 @@ from agent.memory.audience import (
 )
 from agent.memory.periods import TimeSpan
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Claim, Closing, Incoming, Meaning, RecallQuery, Unembedded
-from agent.state import ActionRecord
+from agent.records import Claim, Closing, Incoming, Meaning, Quoted, RecallQuery, Unembedded
+from agent.state import ActionRecord, SituationSummary
 from agent.tools.recall import recollect
 from store.engine import Store
+from store.turns.ledger import RETOLD
 from tests.contracts.steps import AFTER_ALL, claimed, known
 from tests.fakes.incoming import START, said
 
@@ -182,3 +183,58 @@ async def test_two_that_fewer_may_read_leave_a_reply_in_its_thread(store: Store)
     await told_in_public(store, ANNS)
     await told(store, said("and mine", person="ben", place=PUBLIC), "A catamaran, and a kayak.", "person:ben")
     assert (await drawn_in(store, "thread"))["A catamaran, and a kayak."] == HERE
+
+
+def page(number: int) -> tuple[str, ...]:
+    return (f"page {number}",)
+
+
+@pytest.mark.parametrize("drawn_from", [ANNS, NOWHERE, "group:club"])
+async def test_one_that_a_tool_found_again_hands_on_what_it_was_drawn_from(store: Store, drawn_from: str) -> None:
+    await told_in_public(store, drawn_from)
+    above = await store.conversations.history("thread", before_turn=AFTER_ALL, limit=99)
+    given = tuple(message.id for message in above if message.text == PLAN)
+    await store.ledger.accept(said("what was it", person="ben", place=PUBLIC))
+    told_again = Closing(Outcome.ANSWERED, "Deux coques.", context_messages=given, given_messages=given)
+    await store.ledger.finish(await claimed(store), told_again, START)
+    assert (await drawn_in(store, "thread"))["Deux coques."] == drawn_from
+
+
+@pytest.mark.parametrize("drawn_from", [ANNS, NOWHERE, ""])
+async def test_one_that_somebody_points_at_elsewhere_hands_on_what_it_was_drawn_from(
+    store: Store, drawn_from: str
+) -> None:
+    await store.ledger.accept(said("where do I sail", place=PUBLIC))
+    closing = Closing(Outcome.ANSWERED, PLAN, pages=page(1), drawn_from=drawn_from)
+    await store.ledger.finish(await claimed(store), closing, START)
+    quoted = (Quoted("linked message", "bot", PLAN, page(1)), Quoted("linked message", "ben", "Hello!", page(7)))
+    asked = replace(said("what is that", person="ben", conversation=OTHER, place=PUBLIC), quoted=quoted)
+    await told(store, asked, "Two hulls.", "")
+    assert (await drawn_in(store, OTHER))["Two hulls."] == drawn_from
+    at_home = replace(said("and this", person="ben", conversation="home", place=BEN), quoted=quoted)
+    await told(store, at_home, "Two hulls, Ben.", "")
+    assert (await drawn_in(store, "home"))["Two hulls, Ben."] == drawn_from
+
+
+async def test_where_more_stand_above_than_are_read_a_word_of_its_own_was_drawn_from_one_of_them(store: Store) -> None:
+    for number in range(RETOLD + 1):
+        await told(store, said("and now", place=PUBLIC), PLAN if number == 0 else f"berth {number}", ANNS)
+    await told(store, said("the first one", person="ben", place=PUBLIC), "A catamaran.", "")
+    await told(store, said("thanks", person="ben", place=PUBLIC), "Yes.", "")
+    drawn = await drawn_in(store, "thread")
+    assert drawn["A catamaran."] == ANNS
+    assert drawn["Yes."] == ""
+
+
+@pytest.mark.parametrize(("drawn_from", "kept"), [(ANNS, True), (NOWHERE, False)])
+async def test_a_later_summary_holds_no_word_of_what_may_not_be_kept(
+    store: Store, drawn_from: str, *, kept: bool
+) -> None:
+    await told_in_public(store, drawn_from)
+    await store.ledger.accept(said("go on", person="ben", place=PUBLIC))
+    summary = SituationSummary(goal="sail the catamaran")
+    await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "Well.", summary=summary), START)
+    assert ("catamaran" in (await known(store, "thread", may_flow_from(PUBLIC))).summary.goal) is kept
+    uncovered = await store.summaries.uncovered("thread", AFTER_ALL)
+    assert uncovered is not None
+    assert (PLAN in [message.text for message in uncovered.messages]) is kept

@@ -33,10 +33,10 @@ from agent.memory.audience import (
     may_flow_from,
 )
 from agent.memory.profile import LEARNING
-from agent.messages import JsonObject, Keep, Message
+from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Incoming, Person
+from agent.records import Claiming, Incoming, Person, Quoted
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
@@ -66,6 +66,7 @@ CHANNELS = ("t:club", "t:hall")
 """The club is private at first, the hall public."""
 RECALL: JsonObject = {"name": "recall", "args": {"query": "secret boat canoe"}}
 LOOK: JsonObject = {"name": "look", "args": {}}
+LOOK_AND_NOTE = (LOOK, {"name": "remember", "args": {"text": "The boat is called SEEN."}})
 
 
 def secrets(messages: Sequence[Message]) -> set[str]:
@@ -85,6 +86,9 @@ class Said:
     def may_be_used(self, allowed: frozenset[str], here: str) -> bool:
         flows, is_here = self.drawn in {WIDE, *allowed}, self.where == here
         return self.audience in allowed and ((flows and is_here) if self.untold else (flows or is_here))
+
+    def is_with(self, other: "Said") -> bool:
+        return (self.audience, self.where) == (other.audience, other.where)
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ class Town:
     repeats: bool = False
     looks: bool = False
     brought: ToolOutput = field(default_factory=ToolOutput)
+    replies: list[tuple[Said, Quoted]] = field(default_factory=list[tuple[Said, Quoted]])
+    """Whatever was answered, for whoever reads there to point at."""
 
     def __post_init__(self) -> None:
         store = self.store
@@ -147,9 +153,12 @@ class Town:
 
     def answer(self, messages: Sequence[Message]) -> str:
         seen = " ".join(sorted(secrets(messages)))
-        if "<results>" in messages[-1].text and not self.repeats:
+        rounds = sum("<results>" in message.text for message in messages if message.role is Role.USER)
+        if self.looks and self.notes and rounds < len(LOOK_AND_NOTE):
+            return f"<execute>[{json.dumps(LOOK_AND_NOTE[rounds]).replace('SEEN', seen)}]\n</execute>"
+        if rounds and not self.repeats:
             return "Done."
-        if "<results>" in messages[-1].text:
+        if rounds:
             return f'The boat: {seen}.\n<summary>{{"goal": "boat {seen}"}}</summary>'
         noting: JsonObject = {"name": "remember", "args": {"text": f"The boat is called {seen}."}}
         calls = [noting if self.notes else RECALL, *([LOOK] if self.looks else [])]
@@ -167,8 +176,10 @@ class Town:
             return person != GUEST
         return where == "dm" or person in self.members.readers[where]
 
-    async def look(self, person: str, where: str, audience: Audience | None, keep: Keep, *, repeats: bool) -> None:
-        """Ask something here, for which a tool brings a secret of its own."""
+    async def look(
+        self, person: str, where: str, audience: Audience | None, keep: Keep, *, notes: bool, repeats: bool
+    ) -> None:
+        """Ask something here, for which a tool brings a secret of its own. `notes`: the model has it kept."""
         if not self.reads(person, where):
             return
         secret, place = f"secret{next(self.numbers)}", self.place(person, where)
@@ -177,12 +188,31 @@ class Town:
         drawn = NOWHERE if keep is Keep.TURN else drawn_from([label(audience or PersonAudience(person))], place)
         self.stands[secret].add(Said(label(place.audience), here, drawn))  # as this turn sees it
         self.looks = True
-        await self.say(person, where, alone=False, notes=False, repeats=repeats)
+        await self.say(person, where, alone=False, notes=notes, repeats=repeats)
         self.looks = False
         if not repeats:
             self.stands[secret] = {replace(one, untold=True) for one in self.stands[secret]}
 
-    async def say(self, person: str, where: str, *, alone: bool, notes: bool, repeats: bool) -> None:
+    async def point(self, person: str, where: str, number: int) -> None:
+        """Ask here about a reply that they read elsewhere, and have it told again."""
+        place = self.place(person, where)
+        groups = {group for group in CHANNELS if person in self.members.readers[group]}
+        allowed = may_flow_from(place, groups)
+        readable = [one for one in self.replies if one[0].audience in allowed]
+        if readable and self.reads(person, where):
+            pointed = readable[number % len(readable)]
+            await self.say(person, where, alone=False, notes=False, repeats=True, pointed=pointed)
+
+    async def say(
+        self,
+        person: str,
+        where: str,
+        *,
+        alone: bool,
+        notes: bool,
+        repeats: bool,
+        pointed: tuple[Said, Quoted] | None = None,
+    ) -> None:
         """Ask something here, and look at everything that the model is given for the answer."""
         if not self.reads(person, where):
             return
@@ -190,29 +220,34 @@ class Town:
         here = f"{person} {where}" if alone or where == "dm" else where
         number = next(self.numbers)
         asked = self.asked(number, person, here, place)
-        said = Said(label(place.audience), here)
+        said, brought = Said(label(place.audience), here), set[str]()
+        if pointed is not None:
+            asked, brought = replace(asked, quoted=(pointed[1],)), {*SECRET.findall(pointed[1].text)}
         self.stands[f"secret{number}"].add(said)
         self.wrote.add((f"secret{number}", person, said))
         self.notes, self.repeats = notes, repeats
         before = len(self.model.requests)
-        await self.turn(asked)
+        await self.turn(asked, said)
         groups = {group for group in CHANNELS if person in self.members.readers[group]}
         allowed = may_flow_from(place, groups)
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
             usable = {one for one in self.stands[secret] if one.may_be_used(allowed, here)}
+            if pointed is not None and secret in brought:  # they read it there, and carry it here themselves
+                usable |= {one for one in self.stands[secret] if one.is_with(pointed[0])}
             assert usable, f"{secret} of {self.stands[secret]} was used for {place} in {here}"
             if notes or repeats:
                 self.stands[secret] |= {replace(said, drawn=drawn_from([one.drawn], place)) for one in usable}
 
-    async def turn(self, asked: Incoming) -> None:
+    async def turn(self, asked: Incoming, said: Said) -> None:
         await self.store.ledger.accept(asked)
         claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
             closing = await self.thinking.think(claim, live, lambda: False)
-            await live.finish(closing.reply)
-        await self.store.ledger.finish(claim, closing, self.clock.now())
+            pages = [f"{claim.turn} {page}" for page in await live.finish(closing.reply)]
+        await self.store.ledger.finish(claim, replace(closing, pages=tuple(pages)), self.clock.now())
+        self.replies.append((said, Quoted("a reply", "bot", closing.reply, (*pages,))))
 
     def asked(self, number: int, person: str, conversation: str, place: Place) -> Incoming:
         named = Person(person, person.removeprefix("t:").title())
@@ -255,6 +290,7 @@ class Town:
         for secret, stands in self.stands.items():
             self.stands[secret] = set(map(moved, stands))
         self.wrote = {(secret, who, moved(said)) for secret, who, said in self.wrote}
+        self.replies = [(moved(said), quoted) for said, quoted in self.replies]
 
 
 def insights(messages: Sequence[Message]) -> str:
@@ -283,8 +319,12 @@ def turning(where: str) -> Deed:
     return lambda town: town.turn_over(where)
 
 
-def looking(person: str, where: str, audience: Audience | None, keep: Keep, repeats: bool) -> Deed:
-    return lambda town: town.look(person, where, audience, keep, repeats=repeats)
+def looking(person: str, where: str, audience: Audience | None, keep: Keep, notes: bool, repeats: bool) -> Deed:
+    return lambda town: town.look(person, where, audience, keep, notes=notes, repeats=repeats)
+
+
+def pointing(person: str, where: str, number: int) -> Deed:
+    return lambda town: town.point(person, where, number)
 
 
 people, channels = st.sampled_from((*PEOPLE, "t:ann", "t:ann")), st.sampled_from(CHANNELS)
@@ -294,7 +334,8 @@ readers = st.sampled_from(
     (None, None, None, TeamAudience(TEAM), *map(GroupAudience, CHANNELS), *map(PersonAudience, PEOPLE))
 )
 keeps = st.sampled_from((Keep.STORED, Keep.STORED, Keep.TURN))
-looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), readers, keeps, st.booleans())
+looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), readers, keeps, st.booleans(), st.booleans())
+pointed_at = st.builds(pointing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 9))
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
@@ -302,6 +343,7 @@ deeds = st.lists(
         anything,
         st.builds(saying, people, channels, st.just(False), st.booleans(), st.booleans()),
         looked_up,
+        pointed_at,
         st.builds(moving, people, channels),
         st.builds(turning, channels),
         st.just(Town.learn),
@@ -337,10 +379,11 @@ def closing(draw: st.DrawFn) -> list[Deed]:
 def bringing(draw: st.DrawFn) -> list[Deed]:
     """What a tool brought is told, told again there, looked for elsewhere, and where its readers have changed."""
     where = draw(st.sampled_from(("dm", *CHANNELS, "t:hall")))
-    brought = looking(draw(people), where, draw(readers), draw(keeps), True)
+    brought = looking(draw(people), where, draw(readers), draw(keeps), draw(st.booleans()), True)
+    pointed: list[Deed] = draw(st.lists(pointed_at, max_size=2))
     again = saying(draw(people), where, False, draw(st.booleans()), True)
     changed: list[Deed] = draw(st.lists(st.one_of(st.builds(turning, channels), st.just(Town.learn)), max_size=2))
-    return [brought, again, *changed, *draw(st.lists(anything, min_size=1, max_size=4)), *draw(some)]
+    return [brought, again, *pointed, *changed, *draw(st.lists(anything, min_size=1, max_size=4)), *draw(some)]
 
 
 @settings(max_examples=examples(60))
@@ -412,7 +455,7 @@ async def files_hold(folder: Path, keep: Keep) -> bool:
     store = await open_store(f"sqlite:///{folder}/{keep}.db")
     try:
         town = Town(store, 8)
-        await town.look("t:ann", "dm", None, keep, repeats=False)
+        await town.look("t:ann", "dm", None, keep, notes=False, repeats=False)
         assert any("canoe is called secret0" in one.text for one in town.model.requests[-1])
         return holds(folder, f"{keep}.db", b"canoe is called secret0")
     finally:

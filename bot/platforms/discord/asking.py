@@ -301,7 +301,8 @@ def _meant(message: discord.Message) -> AttachedContext:
     said = readable(message.content, objects.names_of(message)).strip()
     forwarded = [one.content for one in message.message_snapshots]
     text = "\n".join(filter(None, [said, *forwarded]))
-    quoted = (Quoted(SOURCE_WORDS, author, text),) if text else ()
+    pages = pages_at(message.channel.id, message.id)
+    quoted = (Quoted(SOURCE_WORDS, author, text, pages),) if text else ()
     return AttachedContext(quoted, tuple(attachments(message.attachments, author, "file of that message")))
 
 

@@ -12,6 +12,7 @@ from agent.errors import CogencyError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.records import Attachment, Quoted
 from bot.platforms.discord.attachments import attachments
+from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
 from bot.platforms.discord.objects import SAID, channel_place, names_of
 from bot.platforms.discord.places import UNREADABLE, can_read, known_as
@@ -132,7 +133,8 @@ class Surroundings:
             for file in attachments(replied_to.attachments, author, "file of the message that this one replies to"):
                 yield file
         for original in forwarded:
-            yield Quoted("a forwarded message", SOMEBODY, readable(original.content, names_of(message)))
+            said = readable(original.content, names_of(message))
+            yield Quoted("a forwarded message", SOMEBODY, said, _original(message))
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
 
@@ -212,10 +214,17 @@ async def _replied_to(message: discord.Message) -> discord.Message | None:
     return None
 
 
+def _original(message: discord.Message) -> tuple[str, ...]:
+    """What the message that this one forwards would be called if it were a page of a reply."""
+    at = message.reference
+    return () if at is None or at.message_id is None else pages_at(at.channel_id, at.message_id)
+
+
 def _quote(source: str, message: discord.Message) -> Quoted:
     text = readable(message.content, names_of(message)).strip()
     files = [f"(attached file {file.filename})" for file in message.attachments]
-    return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])))
+    pages = pages_at(message.channel.id, message.id)
+    return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])), pages)
 
 
 async def _in_time(found: AsyncGenerator[Quoted | Attachment, None]) -> Brought:

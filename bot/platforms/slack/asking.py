@@ -149,7 +149,8 @@ class SlackAsking:
         names = await self.names.of(api.text(message, "text"), users=(user,) if user else ())
         author = names.get(user) or api.first_text(message, "username", "bot_id") or "unknown"
         about = readable(api.text(message, "text"), names)
-        await self._open(body, modals.ask_view(author, about, inbound.of_click(body), api.items(message, "files")))
+        to, files = inbound.of_click(body), api.items(message, "files")
+        await self._open(body, modals.ask_view(author, about, to, files, api.text(message, "ts")))
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
@@ -159,7 +160,8 @@ class SlackAsking:
             return
         member = await self.people.member(user)
         question = SlackQuestion(api.text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
-        quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
+        about = Quoted("the message that is asked about", asked.author, asked.about, (asked.page,))
+        quoted = (about,) if asked.about else ()
         incoming = self._private(question, member, asked.to)
         await self.host.submit(replace(incoming, quoted=quoted, files=asked.files))
 

@@ -46,6 +46,8 @@ class Asked:
     about: str
     to: ReplyTo
     files: tuple[Attachment, ...] = ()
+    page: str = ""
+    """The time stamp of that message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,14 @@ class AskedAnywhere:
     depth: Depth
 
 
-def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = ()) -> JsonObject:
+def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = (), page: str = "") -> JsonObject:
     """The window in which a question about a message is typed. `files`: the message's, as Slack tells them."""
     told = [_file(file) for file in files[:MAX_FILES]]
     author = author[:MAX_NAME_CHARS]
-    carried = _carried(author, about, to, told)
+    carried = _carried(author, about, to, told, page)
     while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
-        carried = _carried(author, about, to, told)
+        carried = _carried(author, about, to, told, page)
     label = command_texts.QUESTION_ALONE
     return window(
         ASK_VIEW, command_texts.ASK_ABOUT_MESSAGE, "Ask", carried, [field(_QUESTION, label, line(multiline=True))]
@@ -82,7 +84,8 @@ def asked(view: JsonObject) -> Asked | None:
         return None
     author = text(carried, "author")
     files = (replace(attachment(file), author=author, source=FILE) for file in items(carried, "files"))
-    return Asked(question, author, text(carried, "about"), to, tuple(files)) if question else None
+    page = text(carried, "page")
+    return Asked(question, author, text(carried, "about"), to, tuple(files), page) if question else None
 
 
 def anywhere_view() -> JsonObject:
@@ -111,8 +114,8 @@ def asked_anywhere(view: JsonObject) -> AskedAnywhere:
     return AskedAnywhere(text_input(view, _QUESTION), selected_option(view, _WHERE), bool(ticked), depth)
 
 
-def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> dict[str, Json]:
-    return {"author": author, "about": about, "to": to.encode(), "files": files}
+def _carried(author: str, about: str, to: ReplyTo, files: list[Json], page: str) -> dict[str, Json]:
+    return {"author": author, "about": about, "to": to.encode(), "files": files, "page": page}
 
 
 def _file(file: JsonObject) -> Json:

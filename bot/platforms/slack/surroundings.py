@@ -146,7 +146,7 @@ class Threads:
         users = tuple(filter(None, (text(message, "user") for message in messages)))
         names = await self._names.of(*(text(message, "text") for message in messages), users=users)
         return tuple(
-            Quoted(source, _author(message, names), shown)
+            Quoted(source, _author(message, names), shown, (text(message, "ts"),))
             for message in messages
             if (shown := readable(text(message, "text"), names))
         )
