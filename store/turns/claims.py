@@ -111,7 +111,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources)) is not None:
         try:
             claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
-        except (ValueError, TypeError, AttributeError, NoResultFound) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(sa.update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
             continue
