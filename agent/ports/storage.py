@@ -308,12 +308,12 @@ class Forgetting(Protocol):
         text: str,
         now: datetime,
         learn_at: datetime | None = None,
-        job: records.Job | None = None,
+        held: records.Job | None = None,
     ) -> bool:
         """A message of the past was edited: keep its new words, and erase what came of the old ones.
 
         It is learned from again at `learn_at` (None: not) if it was answered. False if nothing was to do.
-        `job`: the `EDIT` whose words these are; a newer edit has taken it away. None: these are the newest, and every
+        `held`: the `EDIT` whose words these are; a newer edit has taken it away. None: these are the newest, and every
         `EDIT` of the message goes.
         """
         ...
