@@ -59,7 +59,7 @@ from store.databases.database import is_postgresql
 from store.databases.postgresql import connect
 from store.engine import Store, open_store
 from store.search import index
-from store.search.text import STOP_WORDS, index_words
+from store.search.text import STOP_WORDS, index_words, indexed_text
 from store.tables import conversation, message, participant, person, turn
 from tests.fakes.postgresql import running_postgres
 
@@ -198,7 +198,8 @@ def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> fl
     connection.execute(insert(message), [_row(id_, one, len(index_words(one.text))) for id_, one in numbered])
     begin = time.thread_time()
     for id_, one in numbered:
-        index.add(connection, id_, f"t{one.thread}", index_words(one.text), [reader + 1 for reader in one.people])
+        said = indexed_text(one.text, stemmed=is_postgresql(connection))
+        index.add(connection, id_, f"t{one.thread}", said, [reader + 1 for reader in one.people])
     return time.thread_time() - begin
 
 

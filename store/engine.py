@@ -16,6 +16,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 from agent import ports, texts
 from agent.errors import StoreError
 from agent.memory.statements import READER
+from agent.records import Job
 from store.databases.database import (
     LOCK_SPACE,
     Database,
@@ -24,7 +25,6 @@ from store.databases.database import (
     is_postgresql,
     migrating,
     reads,
-    writes,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.selection import ErasedIds
@@ -237,7 +237,9 @@ async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float
 
 class SqlMemories(SqlStore):
     search = reads(search)
-    index_more = writes(index.make_more)
+
+    async def index_more(self, job: Job) -> bool:
+        return await index.make_more(self.database, job)
 
 
 PATIENCE_S: Final = 1.0

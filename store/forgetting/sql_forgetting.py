@@ -40,7 +40,7 @@ from store.forgetting.selection import (
 )
 from store.memory import fact_store, profiles
 from store.search import index
-from store.search.text import BEGINS, TELLING_BYTES, holds, index_words, stretches
+from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.tables import (
     RUNNING,
     action_record,
@@ -260,7 +260,7 @@ def update_text(
     connection: Connection,
     channel: str,
     message_id: str,
-    text: str,
+    said: IndexedText,
     now: datetime,
     learn_at: datetime | None = None,
     held: Job | None = None,
@@ -269,7 +269,7 @@ def update_text(
     if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), held):
         return False
     found = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
-    if not found or all(one.text == text for one in found.values()):
+    if not found or all(one.text == said.text for one in found.values()):
         return False
     doomed = _doomed(connection, found)
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
@@ -282,7 +282,7 @@ def update_text(
     erase.drop_waiting(connection, doomed.conversations | elsewhere, found)
     erase.drop_summaries(connection, doomed.conversations | elsewhere)
     for one in found.values():
-        index.change_text(connection, one.id, one.conversation, text, to_learn=False)
+        index.change_text(connection, one.id, one.conversation, said, to_learn=False)
         if learn_at is not None:
             _learn_again(connection, one, learn_at, now)
     owe(connection)
@@ -323,7 +323,6 @@ class SqlForgetting(SqlStore):
     undo = writes_alone(entries.restore)
     titles = reads_long(thread_titles)
     author = reads(_author)
-    update_text = writes_alone(update_text)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
@@ -359,6 +358,18 @@ class SqlForgetting(SqlStore):
             return {}
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
         return gone.counts
+
+    async def update_text(
+        self,
+        channel: str,
+        message_id: str,
+        text: str,
+        now: datetime,
+        learn_at: datetime | None = None,
+        job: Job | None = None,
+    ) -> bool:
+        said = await index.indexed(self.database, text)
+        return await self.database.write_alone(update_text, channel, message_id, said, now, learn_at, job)
 
     async def sweep(self) -> bool:
         files = self.database.files

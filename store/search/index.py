@@ -12,12 +12,13 @@ Rules
   with what stands then and for who is there then.
 """
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate, count, groupby, takewhile
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
     ARRAY,
@@ -43,8 +44,8 @@ from sqlalchemy import table as table_named
 from agent.memory.audience import NOWHERE
 from agent.records import INDEXING, Job
 from store import job_queue
-from store.databases.database import StorableText, in_order, is_postgresql
-from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, stem, wanted_terms
+from store.databases.database import Database, StorableText, in_order, is_postgresql
+from store.search.text import PARAMETERS, IndexedText, Range, SearchQuery, entry_terms, indexed_text, stem, wanted_terms
 from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
@@ -57,6 +58,8 @@ AT_ONCE: Final = 50
 """Entries made in one transaction while others wait to write: a few milliseconds. A job makes the rest of them."""
 AT_ONCE_WORDS: Final = 10_000
 """Words in these entries together, for those of long messages take as many times longer."""
+READ_ASIDE: Final = 20_000
+"""Characters of which the words take more than some milliseconds."""
 NEWEST: Final = (1 << 31) - 1
 """No message and no person has a higher number."""
 MOST: Final = 500
@@ -71,18 +74,6 @@ _WRITTEN: Final = message.join(participant, participant.c.conversation == messag
 
 Match: TypeAlias = tuple[int, bool, int]
 """A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
-
-
-class Range(NamedTuple):
-    """About how many messages could match, and the ids of the first and the last: they need not be exact. But no
-    message that the person can find is newer than `newest`, where the engine asks for that.
-    """
-
-    total: int
-    first: int = 0
-    last: int = 0
-    newest: int = 0
-
 
 _VISIBLE: Final = f"""
     message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
@@ -112,8 +103,8 @@ class Fts5:
     KEEP: Final = text("INSERT INTO message_index_kept (entry, words) VALUES (:entry, :words)")
     ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
     REMOVE: Final = text("INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', :entry, :body)")
-    NEWEST: Final[ColumnElement[int]] = literal(0)
-    """Nothing needs it: entries are found in the order of their ids."""
+    READER: Final[Sequence[ColumnElement[Any]]] = (literal(0),)
+    """What a search asks first besides: the newest entry, which nothing needs, as they are found in their order."""
     # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
     MATCHES: Final = text(
         f"""
@@ -151,9 +142,9 @@ class Fts5:
         """For entries with these words, which are plain text; `joint`: " " for all of them, " OR " for any."""
         return joint.join('"' + word.replace('"', '""') + '"' for word in words)
 
-    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
+    def add(self, connection: Connection, message_id: int, said: IndexedText, numbers: list[int]) -> None:
         entries = [number << self.SHIFT | message_id for number in numbers]
-        kept, body = " ".join(dict.fromkeys(words)), " ".join(entry_terms(words))
+        kept, body = " ".join(said.words), " ".join(said.terms)
         connection.execute(self.KEEP, [{"entry": entry, "words": kept} for entry in entries])
         connection.execute(self.ADD, [{"entry": entry, "body": body} for entry in entries])
 
@@ -230,18 +221,24 @@ class Tsvector:
     """At most one more name a stretch: each is compared with each message there."""
     STRETCH: Final = 2 * MOST
     """Messages in the shortest stretch; each next one has twice as many."""
+    SURELY: Final = MOST + MOST // 2
+    """So many have to be expected in a longer one: a sample errs, and what is read there in vain is read once more."""
     ENTRIES: Final = table_named(NAME, column("reader", Integer), column("message", Integer), column("words"))
-    NEWEST: Final[ColumnElement[int]] = (
+    READER: Final[Sequence[ColumnElement[Any]]] = (
         select(func.coalesce(func.max(ENTRIES.c.message), 0))
         .where(ENTRIES.c.reader == select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery())
-        .scalar_subquery()
+        .scalar_subquery(),
+        func.set_config("plan_cache_mode", "force_generic_plan", True),
     )
+    """The newest entry; and that the statements of this search are planned once, which takes as long as some of them
+    run. They are written so that the values do not matter.
+    """
     ADD: Final = text(
         "INSERT INTO message_index (reader, message, words) VALUES (:reader, :message, array_to_tsvector(:words))"
     ).bindparams(
         bindparam("reader", type_=Integer), bindparam("message", type_=Integer), bindparam("words", type_=ARRAY(Text))
     )
-    # How common a word is, the shortest stretch tells; stretches that have too few by that are passed over. Any stretch
+    # How common a word is, the shortest stretch tells; longer ones with too few by that are passed over. Any stretch
     # with enough that may be seen has the newest, and so has all of it: which one answers is only a matter of time.
     # The planner knows nothing of words that are bound; arrays between the steps and OFFSET keep it to these.
     MATCHES: Final = text(
@@ -249,21 +246,23 @@ class Tsvector:
         SELECT best.ids, best.by_person, best.lengths
         FROM unnest(:words) WITH ORDINALITY AS word (query, place)
         CROSS JOIN LATERAL
-          (SELECT count(*) AS total FROM message_index
+          (SELECT coalesce(array_agg(message), '{{}}') AS messages FROM message_index
            WHERE cardinality(:stretches) > 1 AND words @@ (word.query || (:stretches)[1])::tsquery) AS sample
         CROSS JOIN LATERAL
           (SELECT newest.*
            FROM unnest(:stretches, :sizes) AS stretch (part, size)
            CROSS JOIN LATERAL
-             (SELECT coalesce(array_agg(message), '{{}}') AS messages
-              FROM message_index WHERE words @@ (word.query || stretch.part)::tsquery) AS entries
+             (SELECT CASE WHEN stretch.size = 1 THEN sample.messages ELSE
+                (SELECT coalesce(array_agg(message), '{{}}')
+                 FROM message_index WHERE words @@ (word.query || stretch.part)::tsquery) END AS messages
+              OFFSET 0) AS entries
            CROSS JOIN LATERAL
              (SELECT coalesce(array_agg(id), '{{}}') AS ids, array_agg(author = 'person') AS by_person,
                      array_agg(length) AS lengths
               FROM (SELECT id, author, length
                     FROM (SELECT * FROM message WHERE id = ANY (entries.messages) ORDER BY id DESC OFFSET 0) AS message
                     WHERE {_VISIBLE} ORDER BY id DESC LIMIT :most) AS found) AS newest
-           WHERE (stretch.part = '' OR sample.total * stretch.size > :most)
+           WHERE (stretch.part = '' OR stretch.size = 1 OR cardinality(sample.messages) * stretch.size > {SURELY})
              AND (stretch.part = '' OR cardinality(entries.messages) >= :most)
              AND (stretch.part = '' OR cardinality(newest.ids) >= :most)
            LIMIT 1) AS best
@@ -291,7 +290,9 @@ class Tsvector:
 
     def query(self, words: Iterable[str], number: int, joint: str) -> str:
         """A tsquery for the person's entries with these words, which are plain text; `joint`: " & " or " | "."""
-        escaped = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in self._lexemes(words, number))
+        escaped = (
+            lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in self._lexemes(map(stem, words), number)
+        )
         return joint.join(f"'{lexeme}'" for lexeme in escaped)
 
     def stretches(self, number: int, among: Range) -> dict[str, int]:
@@ -317,27 +318,26 @@ class Tsvector:
         places = range(self.BLOCK_DIGITS - 1, self.BLOCK_DIGITS - 1 - digits, -1)
         return f"{number}#" + "".join(str(message_id >> self.BLOCK_BITS + 2 * place & 3) for place in places)
 
-    def lexemes(self, words: Iterable[str], number: int) -> list[str]:
-        """What a tsvector holds for the person: each word once, as many as fit."""
+    def lexemes(self, stems: Iterable[str], number: int) -> list[str]:
+        """What a tsvector holds for the person: each once, as many as fit."""
         fitting: list[str] = []
         room = self.ENTRY_BYTES
-        for lexeme in dict.fromkeys(self._lexemes(words, number)):
+        for lexeme in dict.fromkeys(self._lexemes(stems, number)):
             room -= len(lexeme.encode())
             if room < 0:
                 break
             fitting.append(lexeme)
         return fitting
 
-    def _lexemes(self, words: Iterable[str], number: int) -> Iterable[str]:
-        return (f"{number}:{stem(word)[: self.WORD_CHARS]}" for word in words)
+    def _lexemes(self, stems: Iterable[str], number: int) -> Iterable[str]:
+        return (f"{number}:{one[: self.WORD_CHARS]}" for one in stems)
 
-    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
-        terms = entry_terms(words)
+    def add(self, connection: Connection, message_id: int, said: IndexedText, numbers: list[int]) -> None:
         entries = [
             {
                 "reader": number,
                 "message": message_id,
-                "words": [self.block(number, message_id), *self.lexemes(terms, number)],
+                "words": [self.block(number, message_id), *self.lexemes(said.terms, number)],
             }
             for number in numbers
         ]
@@ -401,13 +401,20 @@ class Missing:
         return replace(self, first=number + 1)
 
 
-def add(connection: Connection, message_id: int, conversation: str, words: list[str], numbers: Sequence[int]) -> None:
+async def indexed(database: Database, said: str) -> IndexedText:
+    """What `said` is found by, ready for a transaction; a long text is read beside the event loop."""
+    if len(said) > READ_ASIDE:
+        return await asyncio.to_thread(indexed_text, said, stemmed=database.is_shared)
+    return indexed_text(said, stemmed=database.is_shared)
+
+
+def add(connection: Connection, message_id: int, conversation: str, said: IndexedText, numbers: Sequence[int]) -> None:
     """Let the people with these numbers find a message: the first of them, whose it is, at once, as some more."""
-    if not words or not numbers:
+    if not said.words or not numbers:
         return
     own, others = numbers[0], sorted(numbers[1:])
-    at_once = max(min(AT_ONCE, AT_ONCE_WORDS // len(words)) - 1, 0)
-    _engine(connection).add(connection, message_id, words, [own, *others[:at_once]])
+    at_once = max(min(AT_ONCE, AT_ONCE_WORDS // said.length) - 1, 0)
+    _engine(connection).add(connection, message_id, said, [own, *others[:at_once]])
     if len(others) > at_once:
         rest = Missing(message_id, message_id, others[at_once], NEWEST)
         _make_later(connection, f"{message_id}", rest, conversation)
@@ -415,18 +422,29 @@ def add(connection: Connection, message_id: int, conversation: str, words: list[
 
 def add_thread(connection: Connection, conversation: str, who: str, number: int) -> None:
     """Let a person who has just joined a conversation find what stands there already, the newest of it at once."""
-    rest = _make_some(connection, conversation, Missing(0, NEWEST, number, number))
+    missing = Missing(0, NEWEST, number, number)
+    rest = _make_some(connection, conversation, missing)
     if rest is not None:
-        _make_later(connection, f"{number} {conversation}", rest, conversation, who)
+        later = missing if isinstance(rest, str) else rest
+        _make_later(connection, f"{number} {conversation}", later, conversation, who)
 
 
-def make_more(connection: Connection, job: Job) -> bool:
+async def make_more(database: Database, job: Job) -> bool:
     """Make the next entries of a job, and keep with them how far it is; False when all are, or it is not held."""
+    made = await database.write(_make_more, job)
+    while isinstance(made, str):
+        made = await database.write(_make_more, job, await indexed(database, made))
+    return made
+
+
+def _make_more(connection: Connection, job: Job, ready: IndexedText | None = None) -> bool | str:
     in_order(connection, job.conversation)
     payload = job_queue.payload_of(connection, job)
     if payload is None:
         return False
-    rest = _make_some(connection, job.conversation, Missing(**json.loads(payload)))
+    rest = _make_some(connection, job.conversation, Missing(**json.loads(payload)), ready)
+    if isinstance(rest, str):
+        return rest
     if rest is not None:
         job_queue.keep_payload(connection, job, json.dumps(asdict(rest)))
     return rest is not None
@@ -438,8 +456,12 @@ def _make_later(connection: Connection, key: str, rest: Missing, conversation: s
     job_queue.schedule(connection, INDEXING, key, values)
 
 
-def _make_some(connection: Connection, conversation: str, missing: Missing) -> Missing | None:
-    """Make the next of these entries, for those who are part of the conversation now; what is still missing then."""
+def _make_some(
+    connection: Connection, conversation: str, missing: Missing, ready: IndexedText | None = None
+) -> Missing | str | None:
+    """Make the next of these entries, for those who are part of the conversation now; what is still missing then, or
+    a long text that has to be `ready` first.
+    """
     found = connection.execute(
         select(message.c.id, message.c.text, message.c.length, person.c.number)
         .select_from(_WRITTEN)
@@ -453,11 +475,14 @@ def _make_some(connection: Connection, conversation: str, missing: Missing) -> M
         return None
     words = list(accumulate(row.length for row in found))
     some = [row for row, so_far in zip(found, words, strict=True) if so_far <= AT_ONCE_WORDS] or found[:1]
+    if some[0].length > AT_ONCE_WORDS and (ready is None or ready.text != some[0].text):
+        return str(some[0].text)
     ids, numbers = {row.id for row in some}, {row.number for row in some}
     _remove(connection, message.c.id.in_(ids), person.c.number.in_(numbers))  # an edit may have made it already
     for (id_, said), rows in groupby(some, key=lambda row: (row.id, row.text)):
-        if said_words := index_words(said):
-            _engine(connection).add(connection, id_, said_words, [row.number for row in rows])
+        known = ready if ready is not None and ready.text == said else _read(connection, said)
+        if known.words:
+            _engine(connection).add(connection, id_, known, [row.number for row in rows])
     if len(some) == len(found) < AT_ONCE:
         return None
     return missing.behind(some[-1].id, some[-1].number)
@@ -475,8 +500,8 @@ def renew(connection: Connection, after: int) -> list[int]:
     _remove(connection, message.c.id.in_(ids))
     theirs = {name: readers(connection, name) for name in {row.conversation for row in some}}
     for row in some:
-        if row.length and (words := index_words(row.text)) and theirs[row.conversation]:
-            _engine(connection).add(connection, row.id, words, theirs[row.conversation])
+        if row.length and (said := _read(connection, row.text)).words and theirs[row.conversation]:
+            _engine(connection).add(connection, row.id, said, theirs[row.conversation])
     return ids
 
 
@@ -510,13 +535,14 @@ def remove(connection: Connection, messages: Iterable[int]) -> None:
     connection.execute(delete(embedding).where(embedding.c.message.in_(ids)))
 
 
-def change_text(connection: Connection, message_id: int, conversation: str, said: str, **values: object) -> None:
+def change_text(
+    connection: Connection, message_id: int, conversation: str, said: IndexedText, **values: object
+) -> None:
     """Put other words in place of a message's, to be found by them from now on; and these values of its row."""
-    words = index_words(said)
     changed = update(message).where(message.c.id == message_id)
-    connection.execute(changed.values(text=said, length=len(words), **values))  # first: it is held from here on
+    connection.execute(changed.values(text=said.text, length=said.length, **values))  # first: it is held from here on
     remove(connection, [message_id])
-    add(connection, message_id, conversation, words, readers_of(connection, message_id))
+    add(connection, message_id, conversation, said, readers_of(connection, message_id))
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -562,6 +588,10 @@ def optimize(connection: Connection) -> None:
 
 def _remove(connection: Connection, *where: ColumnElement[bool]) -> None:
     _engine(connection).remove(connection, select(person.c.number, message.c.id).select_from(_WRITTEN).where(*where))
+
+
+def _read(connection: Connection, said: str) -> IndexedText:
+    return indexed_text(said, stemmed=is_postgresql(connection))
 
 
 def _engine(connection: Connection) -> Fts5 | Tsvector:

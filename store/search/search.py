@@ -29,8 +29,8 @@ from store.databases.database import StorableText, is_postgresql
 from store.history import stored_messages
 from store.rows import ids_in_parameter, json_rows
 from store.search import index
-from store.search.index import MOST, Match, Range
-from store.search.text import EVER, SearchQuery, index_words, keywords, normalised, stem
+from store.search.index import MOST, Match
+from store.search.text import EVER, Range, SearchQuery, index_words, keywords, normalised, stem
 from store.search.vectors import nearness_of
 from store.tables import message, participant, person
 
@@ -345,7 +345,7 @@ _counted = select(
     func.coalesce(func.min(_newest.c.id), 0),
     func.coalesce(func.max(_newest.c.id), 0),
 )
-READER: Final = {postgresql: _counted.add_columns(engine.NEWEST) for postgresql, engine in index.ENGINES.items()}
+READER: Final = {postgresql: _counted.add_columns(*engine.READER) for postgresql, engine in index.ENGINES.items()}
 STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wanted")))
 
 
@@ -382,7 +382,7 @@ def _groups(words: Iterable[str], forms: Forms) -> tuple[tuple[str, ...], ...]:
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
     """The person's number, and the size of what they said and were answered: others' threads hardly change it."""
     reader = READER[is_postgresql(connection)]
-    number, first, total, oldest, last, newest = connection.execute(reader, {"person": person_id}).one()
+    number, first, total, oldest, last, newest, *_ = connection.execute(reader, {"person": person_id}).one()
     if total >= COUNTED:  # as many again in each stretch of that length
         total = round(total * (last - first) / max(last - oldest, 1))
     return number, Range(total, first, last, newest)

@@ -19,6 +19,7 @@ from agent.memory.forgetting_plans import EDIT, post_key
 from agent.records import Author, Claim, Closing, Job, Waiting
 from store import job_queue, rows
 from store.search import index
+from store.search.text import IndexedText
 from store.tables import DONE, RUNNING, WAITING, message, turn
 
 
@@ -42,22 +43,22 @@ def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     return frozenset(row.id for row in connection.execute(mine) if rows.is_withdrawn(row.payload))
 
 
-def amend(connection: Connection, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
-    """Put `text` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
+def amend(connection: Connection, channel: str, message_id: str, said: IndexedText, job: Job | None = None) -> bool:
+    """Put `said` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
     if (question := _waiting(connection, channel, message_id)) is None:
         return False
     if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
     _, asked, conversation = question
-    index.change_text(connection, asked, conversation, text)
+    index.change_text(connection, asked, conversation, said)
     return True
 
 
-def set_text(connection: Connection, claim: Claim, text: str) -> None:
+def set_text(connection: Connection, claim: Claim, said: IndexedText) -> None:
     """Put what was spoken in place of a question that runs, unless it was deleted meanwhile."""
     payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
     if not rows.is_withdrawn(payload):
-        index.change_text(connection, claim.message, claim.incoming.conversation, text)
+        index.change_text(connection, claim.message, claim.incoming.conversation, said)
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:

@@ -9,7 +9,7 @@ Rules
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never, cast
 
@@ -21,14 +21,14 @@ from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms,
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, is_repeat, repeats_with
+from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
 from store import history, model_calls, rows
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
 from store.search import index
-from store.search.text import index_words, is_telling, stem
+from store.search.text import IndexedText, index_words, is_telling, stem
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, page, turn, workspace
 from store.turns import amendments, claims
 from store.turns.claims import claim_turn
@@ -190,6 +190,7 @@ _HELD_IN_VAIN: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.
 def accept(
     connection: sa.Connection,
     incoming: Incoming,
+    said: IndexedText,
     erased_ids: ErasedIds,
     state: str = WAITING,
     terms: Terms | None = None,
@@ -208,8 +209,7 @@ def accept(
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
     turn_id = row_id(connection.execute(_NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now)))
-    words = index_words(incoming.text)
-    asked = _message(incoming, incoming.text, words, audience) | {
+    asked = _message(incoming, said, audience) | {
         "turn": turn_id,
         "author": Author.PERSON,
         "time": incoming.time,
@@ -218,7 +218,7 @@ def accept(
     }
     if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
         asked |= {"taken_back": True, "passed_over": True}
-    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), incoming.conversation, words, readers)
+    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), incoming.conversation, said, readers)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
@@ -256,19 +256,19 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     return True
 
 
-def set_text_of_claimed(connection: sa.Connection, claim: Claim, text: str) -> None:
+def set_text_of_claimed(connection: sa.Connection, claim: Claim, said: IndexedText) -> None:
     _write(connection, claim, {"epoch": claim.epoch})
-    amendments.set_text(connection, claim, text)
+    amendments.set_text(connection, claim, said)
 
 
-def finish(connection: sa.Connection, claim: Claim, closing: Closing, now: datetime) -> bool:
+def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> bool:
     # Whatever comes in now either sees that the turn is over, or is seen here.
     in_order(connection, claim.incoming.conversation)
-    _end(connection, claim, closing, now)
+    _end(connection, claim, closing, reply, now)
     return connection.execute(_SOME_WAIT).first() is not None
 
 
-def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
     model_calls.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
@@ -281,8 +281,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
     brought = drawn_by_ids(connection, asked, closing.given_messages)
     drawn = drawn_from({closing.drawn_from, *again, *brought}, asked.place)
     if closing.reply:
-        words = [] if drawn == NOWHERE else index_words(closing.reply)
-        replied = _message(asked, closing.reply, words, audience) | {
+        reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
+        replied = _message(asked, reply, audience) | {
             "drawn_from": drawn,
             "turn": claim.turn,
             "author": Author.BOT,
@@ -290,7 +290,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, now: datetim
             "message_id": closing.pages[0] if closing.pages else None,
         }
         answer = row_id(connection.execute(_NEW_MESSAGE, replied))
-        index.add(connection, answer, asked.conversation, words, index.readers_of(connection, answer))
+        index.add(connection, answer, asked.conversation, reply, index.readers_of(connection, answer))
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
         profiles.exempt_from_learning(connection, claim)
@@ -409,14 +409,11 @@ class SqlLedger(SqlStore):
     restrict_place = writes(restrict_place)
     claim = writes(claim_turn)
     renew = writes(renew)
-    set_text = writes(set_text_of_claimed)
-    finish = writes(finish)
     release = writes(release)
     stop = writes(amendments.stop)
     stopping = reads(amendments.stopping)
     withdrawn = reads(amendments.withdrawn)
     waiting = reads(amendments.waiting_to_join)
-    amend = writes(amendments.amend)
     withdraw = writes(amendments.withdraw)
     ended = reads(claims.ended_turns)
     load = reads(claims.current_load)
@@ -434,7 +431,8 @@ class SqlLedger(SqlStore):
         Raises StoreError for a place without a name.
         """
         narrowing = self._labels.may_have_changed(incoming)
-        taking = accept, incoming, self._erased_ids, state, terms, claiming, narrowing
+        said = await index.indexed(self.database, incoming.text)
+        taking = accept, incoming, said, self._erased_ids, state, terms, claiming, narrowing
         accepted = await self.database.write(*taking)
         if not accepted.duplicate:
             self._labels.keep(incoming)
@@ -448,6 +446,17 @@ class SqlLedger(SqlStore):
         """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+        reply = await index.indexed(self.database, closing.reply)
+        return await self.database.write(finish, claim, closing, reply, now)
+
+    async def set_text(self, claim: Claim, text: str) -> None:
+        await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text))
+
+    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        said = await index.indexed(self.database, text)
+        return await self.database.write(amendments.amend, channel, message_id, said, job)
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self.database.is_shared
@@ -481,15 +490,15 @@ def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object]
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 
-def _message(asked: Incoming, text: str, words: list[str], audience: str) -> dict[str, object]:
+def _message(asked: Incoming, said: IndexedText, audience: str) -> dict[str, object]:
     """What a question and its reply have in common as rows."""
     return {
         "conversation": asked.conversation,
         "person": asked.person.id,
         "channel": asked.channel,
         "audience": audience,
-        "text": text,
-        "length": len(words),
+        "text": said.text,
+        "length": said.length,
     }
 
 

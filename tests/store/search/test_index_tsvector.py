@@ -1,24 +1,32 @@
 """The full-text index on PostgreSQL: found as on SQLite, read by its GIN index, and never too large."""
 
+import math
 import random
 import re
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_lowercase
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import ARRAY, Connection, Integer, Text, bindparam, text
+from sqlalchemy import ARRAY, Connection, Engine, Integer, Text, bindparam, event, text
 
-from agent.records import RecallQuery
+from agent.events import Outcome
+from agent.memory.audience import Place, TeamAudience
+from agent.records import INDEXING, Closing, RecallQuery
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.engine import Store, open_store
-from store.search.index import Range, Tsvector
-from store.search.text import PARAMETERS, SearchQuery, index_words
-from tests.contracts.steps import answered, found, texts_found
-from tests.fakes.incoming import said
+from store.search.index import Tsvector
+from store.search.text import PARAMETERS, Range, SearchQuery, index_words, indexed_text, stem
+from tests.contracts.steps import answered, claimed, found, texts_found
+from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import open_new
 from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import up_to
 
+CLUB = Place(TeamAudience("club"))
 VOCABULARY = (
     "boat", "boats", "boating", "harbour", "sail", "sailed", "sailing", "red", "blue", "train", "station", "ticket",
     "quiet", "marmalade", "東京", "北京", "烤鸭", "서울", "καφές", "лодка", "100", "v2",
@@ -122,12 +130,67 @@ async def test_a_text_of_any_length_can_be_kept_and_found(postgres: PostgresServ
     await store.close()
 
 
+@contextmanager
+def gaps() -> Generator[list[float]]:
+    """Seconds of the processor between the statements of each transaction; the server hears nothing meanwhile."""
+    took: list[float] = []
+    last: dict[Connection, float] = {}
+
+    def rest(connection: Connection, *_: object) -> None:
+        last[connection] = time.thread_time()
+
+    def end(connection: Connection, *_: object) -> None:
+        took.append(time.thread_time() - last.pop(connection, math.inf))
+
+    events = [("begin", rest), ("before_cursor_execute", end), ("after_cursor_execute", rest), ("commit", end)]
+    for name, heard in events:
+        event.listen(Engine, name, heard)
+    try:
+        yield took
+    finally:
+        for name, heard in events:
+            event.remove(Engine, name, heard)
+
+
+async def test_a_long_text_is_read_before_its_transaction_begins(postgres: PostgresServer) -> None:
+    """A server ends a transaction in which it hears nothing for seconds; and everybody's event loop waits for it."""
+    store = await open_store(await postgres.empty())
+    dice = random.Random(7)
+    long, other = (" ".join("".join(dice.choices(ascii_lowercase, k=8)) for _ in range(25_000)) for _ in "ab")
+    began = time.thread_time()
+    indexed_text(long, stemmed=True)
+    reading = time.thread_time() - began
+    with gaps() as took:
+        asked = said(long, place=CLUB)
+        await store.ledger.accept(asked)
+        await store.ledger.amend(asked.channel, asked.message_id or "", other)
+        claim = await claimed(store)
+        await store.ledger.set_text(claim, long)
+        await store.ledger.finish(claim, Closing(Outcome.ANSWERED, long), START)
+        await store.forgetting.update_text(asked.channel, asked.message_id or "", other, START)
+        await store.ledger.accept(said("hello", person="bob", place=CLUB))
+        job = await store.jobs.claim(frozenset({INDEXING}), "worker", START, LEASE)
+        assert job is not None
+        while await store.memories.index_more(job):
+            pass
+    assert max(took) < reading / 3
+    for one in (other, long):
+        hits = await found(store, one.split()[0], person="bob", place=CLUB)
+        assert one in [hit.message.text for hit in hits]
+    await store.close()
+
+
 def test_what_does_not_fit_is_left_out_from_the_end() -> None:
     lexemes = Tsvector().lexemes((f"{n:06}" * 40 for n in range(10_000)), 7)
     assert 3_000 < len(lexemes) < 10_000
     assert lexemes[0] == "7:" + "000000" * 40
     assert sum(len(lexeme.encode()) for lexeme in lexemes) <= Tsvector.ENTRY_BYTES
-    assert Tsvector().lexemes(index_words("boats boat 東京"), 7) == ["7:boat", "7:東", "7:京", "7:東京"]
+    assert Tsvector().lexemes(map(stem, index_words("boats boat 東京")), 7) == [
+        "7:boat",
+        "7:東",
+        "7:京",
+        "7:東京",
+    ]
 
 
 async def test_entries_from_before_the_blocks_are_given_theirs(postgres: PostgresServer, tmp_path: Path) -> None:
