@@ -223,6 +223,11 @@ class LocalNotifier:
         """Nothing to give back."""
 
 
+async def aside(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Run what takes more than some milliseconds and no transaction on a thread: the event loop goes on meanwhile."""
+    return await asyncio.to_thread(work, *args, **options)
+
+
 class SqlStore:
     """A port on a database: its methods are functions of a Connection, each in one transaction."""
 

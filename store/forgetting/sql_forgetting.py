@@ -366,10 +366,10 @@ class SqlForgetting(SqlStore):
         text: str,
         now: datetime,
         learn_at: datetime | None = None,
-        job: Job | None = None,
+        held: Job | None = None,
     ) -> bool:
         said = await index.indexed(self.database, text)
-        return await self.database.write_alone(update_text, channel, message_id, said, now, learn_at, job)
+        return await self.database.write_alone(update_text, channel, message_id, said, now, learn_at, held)
 
     async def sweep(self) -> bool:
         files = self.database.files

@@ -12,7 +12,6 @@ Rules
   with what stands then and for who is there then.
 """
 
-import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -44,7 +43,7 @@ from sqlalchemy import table as table_named
 from agent.memory.audience import NOWHERE
 from agent.records import INDEXING, Job
 from store import job_queue
-from store.databases.database import Database, StorableText, in_order, is_postgresql
+from store.databases.database import Database, StorableText, aside, in_order, is_postgresql
 from store.search.text import PARAMETERS, IndexedText, Range, SearchQuery, entry_terms, indexed_text, stem, wanted_terms
 from store.tables import embedding, message, participant, person
 
@@ -208,6 +207,7 @@ class Tsvector:
     GIN finds in no order: of somebody who wrote 100,000 messages it gives 80,000 with a common word, and each would be
     fetched to keep the newest 500. So each entry also holds the block of ids that its message is in ("42#00000001201"),
     and a common word is looked for in the newest blocks alone, as far back as it takes: GIN skips what is in none.
+    Rows are read by the hundred, so they are kept short: the tsvectors stand apart (see revision r0006).
     """
 
     WORD_CHARS: Final = 255
@@ -228,11 +228,9 @@ class Tsvector:
         select(func.coalesce(func.max(ENTRIES.c.message), 0))
         .where(ENTRIES.c.reader == select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery())
         .scalar_subquery(),
-        func.set_config("plan_cache_mode", "force_generic_plan", True),
+        func.set_config("plan_cache_mode", "force_generic_plan", literal(value=True)),
     )
-    """The newest entry; and that the statements of this search are planned once, which takes as long as some of them
-    run. They are written so that the values do not matter.
-    """
+    """The newest entry; and that this search's statements are planned once, whatever the values: it takes as long."""
     ADD: Final = text(
         "INSERT INTO message_index (reader, message, words) VALUES (:reader, :message, array_to_tsvector(:words))"
     ).bindparams(
@@ -240,22 +238,28 @@ class Tsvector:
     )
     # How common a word is, the shortest stretch tells; longer ones with too few by that are passed over. Any stretch
     # with enough that may be seen has the newest, and so has all of it: which one answers is only a matter of time.
-    # The planner knows nothing of words that are bound; arrays between the steps and OFFSET keep it to these.
+    # Words and stretch are two conditions: GIN passes over what one of them lacks. Of one query with both it weighs
+    # each entry, which takes three times as long. Arrays between the steps and OFFSET keep the planner to them.
     MATCHES: Final = text(
         f"""
         SELECT best.ids, best.by_person, best.lengths
         FROM unnest(:words) WITH ORDINALITY AS word (query, place)
         CROSS JOIN LATERAL
           (SELECT coalesce(array_agg(message), '{{}}') AS messages FROM message_index
-           WHERE cardinality(:stretches) > 1 AND words @@ (word.query || (:stretches)[1])::tsquery) AS sample
+           WHERE cardinality(:stretches) > 1
+             AND words @@ word.query::tsquery AND words @@ (:stretches)[1]::tsquery) AS sample
         CROSS JOIN LATERAL
           (SELECT newest.*
            FROM unnest(:stretches, :sizes) AS stretch (part, size)
            CROSS JOIN LATERAL
-             (SELECT CASE WHEN stretch.size = 1 THEN sample.messages ELSE
-                (SELECT coalesce(array_agg(message), '{{}}')
-                 FROM message_index WHERE words @@ (word.query || stretch.part)::tsquery) END AS messages
-              OFFSET 0) AS entries
+             (SELECT CASE
+                WHEN stretch.size = 1 THEN sample.messages
+                WHEN stretch.part = '' THEN
+                  (SELECT coalesce(array_agg(message), '{{}}') FROM message_index WHERE words @@ word.query::tsquery)
+                ELSE
+                  (SELECT coalesce(array_agg(message), '{{}}') FROM message_index
+                   WHERE words @@ word.query::tsquery AND words @@ stretch.part::tsquery)
+              END AS messages OFFSET 0) AS entries
            CROSS JOIN LATERAL
              (SELECT coalesce(array_agg(id), '{{}}') AS ids, array_agg(author = 'person') AS by_person,
                      array_agg(length) AS lengths
@@ -269,11 +273,8 @@ class Tsvector:
         ORDER BY word.place
         """  # noqa: S608 -- of constants
     ).bindparams(
-        bindparam("words", type_=ARRAY(Text)),
-        bindparam("stretches", type_=ARRAY(Text)),
-        bindparam("sizes", type_=ARRAY(Integer)),
-        bindparam("most", type_=Integer),
-        *PARAMETERS,
+        *(bindparam(name, type_=ARRAY(Text)) for name in ("words", "stretches")),
+        *(bindparam("sizes", type_=ARRAY(Integer)), bindparam("most", type_=Integer), *PARAMETERS),
     )
     HAVING: Final = text(
         "SELECT message FROM message_index AS entry WHERE entry.words @@ (:query)::tsquery"
@@ -296,8 +297,8 @@ class Tsvector:
         return joint.join(f"'{lexeme}'" for lexeme in escaped)
 
     def stretches(self, number: int, among: Range) -> dict[str, int]:
-        """Ever longer stretches of the person's newest messages, as ends of a tsquery, and how long they are, the
-        shortest being 1; the last is all.
+        """Ever longer stretches of the person's newest messages, as tsqueries, and how long they are, the shortest
+        being 1; the last is all ("").
         """
         step = max(among.last - among.first, 1) / max(among.total, 1)
         sizes = takewhile(lambda size: 2 * size * self.STRETCH <= among.total, (2**n for n in count()))
@@ -306,12 +307,12 @@ class Tsvector:
         return within | {"": 0}
 
     def _within(self, number: int, first: int, last: int) -> str:
-        """The end of a tsquery for messages with these ids, and some before them."""
+        """A tsquery for messages with these ids, and some before them."""
         digits, bits = self.BLOCK_DIGITS, self.BLOCK_BITS
         while (last >> bits) - (first >> bits) >= self.BLOCKS:
             digits, bits = digits - 1, bits + 2
         blocks = range((first >> bits) << bits, last + 1, 1 << bits)
-        return " & (" + " | ".join(f"'{self.block(number, block, digits)}':*" for block in blocks) + ")"
+        return " | ".join(f"'{self.block(number, block, digits)}':*" for block in blocks)
 
     def block(self, number: int, message_id: int, digits: int = BLOCK_DIGITS) -> str:
         """The name of the person's block with this message, or with fewer `digits` of a larger one."""
@@ -359,7 +360,7 @@ class Tsvector:
         ).scalar_one()
 
     def matches(self, connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
-        queries = [f"({self.query(words, sought.number, ' | ')})" for words in sought.words]
+        queries = [self.query(words, sought.number, " | ") for words in sought.words]
         stretches = self.stretches(sought.number, among)
         ends = {"stretches": list(stretches), "sizes": list(stretches.values())}
         found = connection.execute(self.MATCHES, {**sought.bound, **ends, "words": queries, "most": MOST})
@@ -404,7 +405,7 @@ class Missing:
 async def indexed(database: Database, said: str) -> IndexedText:
     """What `said` is found by, ready for a transaction; a long text is read beside the event loop."""
     if len(said) > READ_ASIDE:
-        return await asyncio.to_thread(indexed_text, said, stemmed=database.is_shared)
+        return await aside(indexed_text, said, stemmed=database.is_shared)
     return indexed_text(said, stemmed=database.is_shared)
 
 

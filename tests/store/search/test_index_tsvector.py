@@ -77,7 +77,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 
     steps = await store.database.read(plan)
     await store.close()
-    assert steps.count("Bitmap Index Scan on ix_message_index_words") == 2, steps
+    assert steps.count("Bitmap Index Scan on ix_message_index_words") == 3, steps
     assert "pk_message" in steps, steps
     assert "Seq Scan" not in steps
 
@@ -191,6 +191,24 @@ def test_what_does_not_fit_is_left_out_from_the_end() -> None:
         "7:京",
         "7:東京",
     ]
+
+
+async def test_the_rows_that_a_search_reads_are_short_however_many_words_the_messages_have(
+    postgres: PostgresServer,
+) -> None:
+    """Hundreds of them share a page of 8 KiB, rather than a handful."""
+    async with postgres.database() as url:
+        store = await open_store(url)
+        dice = random.Random(7)
+        for _ in range(200):
+            many = " ".join("".join(dice.choices(ascii_lowercase, k=7)) for _ in range(60))
+            await store.ledger.accept(said(f"boat {many}"))
+        size = await store.database.read(
+            lambda c: c.execute(text("SELECT pg_relation_size('message_index')")).scalar_one()
+        )
+        assert size <= 200 * 128
+        assert len(await found(store, "boat")) > 0
+        await store.close()
 
 
 async def test_entries_from_before_the_blocks_are_given_theirs(postgres: PostgresServer, tmp_path: Path) -> None:

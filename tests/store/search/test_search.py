@@ -17,7 +17,7 @@ from store.engine import DERIVED, Store, renew_some
 from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
 from store.search import index, search
 from store.search.index import Fts5
-from store.search.text import PARAMETERS, SearchQuery, entry_terms, index_words, keywords
+from store.search.text import PARAMETERS, SearchQuery, entry_terms, indexed_text, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
 from tests.fakes.incoming import said
@@ -280,11 +280,14 @@ def test_of_a_removed_entry_nothing_is_left_in_the_lists_of_sqlite(kept: list[st
             connection.execute(text(FTS5_INDEX.replace("message_index", table)))
             connection.execute(text(f"CREATE VIRTUAL TABLE temp.{table}_terms USING fts5vocab(main, {table}, row)"))
         connection.execute(text("CREATE TABLE message_index_kept (entry INTEGER PRIMARY KEY, words TEXT NOT NULL)"))
-        held = [(number, words) for number, one in enumerate([*kept, *removed], 1) if (words := index_words(one))]
-        for number, words in held:
-            Fts5().add(connection, number, words, [1, 2])
+        said_texts = [indexed_text(one, stemmed=False) for one in [*kept, *removed]]
+        held = [(number, one) for number, one in enumerate(said_texts, 1) if one.words]
+        for number, one in held:
+            Fts5().add(connection, number, one, [1, 2])
             if number <= len(kept):
-                bodies = [{"entry": reader << 32 | number, "body": " ".join(entry_terms(words))} for reader in (1, 2)]
+                bodies = [
+                    {"entry": reader << 32 | number, "body": " ".join(entry_terms(one.words))} for reader in (1, 2)
+                ]
                 connection.execute(text("INSERT INTO other_index (rowid, body) VALUES (:entry, :body)"), bodies)
         for number, _ in held:
             for reader in (1, 2) if number > len(kept) else ():
