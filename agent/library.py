@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, cast
 from weakref import WeakValueDictionary
 
 from agent import texts
@@ -62,6 +62,13 @@ MODEL_ENVIRON: Final = frozenset(
 """What of the environment counts where a program gives neither key nor address."""
 
 
+YOU: Final = "you"
+"""Who asks, where a program does not say."""
+NAMELESS: Final = "the user"
+"""What the model calls them: "you" is itself."""
+MAX_SHOWN_CHARS: Final = 80
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryConfig:
     """Implements `ContextConfig`."""
@@ -87,6 +94,9 @@ class AgentRun:
     failure: ProviderError | None = None
     """Why the model gave no answer, or not the whole of one."""
     _asked: bool = False
+
+    def __repr__(self) -> str:
+        return texts.NO_AWAIT.format(question=self.incoming.text[:MAX_SHOWN_CHARS])
 
     def __aiter__(self) -> AsyncGenerator[AgentEvent]:
         if self._asked:
@@ -132,7 +142,8 @@ class Agent:
         `api_key` and `base_url`: of the model's service; without them those of the environment count.
         Raises SettingsError for a model that is none, or a tool that may not be offered.
         """
-        kept = store or InProcessStore()
+        _check_arguments(store, tools)
+        kept = InProcessStore() if store is None else store
         for tool in tools:
             if not may_be_offered(tool, effects):
                 raise SettingsError(texts.TOOL_NEEDS_ASKING.format(name=tool.name, effect=tool.effect))
@@ -144,7 +155,6 @@ class Agent:
         for tool in tools:
             if tool.name in taken:
                 raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="it", name=tool.name))
-            taken.add(tool.name)
         self._store = kept
         self._clock = clock
         self._toolbox = Toolbox(core, [FixedTools(tuple(tools))])
@@ -157,13 +167,19 @@ class Agent:
         self._running: set[asyncio.Task[None]] = set()
         self._asked: set[int] = set()
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __call__(
-        self, question: str, *, conversation: str | None = None, person: str = "you", depth: Depth = Depth.ADAPT
+        self, question: str, *, conversation: str | None = None, person: str = YOU, depth: Depth = Depth.ADAPT
     ) -> AgentRun:
-        """Ask. `conversation`: a name of yours; None: a new one. `person`: who asks; what is remembered is theirs."""
-        event, asker = new_id(), Person(f"{FAMILY}:{person}", person)
-        here = f"{FAMILY}:{new_id() if conversation is None else f'{person}:{conversation}'}"
+        """Ask. `conversation`: a name of yours; None: a new one. `person`: who asks; what is remembered is theirs.
+
+        Raises TypeError for what is no text: kept as one, it would break every later question of this person.
+        """
+        _check_texts(question=question, person=person, conversation="" if conversation is None else conversation)
+        event = new_id()
+        asker = Person(f"{FAMILY}:{person}", NAMELESS if person == YOU else person)
+        here = f"{FAMILY}:{new_id() if conversation is None else f'{_bare(person)}:{conversation}'}"
         return AgentRun(
             self._events,
             Incoming(
@@ -200,6 +216,9 @@ class Agent:
         """Leaving it stops the model and the tools, and waits for them."""
         if self._closed:
             raise RuntimeError(texts.AGENT_CLOSED)
+        self._loop = self._loop or asyncio.get_running_loop()
+        if self._loop is not asyncio.get_running_loop() and self._close_provider is not _nothing:
+            raise RuntimeError(texts.OTHER_LOOP)
         events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()  # bounded by what a turn may write
         answering = asyncio.create_task(self._answer(run, events.put))
         self._running.add(answering)
@@ -302,6 +321,36 @@ class Agent:
             )
 
 
+def _bare(person: str) -> str:
+    """In the name of a conversation, where a colon ends it."""
+    return person.replace("%", "%25").replace(":", "%3A")
+
+
+def _check_arguments(store: object, tools: object) -> None:
+    """Raises SettingsError, which says what belongs there: no type checker has to have looked at the program."""
+    if store is not None and not hasattr(store, "ledger"):
+        raise SettingsError(texts.NO_STORE.format(what=_shown(store)))
+    if not isinstance(tools, list | tuple):
+        raise SettingsError(texts.NO_TOOL_LIST.format(what=_shown(tools)))
+    names = set[str]()
+    for tool in cast("Sequence[object]", tools):
+        if not hasattr(tool, "effect"):
+            raise SettingsError(texts.NOT_A_TOOL.format(what=_shown(tool)))
+        if (name := cast("Tool", tool).name) in names:
+            raise SettingsError(texts.TWO_TOOLS.format(name=name))
+        names.add(name)
+
+
+def _check_texts(**arguments: object) -> None:
+    for argument, value in arguments.items():
+        if not isinstance(value, str):
+            raise TypeError(texts.NOT_A_TEXT.format(argument=argument, what=_shown(value)))
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:MAX_SHOWN_CHARS]
+
+
 async def _nothing() -> None:
     pass
 
@@ -310,17 +359,21 @@ def _opened(
     model: str | Provider, api_key: str | None, base_url: str | None, clock: Clock
 ) -> tuple[Provider, Callable[[], Awaitable[None]]]:
     """The provider, and what closes it."""
+    forms = ", ".join(f"{one}:<model>" for one in ENDPOINTS)
     if not isinstance(model, str):
+        if not hasattr(model, "stream"):
+            raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
         return model, _nothing
     provider, _, name = (part.strip() for part in model.partition(":"))
     if provider == "rehearsal" and not name:
         return RehearsalProvider(sleep=clock.sleep), _nothing
     endpoint = ENDPOINTS.get(provider.lower())
     if endpoint is None or not name:
-        forms = ", ".join(f"{one}:<model>" for one in ENDPOINTS)
         raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
     environ: Mapping[str, str] = os.environ  # noqa: TID251 -- a program's own, where it gives no argument
     if address := base_url or environ.get(endpoint.url_setting):
+        if not address.startswith(("http://", "https://", "ws://", "wss://")):
+            raise SettingsError(texts.NO_ADDRESS.format(what=_shown(address)))
         endpoint = endpoint.at(address)
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:

@@ -44,7 +44,18 @@ TOOL_NEEDS_ASKING = (
     "The tool {name} has the effect “{effect}”, and nobody can be asked yet before it runs. If a call changes nothing "
     'outside, declare it with @tool(effect="reads"); else allow it with effects=.'
 )
+NO_STORE = 'store is what `await open_store("sqlite:///my.db")` opens (from store import open_store), not {what}.'
+NO_ADDRESS = "base_url must be a whole address, such as https://models.example.com/v1, not {what}."
+NO_TOOL_LIST = "tools is a list of tools, not {what}."
+NOT_A_TOOL = "tools holds {what}, which is no tool; decorate the function with @tool (from agent import tool)."
+TWO_TOOLS = "tools holds two tools named {name!r}; rename one of them, or leave it out."
+NOT_A_TEXT = "{argument} is a text, not {what}."
+NO_AWAIT = "<the question {question!r}: await it in an async function, or go through its events with async for>"
 AGENT_CLOSED = "This agent is closed: make another one."
+OTHER_LOOP = (
+    "This agent's connections belong to the event loop in which it was asked first: ask everything within one "
+    "asyncio.run(main()), or make an agent for each."
+)
 ASKED_TWICE = "A question is asked once: call the agent again."
 
 # Why a model could not answer

@@ -1,12 +1,13 @@
 """The agent in a program: what it answers, what it raises, what it keeps, and how it ends."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -61,19 +62,22 @@ def snippets(page: str) -> list[str]:
     return [part.partition("```")[0] for part in text.split("```python\n")[1:]]
 
 
-async def test_the_lines_in_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
-    (snippet,) = snippets("README.md")
-    names: dict[str, Any] = {}
-    exec(snippet, names)  # noqa: S102 -- our own page
-    await names["main"]()
-    assert "I will remember that:\n\n> my boat is blue." in capsys.readouterr().out
-
-
-async def test_the_lines_in_docs_tools_run(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {"__name__": "page"}
-    exec(snippets("docs/tools.md")[-1], names)  # noqa: S102 -- our own page
-    await names["main"]()
-    assert "Husum: 6:02 and 18:31" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [("README.md", "I will remember that:\n\n> my boat is blue."), ("docs/tools.md", "Husum: 6:02 and 18:31")],
+)
+def test_the_lines_on_the_pages_run_as_they_stand_there(page: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(snippets(page)[-1])
+    ran = subprocess.run(
+        [sys.executable, "program.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (ran.returncode, says in ran.stdout) == (0, True), ran.stderr
 
 
 async def test_an_answer_is_a_text_or_events_and_calls_its_tools() -> None:
@@ -249,3 +253,83 @@ async def test_a_reply_is_found_elsewhere_only_where_what_it_was_drawn_from_may_
     for thread, found in (("another", elsewhere), ("thread", here)):
         query = RecallQuery("ann", "catamaran", may_flow_from(public), thread, visible_from=100)
         assert len(await store.search(query)) == 2 * found
+
+
+def plain(city: str) -> str:
+    """No tool yet."""
+    return city
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"store": "sqlite:///my.db"}, "store is what `await open_store"),
+        ({"tools": weather}, "tools is a list of tools"),
+        ({"tools": "weather"}, "tools is a list of tools"),
+        ({"tools": [plain]}, "which is no tool; decorate the function with @tool"),
+        ({"tools": [weather, weather]}, "tools holds two tools named 'weather'"),
+        ({"model": None}, "model is rehearsal, a provider of your own"),
+        ({"model": 3}, "model is rehearsal, a provider of your own"),
+        ({"model": "openai:x", "api_key": "sk-1", "base_url": "localhost:1"}, "base_url must be a whole address"),
+    ],
+)
+def test_what_does_not_belong_there_is_said_when_the_agent_is_made(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(says)):
+        Agent(**arguments)
+
+
+async def test_what_is_no_text_is_refused_and_harms_no_later_question() -> None:
+    async with Agent(ScriptedProvider(["One.", "Two."])) as agent:
+        await agent("hello")
+        wrong: list[Any] = [None, 3, b"x"]
+        for one in wrong:
+            with pytest.raises(TypeError, match="question is a text, not"):
+                await agent(one)
+            if one is not None:
+                with pytest.raises(TypeError, match="conversation is a text, not"):
+                    await agent("hi", conversation=one)
+        assert await agent("hello") == "Two."
+
+
+def test_a_question_that_nobody_awaited_says_what_to_do_with_it() -> None:
+    asked = Agent()("how deep is the sea?" * 100)
+    assert "await it in an async function" in repr(asked)
+    assert len(repr(asked)) < 200
+    with pytest.raises(ValueError, match=r"a coroutine was expected, got <the question .* await it"):
+        asyncio.run(cast("Any", asked))
+
+
+async def test_an_agent_with_connections_says_that_it_belongs_to_one_event_loop() -> None:
+    async with Agent("openai:m-1", api_key="sk-1", base_url="http://127.0.0.1:1/v1") as agent:
+
+        async def ask() -> str:
+            return await agent("hi")
+
+        with pytest.raises(ProviderUnavailable):
+            await ask()
+        with pytest.raises(RuntimeError, match=r"ask everything within one asyncio.run\(main\(\)\)"):
+            await asyncio.to_thread(lambda: asyncio.run(ask()))
+
+
+def test_an_agent_without_connections_answers_in_any_event_loop() -> None:
+    agent = Agent(ScriptedProvider(["One.", "Two."]))
+
+    async def ask() -> str:
+        return await agent("hi", conversation="c")
+
+    assert [asyncio.run(ask()), asyncio.run(ask())] == ["One.", "Two."]
+
+
+async def test_no_persons_conversation_has_the_name_of_anothers() -> None:
+    agent = Agent()
+    mine, theirs = agent("x", person="a:b", conversation="c"), agent("x", person="a", conversation="b:c")
+    assert mine.incoming.conversation != theirs.incoming.conversation
+
+
+async def test_who_asks_has_a_name_that_the_model_does_not_take_for_its_own() -> None:
+    model = ScriptedProvider(["One.", "Two."])
+    async with Agent(model) as agent:
+        await agent("hi")
+        await agent("hi", person="Ann")
+    assert "IDENTITY: the user\n" in model.requests[0][1].text
+    assert "IDENTITY: Ann\n" in model.requests[1][1].text

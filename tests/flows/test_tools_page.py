@@ -105,8 +105,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
                 if snippet.language == "toml":
                     installed(folder, tomllib.loads(snippet.text))
             case "python":
-                main = f"{snippet.text}\n\nimport asyncio\nasyncio.run(main())\n"
-                (folder / "program.py").write_text(main)
+                (folder / "program.py").write_text(snippet.text)
                 output = run(folder, f"PYTHONPATH={ROOT} {sys.executable} program.py")
                 assert "Husum: 6:02 and 18:31" in output
             case _:
