@@ -398,6 +398,8 @@ class ToolSearch:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         del context
         named, about = args.get("names"), args.get("about")
+        if not named and not about:
+            raise ToolError("say `names` of the list, or what a tool should be `about`")
         names = list(map(str, named)) if isinstance(named, list) else []
         found = [name for asked in names for name in self._named(asked)]
         found += self.search(about) if isinstance(about, str) else []

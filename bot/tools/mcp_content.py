@@ -48,11 +48,20 @@ def parts_of(result: types.CallToolResult) -> tuple[ResultPart, ...]:
 
 
 def _is_said(parts: Sequence[ResultPart], structured: Json) -> bool:
-    """Whether a text holds it already: servers should give it in both forms, for older clients."""
+    """Whether a text holds it already: servers should give it in both forms, for older clients.
+
+    The official SDK for Python wraps a function's plain value: "3" and {"result": 3}.
+    """
+    wrapped = structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
+    if (
+        isinstance(wrapped, str | int | float)
+        and (wrapped if isinstance(wrapped, str) else json.dumps(wrapped)) in parts
+    ):
+        return True
     for part in parts:
         if isinstance(part, str) and part.lstrip()[:1] in ("{", "[") and not is_too_deep(part):
             try:
-                if json.loads(part) == structured:
+                if json.loads(part) in (structured, wrapped):
                     return True
             except ValueError:
                 pass

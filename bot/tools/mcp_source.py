@@ -18,7 +18,7 @@ from bot.tools.mcp_config import McpServerConfig
 log = logging.getLogger(__name__)
 
 
-QUIET_S: Final = 3.0
+QUIET_S: Final = 5.0
 """Nobody wonders about so short a wait."""
 
 

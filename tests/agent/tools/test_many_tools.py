@@ -127,7 +127,7 @@ async def test_a_name_that_no_tool_has_is_answered_with_the_nearest() -> None:
         await asked(registry(), names=["github.craete_issue"])
     with pytest.raises(ToolError, match="other words"):
         await asked(registry(), about="zzzzzz")
-    with pytest.raises(ToolError, match="other words"):
+    with pytest.raises(ToolError, match="say `names` of the list"):
         await asked(registry())
     assert "There is no tool 'nothing'." in await asked(registry(), names=[ISSUE, "nothing"])
 

@@ -54,6 +54,10 @@ def test_each_kind_of_content_is_the_part_that_it_stands_for() -> None:
 
 def test_a_value_that_a_text_says_already_is_not_said_again() -> None:
     assert parts_of(result({"type": "text", "text": '{"a": 1}'}, structuredContent={"a": 1})) == ('{"a": 1}',)
+    for text, value in (("7 3 x", "7 3 x"), ("3", 3), ("true", True), ('{"a": 1}', {"a": 1}), ("[1, 2]", [1, 2])):
+        assert parts_of(result({"type": "text", "text": text}, structuredContent={"result": value})) == (text,)
+    other = parts_of(result({"type": "text", "text": "Found it."}, structuredContent={"result": "at the pier"}))
+    assert other == ("Found it.", StructuredData({"result": "at the pier"}))
 
 
 def test_what_is_not_what_it_says_is_left_out_and_an_error_is_an_error() -> None:
