@@ -108,6 +108,9 @@ class InProcessStore:
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:  # noqa: ARG002 -- nobody has left any
         return 0
 
+    async def hold_place(self, source: str, until: datetime) -> bool:  # noqa: ARG002 -- nothing ever waits
+        return True
+
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         here = claim.incoming.conversation
         if closing.reply:

@@ -28,7 +28,7 @@ from weakref import WeakValueDictionary
 
 from agent import texts
 from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, ContextBudget, Persona
-from agent.errors import ProviderError, SettingsError, StoreError
+from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
 from agent.machine import CLOCK, fresh_word, new_id
@@ -162,10 +162,8 @@ class Agent:
         finds = partial(recollect, kept.memories, kept.conversations)
         self._config = LibraryConfig(lambda _: said, limits, budget, finds)
         self._provider, self._close_provider = _opened(model, api_key, base_url, clock)
-        self._source = f"{FAMILY}:{new_id()}"
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: set[asyncio.Task[None]] = set()
-        self._asked: set[int] = set()
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -183,7 +181,7 @@ class Agent:
         return AgentRun(
             self._events,
             Incoming(
-                source=self._source,
+                source=f"{FAMILY}:{event}",  # nobody else is given its turn
                 event_id=event,
                 channel=here,
                 message_id=event,
@@ -247,25 +245,26 @@ class Agent:
 
     async def _claimed(self, incoming: Incoming) -> Claim:
         """The question's turn. What a process that is gone left of this person is ended: nobody waits for it."""
-        ledger, person = self._store.ledger, incoming.person.id
-        accepted = await ledger.accept(incoming, None, self._claiming())
-        self._asked.add(accepted.turn)
-        claim = accepted.claim
+        ledger, source = self._store.ledger, incoming.source
+        now = self._clock.now()
+        claiming = Claiming(source, now, LEASE, sources=frozenset({source}), waits=True)
+        claim, held = (await ledger.accept(incoming, None, claiming)).claim, now
         try:
-            while claim is None or claim.turn != accepted.turn:
-                if claim is not None and claim.turn in self._asked:
-                    await ledger.release(claim)
-                elif claim is not None:
+            while claim is None or claim.incoming.event_id != incoming.event_id:
+                if claim is not None:
                     await ledger.finish(claim, Closing(Outcome.STOPPED, ""), self._clock.now())
                 await self._clock.sleep(POLL_S)
-                await ledger.take_over_turns(person, FAMILY, self._source, self._clock.now(), LEASE)
-                claim = await ledger.claim(self._claiming())
-        finally:
-            self._asked.discard(accepted.turn)
+                now = self._clock.now()
+                if now - held >= LEASE / 3:
+                    held = now
+                    if not await ledger.hold_place(source, now + LEASE):
+                        raise LeaseLost(texts.QUESTION_GONE)
+                await ledger.take_over_turns(incoming.person.id, FAMILY, source, now, LEASE)
+                claim = await ledger.claim(replace(claiming, now=now))
+        except asyncio.CancelledError:  # whoever asks next need not wait for it
+            await asyncio.shield(ledger.hold_place(source, self._clock.now()))
+            raise
         return claim
-
-    def _claiming(self) -> Claiming:
-        return Claiming(self._source, self._clock.now(), LEASE, sources=frozenset({self._source}))
 
     async def _hold(self, claim: Claim) -> None:
         with suppress(StoreError):  # a lease that is lost shows at the next write

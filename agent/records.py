@@ -199,6 +199,9 @@ class Claiming:
     lease: timedelta
     per_person: int | None = None
     sources: frozenset[str] | None = None
+    waits: bool = False
+    """Whether whoever asks waits here: until the lease has run out (see `hold_place`) their question is not taken
+    over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ NOT_A_TOOL = "tools holds {what}, which is no tool; decorate the function with @
 TWO_TOOLS = "tools holds two tools named {name!r}; rename one of them, or leave it out."
 NOT_A_TEXT = "{argument} is a text, not {what}."
 NO_AWAIT = "<the question {question!r}: await it in an async function, or go through its events with async for>"
+QUESTION_GONE = "The question was forgotten, or another process took it for one that was left behind: ask it again."
 AGENT_CLOSED = "This agent is closed: make another one."
 OTHER_LOOP = (
     "This agent's connections belong to the event loop in which it was asked first: ask everything within one "

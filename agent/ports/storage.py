@@ -391,6 +391,10 @@ class TurnLedger(Protocol):
         """
         ...
 
+    async def hold_place(self, source: str, until: datetime) -> bool:
+        """Let the questions of this source wait until then without being taken over. False if none is open there."""
+        ...
+
 
 class Ledger(TurnLedger, Protocol):
     """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""

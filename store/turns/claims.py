@@ -150,10 +150,17 @@ def take_over_turns(
     """Let `source` have what others of its family have left of this person's open turns; how many there are."""
     theirs = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
     lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    left = sa.and_(turn.c.state == WAITING, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_by(now - lease)))
+    held = turn.c.lease_until.is_not(None)
+    unheld = sa.and_(~held, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_by(now - lease)))
+    left = sa.and_(turn.c.state == WAITING, sa.or_(unheld, sa.and_(held, turn.c.lease_until <= now)))
     open_ = turn.c.state.in_((WAITING, RUNNING))
     taken = sa.update(turn).where(turn.c.person == person, open_, theirs, turn.c.source != source, sa.or_(lost, left))
     return connection.execute(taken.values(source=source)).rowcount
+
+
+def hold_place(connection: sa.Connection, source: str, until: datetime) -> bool:
+    open_ = sa.and_(turn.c.source == source, turn.c.state.in_((WAITING, RUNNING)))
+    return connection.execute(sa.update(turn).where(open_).values(lease_until=until)).rowcount > 0
 
 
 def _asked_by(time: datetime) -> sa.ColumnElement[bool]:

@@ -221,7 +221,10 @@ def accept(
     index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), incoming.conversation, said, readers)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
-    return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim_turn(connection, claiming))
+    claim = None if claiming is None else claim_turn(connection, claiming)
+    if claiming is not None and claiming.waits:
+        claims.hold_place(connection, incoming.source, claiming.now + claiming.lease)
+    return Accepted(turn_id, duplicate=False, claim=claim)
 
 
 def _taken_back(connection: sa.Connection, incoming: Incoming) -> bool:
@@ -416,6 +419,7 @@ class SqlLedger(SqlStore):
     waiting = reads(amendments.waiting_to_join)
     withdraw = writes(amendments.withdraw)
     ended = reads(claims.ended_turns)
+    hold_place = writes(claims.hold_place)
     load = reads(claims.current_load)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:

@@ -128,6 +128,9 @@ class DyingLedger:
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         return await self.inner.take_over_turns(person, family, source, now, lease)
 
+    async def hold_place(self, source: str, until: datetime) -> bool:
+        return await self.inner.hold_place(source, until)
+
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
         return await self.inner.ended(turns)
 
