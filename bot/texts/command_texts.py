@@ -13,6 +13,7 @@ def help_text(commands: Mapping[str, str]) -> str:
 NEW_CONVERSATION = "What you write next begins a new conversation. What I remember about you stays."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command has changed: please write it again in a minute."
+YOU_TYPED = "You wrote this, and the button opens the form with it:"
 SETTINGS_SUMMARY = "Choose how I answer you, and, if you manage this place, where"
 HOW_ON_DISCORD = (
     "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "

@@ -218,6 +218,8 @@ class FakeDiscord:
         for label in window["components"]:
             field = label["component"]
             usual = [option["value"] for option in field.get("options", ()) if option.get("default")]
+            usual += [str(one["id"]) for one in field.get("default_values", ())]
+            usual += [field["value"]] if "value" in field else []
             given = [filled[field["custom_id"]]] if field["custom_id"] in filled else usual
             value = {"value": "".join(given)} if field["type"] == 4 else {"values": given}
             sent = {"type": field["type"], "custom_id": field["custom_id"], **value}

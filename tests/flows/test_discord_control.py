@@ -221,13 +221,26 @@ async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None
         more = await page(fake, "The other half.")
         await idle(host)
         assert more["channel_id"] == cut["channel_id"] == asked["id"]
-        assert labels(cut) == []
+        assert labels(cut) == ["Delete"], "what else may be done about it still may"
         first, second = host.taken
         assert (second.text, second.person.id, second.conversation) == (
             reply_texts.GO_ON,
             f"discord:{BO}",
             first.conversation,
         )
+
+
+async def test_an_answer_that_went_on_can_still_be_deleted() -> None:
+    async with talking([[HALF, StreamBroken("The answer broke off.")], "The other half."]) as (fake, host):
+        await fake.say(ANN, f"{ME} hello")
+        await fake.until(lambda: any(labels(message) == ["Continue", "Delete"] for message in by_the_bot(fake)))
+        (cut,) = by_the_bot(fake)
+        await fake.press(ANN, cut, "Continue")
+        more = await page(fake, "The other half.")
+        await idle(host)
+        await fake.press(ANN, cut, "Delete")
+        await fake.until(lambda: cut not in by_the_bot(fake))
+        assert more in by_the_bot(fake)
 
 
 async def test_two_presses_of_continue_are_one_question() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
 from bot.commands.policy import REMOVE, SET
-from bot.texts import memory_texts, reply_texts
+from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
@@ -53,10 +53,45 @@ async def test_what_cannot_be_read_is_said_and_changes_nothing() -> None:
         window = await opened(fake, ANN, shown, CHANGE.label)
         host.asked_for_budget.clear()
         await fake.fill_in(ANN, window, shown, amount="$20")
-        await fake.until(told(fake, CHOOSE))
+        await fake.until(lambda: any(seen(message).startswith(CHOOSE) for message in by_the_bot(fake)))
         await fake.fill_in(ANN, window, shown, whose="everyone", amount="much")
-        await fake.until(told(fake, AMOUNT))
+        await fake.until(lambda: any(seen(message).startswith(AMOUNT) for message in by_the_bot(fake)))
         assert host.asked_for_budget == []
+
+
+async def test_a_form_with_a_mistake_is_opened_again_with_what_was_filled_in() -> None:
+    async with recording() as (fake, host):
+        host.operators = {f"discord:{ANN}"}
+        shown = await said(fake, ANN, "budget")
+        window = await opened(fake, ANN, shown, CHANGE.label)
+        host.asked_for_budget.clear()
+        await fake.fill_in(ANN, window, shown, whose="person", person=BO, channel=GENERAL, amount="20 *dollars*")
+        await fake.until(lambda: seen(by_the_bot(fake)[-1]).startswith(AMOUNT))
+        wrong = by_the_bot(fake)[-1]
+        assert seen(wrong) == f"{AMOUNT}\n{command_texts.YOU_TYPED}\n- For each day: 20 \\*dollars\\*"
+        for page in (wrong, shown):  # whichever button of the form they press
+            again = await opened(fake, ANN, page, CHANGE.label)
+            fields = {field["custom_id"]: field for field in parts(again) if "custom_id" in field}
+            assert fields["amount"]["value"] == "20 *dollars*"
+            assert [one["value"] for one in fields["whose"]["options"] if one.get("default")] == ["person"]
+            assert fields["person"]["default_values"] == [{"id": int(BO), "type": "user"}]
+            assert fields["channel"]["default_values"] == [{"id": int(GENERAL), "type": "channel"}]
+        await fake.fill_in(ANN, again, wrong, amount="$20")
+        await fake.until(lambda: host.asked_for_budget)
+        assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} $20")]
+        fresh = await opened(fake, ANN, shown, CHANGE.label)
+        assert "value" not in next(field for field in parts(fresh) if field.get("custom_id") == "amount")
+
+
+async def test_what_somebody_typed_is_put_before_nobody_else() -> None:
+    async with recording() as (fake, host):
+        host.operators = {f"discord:{ANN}", f"discord:{BO}"}
+        shown = await said(fake, ANN, "budget")
+        window = await opened(fake, ANN, shown, CHANGE.label)
+        await fake.fill_in(ANN, window, shown, amount="much")
+        await fake.until(lambda: AMOUNT in seen(by_the_bot(fake)[-1]) or CHOOSE in seen(by_the_bot(fake)[-1]))
+        theirs = await opened(fake, BO, await said(fake, BO, "budget"), CHANGE.label)
+        assert "value" not in next(field for field in parts(theirs) if field.get("custom_id") == "amount")
 
 
 async def test_managers_fill_in_a_policy_and_only_they_can_use_their_buttons() -> None:

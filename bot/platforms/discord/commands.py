@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 import discord
+from cachetools import TTLCache
 from discord import app_commands
 
 from agent.errors import CogencyError
 from bot.access.acl import Requester
+from bot.caches import MAX_ENTRIES
 from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelForm, Suggest
 from bot.commands.discovery import form_named
 from bot.host import Host
@@ -61,6 +63,8 @@ class CommandDesk:
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
+        # What was filled in with a mistake, by the button of the form, which names its person; a restart forgets it.
+        self._typed = TTLCache[str, Filled](MAX_ENTRIES, interactions.LIVES_S, connection.clock.monotonic)
         self._menus.add_to(tree)
         tree.error(self._failed)
 
@@ -127,18 +131,20 @@ class CommandDesk:
             return
         filled = panels.filled_in(interaction, form)
         if mistakes := form.mistakes(filled):
-            await interactions.respond_alone(interaction, " ".join(mistakes.values()))
+            self._typed[press.id] = filled
+            await interactions.respond_alone(interaction, *panels.mistakes_panel(form, press, filled, mistakes))
             return
+        self._typed.pop(press.id, None)
         await interaction.response.defer()
         words, options = form.spelled(press.words, filled), form.ticked(filled)
         await self._answer(command, self._call(interaction, words, options))
 
     async def _open(self, interaction: Interaction, press: ButtonPress, form: PanelForm) -> None:
         """Its window, with what stands in it at first if that is found in time: a window cannot be announced."""
-        filled: Filled = {}
+        filled: Filled = self._typed.get(press.id, {})
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
-                if form.prefill is not None:
+                if form.prefill is not None and not filled:
                     filled = await form.prefill(self._call(interaction, press.words, {}, pressed=True))
         except TimeoutError:
             pass

@@ -80,9 +80,9 @@ async def show_layout(interaction: Interaction, first: Layout, more: Sequence[st
         await interaction.followup.send(view=layout(*parts), ephemeral=True)
 
 
-async def respond_alone(interaction: Interaction, sentence: str) -> None:
+async def respond_alone(interaction: Interaction, sentence: str, *below: Part) -> None:
     """Answer a button or a command that is not yet acknowledged, for whoever used it alone. Raises as above."""
-    await interaction.response.send_message(view=layout(panel_text(sentence)), ephemeral=True)
+    await interaction.response.send_message(view=layout(panel_text(sentence), *below), ephemeral=True)
 
 
 async def follow_up(interaction: Interaction, sentence: str) -> None:

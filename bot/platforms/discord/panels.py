@@ -16,6 +16,7 @@ from bot.commands.declaration import Command, FieldKind, Filled, FormField, Pane
 from bot.platforms.discord import interactions
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
+from bot.texts import command_texts, formatting
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
 MAX_LINE_CHARS: Final = 4_000
@@ -113,6 +114,20 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
 
 
 # The windows of forms.
+#
+# Discord opens no window in answer to a window, and closes each that was sent: so whoever has made a mistake reads it
+# with what they typed, above a button that opens the window anew with that in it.
+
+
+def mistakes_panel(form: PanelForm, press: ButtonPress, filled: Filled, mistakes: Filled) -> tuple[str, Part]:
+    """What is wrong, with what was typed, and the button for another try."""
+    typed = [
+        f"- {field.label}: {formatting.literal(filled[field.name])}"
+        for field in form.fields
+        if field.kind in (FieldKind.LINE, FieldKind.LINES) and filled[field.name]
+    ]
+    again = discord.ui.ActionRow(interactions.button(form.label, press.id))
+    return "\n".join([" ".join(mistakes.values()), *([command_texts.YOU_TYPED, *typed] if typed else [])]), again
 
 
 def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:
@@ -153,19 +168,26 @@ def _component(field: FormField, before: str) -> Component:
                 max_length=field.max_chars or MAX_LINE_CHARS,
             )
         case FieldKind.CHOICE:
+            chosen = before or next(iter(field.choices), "")
             options = [
-                discord.SelectOption(label=label, value=value, default=number == 0)
-                for number, (value, label) in enumerate(field.choices.items())
+                discord.SelectOption(label=label, value=value, default=value == chosen)
+                for value, label in field.choices.items()
             ]
             return discord.ui.Select[discord.ui.Modal](custom_id=field.name, options=options, required=required)
         case FieldKind.BOX:
-            box = discord.CheckboxGroupOption(label=field.hint, value="yes")
+            box = discord.CheckboxGroupOption(label=field.hint, value="yes", default=bool(before))
             return discord.ui.CheckboxGroup[discord.ui.Modal](
                 custom_id=field.name, options=[box], required=False, min_values=0
             )
         case FieldKind.PERSON:
-            return discord.ui.UserSelect[discord.ui.Modal](custom_id=field.name, min_values=least, required=required)
+            people = [discord.Object(int(before.rpartition(":")[2]), type=discord.User)] if before else []
+            return discord.ui.UserSelect[discord.ui.Modal](
+                custom_id=field.name, min_values=least, required=required, default_values=people
+            )
         case FieldKind.CHANNEL | FieldKind.ELSEWHERE:
-            return discord.ui.ChannelSelect[discord.ui.Modal](custom_id=field.name, min_values=least, required=required)
+            channels = [discord.SelectDefaultValue.from_channel(discord.Object(int(before)))] if before else []
+            return discord.ui.ChannelSelect[discord.ui.Modal](
+                custom_id=field.name, min_values=least, required=required, default_values=channels
+            )
         case _:
             assert_never(field.kind)

@@ -277,7 +277,9 @@ class Pressing:
         async def question(made: Press) -> Incoming:
             return continue_pressed(replace(made, conversation=conversation))
 
-        await self._ask(interaction, question, None)
+        await self._ask(
+            interaction, question, _without(interaction.message, ReplyPress(ReplyAction.CONTINUE, conversation))
+        )
 
     async def _regenerate(self, interaction: Interaction, button: ReplyPress) -> None:
         async def question(made: Press) -> Incoming:
