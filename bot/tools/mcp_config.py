@@ -37,7 +37,8 @@ ENVIRONMENT: Final = (
 )  # fmt: skip
 """What a server's process is given of ours without being named: what programs need to run, and none of our keys."""
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+"""What it is otherwise holds no braces, or many that never close would be read anew from each of them."""
 OURS: Final = ("effects", "audience", "timeout_s", "disabled")
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *OURS)
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|bearer|credential", re.IGNORECASE)
@@ -94,7 +95,7 @@ class McpServerConfig:
         said = [(pattern, effect) for pattern, effect in self.effects.items() if fnmatchcase(tool, pattern)]
         if not said:
             return None
-        return max(said, key=lambda one: (len(re.sub(r"[*?\[\]]", "", one[0])), _SEVERITY.index(one[1])))[1]
+        return max(said, key=lambda one: (sum(char not in "*?[]" for char in one[0]), _SEVERITY.index(one[1])))[1]
 
 
 @dataclass(frozen=True, slots=True)

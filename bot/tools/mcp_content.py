@@ -22,6 +22,8 @@ MAX_LISTED: Final = 100
 """Resources or prompts in one list."""
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What models see; any other picture is a file."""
+_NO_FILE_NAME: Final = re.compile(r"[^\w.\-]+", re.ASCII)
+_BLANK: Final = re.compile(r"[\s\x00-\x20]")
 _MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 _ENDINGS: Final = {
     "audio/mpeg": "mp3", "audio/wav": "wav", "audio/x-wav": "wav", "audio/ogg": "ogg", "audio/mp4": "m4a",
@@ -116,12 +118,12 @@ def _base_name(uri: str) -> str:
         path = urlsplit(uri).path or uri
     except ValueError:
         path = uri
-    return re.sub(r"[^\w.\-]+", "_", path.rstrip("/").rsplit("/", 1)[-1], flags=re.ASCII).strip("._")[:80] or "resource"
+    return _NO_FILE_NAME.sub("_", path.rstrip("/").rsplit("/", 1)[-1]).strip("._")[:80] or "resource"
 
 
 def _link(uri: str, name: str, description: str) -> ResultPart:
     title = " - ".join(filter(None, (one_line(name, 200), one_line(description, 500))))
-    if uri.startswith(("https://", "http://")) and len(uri) <= 2_000 and not re.search(r"[\s\x00-\x20]", uri):
+    if uri.startswith(("https://", "http://")) and len(uri) <= 2_000 and not _BLANK.search(uri):
         return Link(uri, title)
     return f"{title} (resource {one_line(uri, 500)})"
 

@@ -31,6 +31,8 @@ RESOURCES: Final = "resources"
 PROMPTS: Final = "prompts"
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-/]{0,127}")
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9-]+")
+_NOT_SHOWN: Final = re.compile(r"[^A-Za-z0-9_.\-/]")
 _FIELD_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@.\-]{0,63}", re.ASCII)
 _BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -95,7 +97,7 @@ def listing(
 
 def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
     shown = shown_name(tool.name)
-    name = f"{config.name}.{re.sub(r'[^A-Za-z0-9-]+', '_', tool.name).strip('_')}"
+    name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
     if not _TOOL_NAME.fullmatch(tool.name) or len(name) > MAX_NAME_CHARS:
         return OmittedTool(shown, NO_NAME)
     if (refused := _refusal(config.effect_of(tool.name))) is not None:
@@ -143,7 +145,7 @@ _PROMPTS: Final = OfferedTool(
 
 def shown_name(name: str) -> str:
     """A name as it may be shown: what it is not made of is a question mark."""
-    return re.sub(r"[^A-Za-z0-9_.\-/]", "?", name[:MAX_NAME_CHARS]) or "?"
+    return _NOT_SHOWN.sub("?", name[:MAX_NAME_CHARS]) or "?"
 
 
 def one_line(text: str, limit: int) -> str:

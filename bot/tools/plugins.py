@@ -53,6 +53,7 @@ MAX_PLUGINS: Final = 50
 MAX_LIST_BYTES: Final = 100_000
 _TRANSPORTS: Final = {"stdio": "stdioServer", "streamable-http": "streamableHttpServer", "sse": "sseServer"}
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9.-]+")
+_LETTERS: Final = re.compile(r"[A-Za-z0-9]+")
 _BETWEEN: Final = re.compile(r"([-.])[-.]*")
 OUR_EXTENSION: Final = "dev.cogency"
 _FOLDER: Final = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
@@ -306,7 +307,7 @@ def safe_name(plugin: str, server: str, taken: Collection[str]) -> str:
     """
     is_named_so = server.lower() == plugin or server.lower().startswith((f"{plugin}-", f"{plugin}.", f"{plugin}_"))
     whole = server if is_named_so else f"{plugin}-{server}"
-    name = "-".join(re.findall(r"[A-Za-z0-9]+", whole))
+    name = "-".join(_LETTERS.findall(whole))
     name = name if name[:1].isalpha() else f"p-{name}"
     tries = 0
     short = name
