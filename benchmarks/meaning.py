@@ -107,7 +107,7 @@ def _compare(connection: Connection, meant: Sequence[Meaning], who: str, labels:
     compared = list[float]()
     for wanted in meant:
         began = time.process_time()
-        nearness = nearness_of(connection, wanted, who, sought, ())
+        nearness = nearness_of(connection, wanted, who, sought, (), len(ids))
         took = 1000 * (time.process_time() - began)
         given = sorted(nearness, key=lambda id_: nearness[id_], reverse=True)[:EXACT]
         exact = (-(vectors @ np.asarray(wanted.vector))).argsort()[:EXACT].tolist()

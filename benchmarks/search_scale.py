@@ -31,6 +31,7 @@ forget_preview_matches    how many messages that would erase
 
 With `--engine postgresql` only the figures of one person, on a server with the shared memory that PostgreSQL has by
 default, vacuumed as autovacuum does. Baseline: the same on SQLite, question by question in turn, in the same run.
+vector_recall_at_10   as above, of all the person's messages; no extension is used, such as pgvector
 times_sqlite_p50, times_sqlite_p95   by how much PostgreSQL takes longer
 differing         searches in which the two did not find the same, in the same order, with the same scores
 """
@@ -371,6 +372,9 @@ async def measure_one_person(
                 best = min([await preview_ms(store, topic) for _ in range(PREVIEWS)])
                 figures[f"forget_preview_ms_{messages // ERASED_SHARE}"] = best
                 figures["forget_preview_matches"] = matches
+                if server:  # SQLite's are measured among a million
+                    meant = await store.database.write(measure_vectors, "p0", frozenset({PLACE}), MEANT)
+                    figures["vector_recall_at_10"] = fmean(meant[::2])
         finally:
             for store in stores:
                 await store.close()

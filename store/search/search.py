@@ -363,7 +363,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     searches = asked if len(asked) == 1 else [*asked, every]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
     best = {id_ for some in found for id_ in some}
-    near = nearness_of(connection, query.meaning, query.person, sought, best) if query.meaning else {}
+    near = nearness_of(connection, query.meaning, query.person, sought, best, among.total) if query.meaning else {}
     lines, names = lines_of(connection, {*best, *near}, sought.audiences, sought.exclude)
     rankings = [
         ranked(some, lines, _hints(query, words, forms, names), near)

@@ -26,7 +26,8 @@ from store.tables import embedding, message, participant, person
 # Theory of operation. The direction of a vector is its meaning. Its signs alone, one bit for each number, tell
 # directions apart well enough to find the few hundred nearest among all (the fewer bits differ, the nearer); those are
 # then compared exactly. So a search reads one thirty-second of the bytes, and compares two vectors in one operation.
-# Of the ten nearest 99 % and more are among the best RESCORED by signs (`benchmarks.search_scale` measures it).
+# Of the ten nearest 97 % and more are among the best by signs, of ten thousand messages as of a million, because more
+# are then compared of more (`benchmarks.search_scale` measures it).
 # PostgreSQL counts the bits by itself. SQLite cannot: it hands over the signs of a thread as one text, since each row
 # costs as much as its comparison, and a thread that takes rows stops for others at each of them.
 
@@ -117,7 +118,10 @@ def without_names(connection: Connection, person_id: str, text: str) -> str:
 # The messages whose meaning is nearest to a question's, among those that the search may see.
 
 RESCORED: Final = 512
-"""The nearest by their signs, which are compared exactly: a hundredth of a second."""
+"""The nearest by their signs, which are compared exactly: a hundredth of a second. Of a million messages so many would
+leave out a tenth of the nearest ten."""
+RESCORED_SHARE: Final = 256
+"""One in so many messages, where that is more: a small part of what it takes to compare the signs of all."""
 NEAREST: Final = 64
 """Of them are ranked, besides what the keywords found."""
 TINY: Final = 1e-9
@@ -129,19 +133,21 @@ _VECTORS: Final = select(embedding.c.message, embedding.c.vector).where(
 
 
 def nearness_of(
-    connection: Connection, wanted: Meaning, person: str, sought: SearchQuery, found: Iterable[int]
+    connection: Connection, wanted: Meaning, person: str, sought: SearchQuery, found: Iterable[int], total: int
 ) -> dict[int, float]:
     """What the meaning of messages is worth, from nothing for the farthest to `wanted.weight` for the nearest: of the
-    nearest ones, and of those `found` otherwise.
+    nearest ones, and of those `found` otherwise. `total`: about how many messages there are.
 
     All that the person may see is compared: two microseconds for each of their messages, and no memory but a thread's.
     """
     signs, packed = sign_bits(wanted.vector), pack_vector(wanted.vector)
+    rescored = max(RESCORED, total // RESCORED_SHARE)
     if is_postgresql(connection):
-        near = list(connection.execute(_nearest_on_server(person, wanted.model, signs, sought)).scalars())
+        nearest_by_signs = _nearest_on_server(person, wanted.model, signs, sought, rescored)
+        near = list(connection.execute(nearest_by_signs).scalars())
     else:
         held = connection.execute(_signs_by_thread(person, wanted.model, signs, sought)).scalars()
-        near = closest(differences(signs, (digits for digits in held if digits)), RESCORED)
+        near = closest(differences(signs, (digits for digits in held if digits)), rescored)
     kept = set(found)
     vectors = connection.execute(_VECTORS, {"wanted": [*kept.union(near)], "model": wanted.model}).all()
     exact = {id_: cosine(packed, held) for id_, held in vectors if len(held) == len(packed)}
@@ -152,7 +158,7 @@ def nearness_of(
     return {id_: worth * max(cosine - least, TINY) for id_, cosine in compared.items()}
 
 
-def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery) -> Select[int]:
+def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:
     differing = func.bit_count(embedding.c.signs.op("#")(bindparam("signs", signs, type_=BitString())))
     return (
         select(embedding.c.message)
@@ -161,7 +167,7 @@ def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuer
         .where(participant.c.person == person, embedding.c.model == model, *_visible(sought))
         .where(func.length(embedding.c.signs) == 8 * len(signs))
         .order_by(differing, embedding.c.message.desc())
-        .limit(RESCORED)
+        .limit(limit)
     )
 
 

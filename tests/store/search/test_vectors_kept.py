@@ -4,13 +4,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
-from agent.memory.audience import GroupAudience, Place, may_flow_from
+from agent.memory.audience import GroupAudience, Place, label, may_flow_from
 from agent.memory.forgetting_plans import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
-from store.search.vectors import NEAREST, cosine, pack_vector, sign_bits
+from store.search.text import SearchQuery
+from store.search.vectors import NEAREST, RESCORED, RESCORED_SHARE, cosine, nearness_of, pack_vector, sign_bits
 from store.tables import embedding, message
 from tests.contracts.steps import answered
 from tests.fakes.embedder import meaning_of
@@ -153,6 +154,29 @@ async def test_both_engines_compare_as_an_exact_search_does(either: Store) -> No
         exact = sorted(vectors, key=lambda id_: cosine(packed, vectors[id_]), reverse=True)[: NEAREST // 8]
         found = [hit.message.id for hit in await either.memories.search(query)]
         assert found[: len(exact)] == exact
+
+
+async def test_of_more_messages_more_are_compared_exactly(either: Store) -> None:
+    """The nearest of all may share few signs with what is meant; among very many that is no rare case."""
+    await answered(either, said("a message", conversation="a"), "Oh.")
+    meant = Meaning(MODEL, (1.0, *[0.01] * 7))
+    alike, nearest = (0.1, *[1.0] * 7), (1.0, *[-0.01] * 7)
+
+    def compared(connection: Connection, total: int) -> set[int]:
+        sought = SearchQuery((), 0, (label(dm("ann").audience),), "")
+        return set(nearness_of(connection, meant, "ann", sought, (), total))
+
+    def given_vectors(connection: Connection) -> int:
+        *_, last = ids = list(spoke_much(connection, RESCORED + 1, random.Random(3)))
+        for id_ in ids:
+            vector = nearest if id_ == last else alike
+            values = {"signs": sign_bits(vector), "vector": pack_vector(vector)}
+            connection.execute(update(embedding).where(embedding.c.message == id_).values(values))
+        return last
+
+    last = await either.database.write(given_vectors)
+    assert last not in await either.database.read(compared, RESCORED + 1)
+    assert last in await either.database.read(compared, RESCORED_SHARE * (RESCORED + 2))
 
 
 async def test_a_model_with_much_weight_comes_before_the_words(talked: Store) -> None:
