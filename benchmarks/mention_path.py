@@ -1,7 +1,7 @@
 """What one mention in Slack enters before its answer is stored: the real `cogency run` on the tests' Slack and SQLite.
 
 The model is the rehearsal. What is entered of `agent/providers` is left out: it differs from vendor to vendor. What is
-entered in each of several runs counts, so that what a process does of itself meanwhile (pings, sweeps) mostly does not.
+entered in each of several runs counts; what a process does of itself meanwhile (pings, sweeps) does not.
 """
 
 import asyncio

@@ -13,7 +13,9 @@ Theory of operation
   Two joints are closed: a task is called by what made it, and a thread that works for the loop by the deepest waiting
   function of the package in which the thread's own stack begins.
   What began before the watch (the reader of the socket, the loops of the workers) was not called by the mention, so the
-  chain begins below it.
+  chain begins below it. Whatever such a loop calls begins an errand, to which all belongs that is called, made a task
+  or given to a thread by it. An errand is the mention's if it is given the words QUESTION first of all, or if an INSERT
+  of it holds the words QUESTION or ANSWER; all others (pings, sweeps, jobs) are of the process, and left out.
 """
 
 import asyncio
@@ -24,7 +26,8 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine, Generator, Iterator
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor, thread
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, cast
@@ -37,6 +40,21 @@ from bot.__main__ import run
 
 RESUME: Final = dis.opmap["RESUME"]
 _STEP: Final = asyncio.Handle._run.__code__  # noqa: SLF001  # pyright: ignore -- as below
+
+
+_SUBMIT: Final = ThreadPoolExecutor.submit.__code__
+_WORK: Final = thread._WorkItem.run.__code__  # noqa: SLF001  # pyright: ignore -- as below
+
+
+_DATA: Final = frozenset({str, bytes, dict, list, tuple})
+"""What may hold the question as it comes in, and is read without a look at anything else."""
+
+
+@dataclass(slots=True, eq=False)
+class _Errand:
+    """What something that began before the watch has called, with all that came of it."""
+
+    is_mentions: bool = False
 
 
 class Watch:
@@ -54,6 +72,10 @@ class Watch:
         # is gone could give its identity to another one.
         self._callers: dict[FrameType, FrameType | None] = {}
         self._makers: dict[asyncio.Task[Any], FrameType | None] = {}
+        self._errands: dict[FrameType, _Errand] = {}
+        self._given: dict[int, _Errand] = {}
+        """To threads, by the identity of the function, which is kept with the frame that gave it."""
+        self._is_told = False
         self._chain: list[Call] = []
         self._in_thread = 0
 
@@ -63,18 +85,26 @@ class Watch:
 
     def see(self, frame: FrameType, happened: str, _: object) -> None:
         """The profile function of every thread."""
-        if happened != "call" or not self._is_product(frame):
+        if happened != "call":
+            return
+        if self._watching and frame.f_code is _SUBMIT and (giver := self._nearest(frame.f_back)) is not None:
+            self._given[id(frame.f_locals["fn"])] = self._errands[giver]
+        if not self._is_product(frame):
             return
         if self._loop is None and threading.current_thread() is threading.main_thread():
             self._follow_tasks()
         if self._watching and _begins(frame):
-            self._callers[frame] = self._caller(frame)
+            caller = self._caller(frame)
+            self._callers[frame] = caller
+            self._errands[frame] = self._errand(frame) if caller is None else self._errands[caller]
 
     def execute(self, _connection: object, _cursor: object, statement: str, values: object, *_: object) -> None:
         """SQLAlchemy's event before_cursor_execute."""
         if not self._watching or not statement.startswith("INSERT"):
             return
         stored = repr(values)
+        if self._question in stored or self._answer in stored:
+            self._claim(self._nearest(inspect.currentframe()))
         if not self._chain and self._question in stored:
             self._chain = self._chain_to(inspect.currentframe())
         if self._answer in stored:
@@ -82,7 +112,8 @@ class Watch:
 
     def _end(self) -> None:
         self._watching = False
-        entered = dict.fromkeys(self._call(frame) for frame in self._callers if _is_function(frame.f_code))
+        theirs = (frame for frame in self._callers if self._errands[frame].is_mentions)
+        entered = dict.fromkeys(self._call(frame) for frame in theirs if _is_function(frame.f_code))
         functions, chain = [asdict(call) for call in entered], [asdict(call) for call in self._chain]
         found = {"functions": functions, "chain": chain, "in_thread": self._in_thread}
         self._result.write_text(json.dumps(found), encoding="utf-8")
@@ -123,8 +154,24 @@ class Watch:
             self._in_thread = len(chain)
             package = self._package(chain[0])
             waiting = [self._above(one) for one in self._waiting() if self._package(one) == package]
-            chain = max([[], *waiting], key=len) + chain
+            above = max([[], *waiting], key=len)
+            self._claim(above[-1] if above else None)
+            chain = above + chain
         return [self._call(frame) for frame in chain]
+
+    def _errand(self, frame: FrameType) -> "_Errand":
+        """Of a function that nothing has called since the watch began."""
+        run = next((one for one in _stack(frame.f_back) if one.f_code is _WORK), None)
+        work = None if run is None else getattr(run.f_locals.get("self"), "fn", None)
+        errand = self._given.get(id(work)) or _Errand()
+        given: list[object] = [one for one in frame.f_locals.values() if type(one) in _DATA]
+        if not self._is_told and self._question in repr(given):
+            self._is_told = errand.is_mentions = True
+        return errand
+
+    def _claim(self, frame: FrameType | None) -> None:
+        if frame is not None:
+            self._errands[frame].is_mentions = True
 
     def _above(self, frame: FrameType | None) -> list[FrameType]:
         chain: list[FrameType] = []

@@ -78,6 +78,20 @@ async def taken(event, store):
 async def submit(event, store):
     await store(event)
     await store("the answer")
+
+async def sweep(ticks, on_thread):
+    while await ticks.get() is not None:
+        await swept(on_thread)
+
+async def swept(on_thread):
+    looked()
+    await asyncio.gather(asyncio.ensure_future(renewed()), asyncio.to_thread(looked), on_thread("a sweep's own row"))
+
+async def renewed():
+    looked()
+
+def looked():
+    pass
 """,
     "store/rows.py": """
 def on_thread(engine):
@@ -174,6 +188,35 @@ async def test_the_chain_of_calls_goes_through_the_database_s_greenlet(
     found = json.loads(result.read_text())
     assert [call["function"].rpartition(".")[2] for call in found["chain"]] == [*IN_LOOP, "accept", "insert"]
     assert found["in_thread"] == 0
+
+
+async def test_what_the_process_does_of_itself_meanwhile_is_no_part_of_the_mention(
+    program: SimpleNamespace, tmp_path: Path
+) -> None:
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE message (text)"))
+    result, ticks, inner = tmp_path / "result", asyncio.Queue[str | None](), program.on_thread(engine)
+    sweeping = asyncio.ensure_future(program.sweep(ticks, inner))
+    await asyncio.sleep(0)
+
+    async def accept(said: str) -> None:
+        ticks.put_nowait("sweep")
+        while not ticks.empty():  # noqa: ASYNC110 -- a queue has no event for this; it begins before the mention's own work goes on, and is done beside it
+            await asyncio.sleep(0)
+        await inner(said)
+
+    await through(program, accept, Watch("the question", "the answer", result, tmp_path))
+    ticks.put_nowait(None)
+    await sweeping
+    engine.dispose()
+    found = json.loads(result.read_text())
+    assert [call["function"].rpartition(".")[2] for call in found["functions"]] == [
+        *IN_LOOP,
+        "accept",
+        "write",
+        "insert",
+    ]
 
 
 @pytest.fixture(scope="module")
