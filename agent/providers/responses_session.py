@@ -23,8 +23,7 @@ from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
 from agent.providers import replay
 from agent.providers.dialect import ResumeChain, answered
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.socket_session import SocketLimits, WarmSocket, WarmSockets
-from agent.providers.websocket import SocketClosed, socket_url
+from agent.providers.socket_session import SocketClosed, SocketLimits, WarmSocket, WarmSockets, socket_url
 from agent.providers.wire_responses import ResponsesDialect
 
 LIMIT_REACHED = "websocket_connection_limit_reached"

@@ -18,7 +18,7 @@ SHORT = 12_000
 """Enough to tell what grows."""
 AT_RUN_TIME = {
     "bot.logs": "the secrets of the settings",
-    "bot.platforms.slack.listeners": "ids of our own buttons, given to Bolt",
+    "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
 }
 """Where an expression can only be made when it is needed, and of what."""

@@ -12,7 +12,7 @@ from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
 from bot.access.acl import AccessRules, Requester, may_use, parse_entries, parse_model_access
-from bot.platforms.slack import listeners, missed
+from bot.platforms.slack import missed, run
 from bot.platforms.slack.inbound import SlackBot, budget_ids
 from bot.platforms.slack.members import member_of
 from tests.fakes.host import FakeHost
@@ -268,7 +268,7 @@ async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: Fa
 
 
 def test_nothing_is_waited_for_longer_than_slack_waits_for_its_acknowledgement() -> None:
-    assert max(missed.ACK_S, listeners.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
+    assert max(missed.ACK_S, run.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
 
 
 async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.memory import view as memory_words
-from bot.platforms.slack.listeners import unknown_commands
+from bot.platforms.slack.run import unknown_commands
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named, notice
 from bot.texts import memory_texts
 

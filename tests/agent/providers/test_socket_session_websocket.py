@@ -8,7 +8,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from agent.providers.http_client import Unreachable
-from agent.providers.websocket import HandshakeRefused, Socket
+from agent.providers.socket_session import HandshakeRefused, Socket
 from tests.patience import PATIENCE_S
 
 KEY = {"x-goog-api-key": "sk-secret-4711"}
