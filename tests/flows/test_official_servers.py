@@ -85,14 +85,18 @@ def model(request: Request) -> Reply:
 
 @dataclass
 class World:
-    """A bot that is used on one platform. `ask` gives what shows its answer later."""
+    """A bot that is used on one platform. `say` gives what shows the answer later; `log` begins anew with a question."""
 
     folder: Path
     model: ModelServer
     bot: asyncio.subprocess.Process
-    ask: Callable[[str], Awaitable[Callable[[], str]]]
+    say: Callable[[str], Awaitable[Callable[[], str]]]
     stop: Callable[[], Awaitable[object]]
     log: list[str] = field(default_factory=list[str])
+
+    async def ask(self, question: str) -> Callable[[], str]:
+        self.log.clear()
+        return await self.say(question)
 
     async def answer(self, question: str, *holds: str) -> str:
         shown = await self.ask(question)
@@ -101,7 +105,6 @@ class World:
 
     async def logged(self, *lines: str) -> None:
         await until(lambda: all(any(line in one for one in self.log) for line in lines))
-        self.log.clear()
 
     def processes(self, names: Sequence[str]) -> list[int]:
         """Of these official servers, as the bot's children."""
@@ -116,8 +119,8 @@ class World:
 
     @property
     def offered(self) -> str:
-        """What the model was told of last."""
-        return json.dumps(self.model.requests[-1].json)
+        """What the model was told of the tools, last; so many are listed by their names."""
+        return content(cast("list[Any]", self.model.requests[-1].json["messages"])[0])[0]
 
 
 def prepare(folder: Path) -> None:
@@ -207,8 +210,9 @@ async def each_is_called(world: World) -> None:
     says = ("Echo: ahoy", "The boat is blue.", "Mary", "The ferry leaves at seven.", "Paint the boat", "T21:00:00")
     answer = await world.answer(question, *says)
     assert "Pictures: 1." in answer
-    assert all(name in world.offered for name in calls)
-    assert "raw.fresh" not in world.offered
+    listed = re.findall(r"^[a-z]+\.$|(?<=^- )[\w-]+", world.offered, re.MULTILINE)
+    assert {part for name in calls for part in re.findall(r"^\w+\.|[^.]+$", name)} <= set(listed)
+    assert "\nraw.\n- change\ntime.\n" in world.offered
 
 
 async def each_is_killed_in_mid_call_and_there_again(world: World) -> None:
@@ -230,9 +234,9 @@ async def each_is_killed_in_mid_call_and_there_again(world: World) -> None:
         os.kill(process, signal.SIGKILL)
     await until(lambda: all(f"connection to the server '{name}' ended" in shown() for name in OFFICIAL))
     await world.logged(*(f"MCP server {name}: connected" for name in OFFICIAL))
-    answer = await world.answer(question, "Echo: ahoy", "boat.txt", "is blue", "leaves at seven", "Paint the boat")
-    assert "timezone" in answer
-    assert "raw.fresh" in world.offered
+    says = ("Echo: ahoy", "boat.txt", "is blue", "leaves at seven", "Paint the boat", "timezone")
+    await world.answer(question, *says)
+    assert "\nraw.\n- change\n- fresh\n" in world.offered
 
 
 LONG = "everything.trigger-long-running-operation"
