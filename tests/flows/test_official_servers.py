@@ -85,7 +85,7 @@ def model(request: Request) -> Reply:
 
 @dataclass
 class World:
-    """A bot that is used on one platform. `say` gives what shows the answer later; `log` begins anew with a question."""
+    """A bot that is used on one platform. `say` gives what shows the answer later; each question begins a new log."""
 
     folder: Path
     model: ModelServer
