@@ -55,7 +55,7 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
 from store.engine import Store, open_store
 from store.forgetting.selection import ErasedIds
-from store.search.text import keywords
+from store.search.text import indexed_text, keywords
 from store.turns import claims, ledger
 
 QUICK: Final = 2
@@ -161,12 +161,12 @@ def _person(name: str, number: int) -> Person:
 
 
 def _ask(connection: Connection, asked: Incoming) -> int:
-    ledger.accept(connection, asked, IDS)
+    ledger.accept(connection, asked, indexed_text(asked.text, stemmed=False), IDS)
     return _newest(connection)
 
 
 def _overhear(connection: Connection, said: Incoming) -> int:
-    ledger.accept(connection, said, IDS, state="done")
+    ledger.accept(connection, said, indexed_text(said.text, stemmed=False), IDS, state="done")
     return _newest(connection)
 
 
@@ -174,7 +174,9 @@ def _answer(connection: Connection, line: Line) -> int:
     claim = claims.claim_turn(connection, Claiming("benchmark", line.time, LEASE))
     if claim is None:
         raise SystemExit(f"{line.key} answers nothing.")
-    ledger.finish(connection, claim, Closing(Outcome.ANSWERED, line.text), line.time)
+    ledger.finish(
+        connection, claim, Closing(Outcome.ANSWERED, line.text), indexed_text(line.text, stemmed=False), line.time
+    )
     return _newest(connection)
 
 

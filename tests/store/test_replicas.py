@@ -18,6 +18,7 @@ from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.forgetting.selection import ErasedIds
+from store.search.text import indexed_text
 from store.tables import person
 from store.turns.claims import claim_turn as claim_next
 from store.turns.ledger import accept, finish
@@ -161,7 +162,7 @@ async def test_forgetting_waits_for_a_turn_that_is_just_ending_and_takes_what_it
         claim = await claimed(one)
         summary = SituationSummary(goal="quince")
         ending = Closing(Outcome.ANSWERED, "It was.", summary=summary, context_messages=(secret.message,))
-        async with slow(one, lambda c: finish(c, claim, ending, START)):
+        async with slow(one, lambda c: finish(c, claim, ending, indexed_text(ending.reply, stemmed=True), START)):
             receipt = await other.forgetting.forget(Everything("ann"), START)
         assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
         assert await summary_of(one, "b") == SituationSummary()
@@ -171,7 +172,9 @@ async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(p
     """Otherwise it could be claimed, and answered, first."""
     async with replicas(await postgres.empty()) as (one, other):
         await answered(one, said("before"), "yes")
-        async with slow(one, lambda c: accept(c, said("first"), ErasedIds(b""))) as slowly:
+        first = said("first")
+        words = indexed_text(first.text, stemmed=True)
+        async with slow(one, lambda c: accept(c, first, words, ErasedIds(b""))) as slowly:
             await other.ledger.accept(said("elsewhere", person="ben", conversation="another"))
             assert not slowly.done()
             await other.ledger.accept(said("second"))
