@@ -488,7 +488,7 @@ class Retellings:
         taught = dict(fresh.said) | messages_in(self._connection, message.c.id, {row.message for row in learned})
         for source, key, text in learned:
             if source in taught:
-                entry = replace(taught[source], text=f"{key} {text}", author=Author.PERSON)
+                entry = taught[source]._replace(text=f"{key} {text}", author=Author.PERSON)
                 texts.setdefault(source, []).append(entry)
         for one in (each for some in texts.values() for each in some):
             self._learn_wording(one)

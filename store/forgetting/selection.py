@@ -7,9 +7,9 @@ them.
 import hashlib
 import hmac
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
 
@@ -76,8 +76,9 @@ NOBODY: Final = ""
 """Whose the facts of an organisation are: they hold until somebody takes them back."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenMessage:
+class ForgottenMessage(NamedTuple):
+    """There may be a hundred thousand."""
+
     id: int
     turn: int
     conversation: str
@@ -90,7 +91,7 @@ class ForgottenMessage:
     text: str
 
 
-_OF_MESSAGE: Final = tuple(message.c[one.name] for one in fields(ForgottenMessage))
+_OF_MESSAGE: Final = tuple(message.c[name] for name in ForgottenMessage._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def messages_where(
 ) -> dict[int, ForgottenMessage]:
     """The messages of which this is true, the oldest first."""
     found = connection.execute(select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit))
-    return {row.id: ForgottenMessage(*row) for row in found}
+    return {row[0]: ForgottenMessage(*row) for row in found}
 
 
 def _many_messages(
@@ -151,7 +152,7 @@ def _many_messages(
     said: dict[int, ForgottenMessage] = {}
     wanted = select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit)
     for some in connection.execute(wanted, execution_options={"yield_per": CHUNK}).partitions():
-        said |= {row.id: ForgottenMessage(*row) for row in some}
+        said |= {row[0]: ForgottenMessage(*row) for row in some}
         watch(len(said))
     return said
 
