@@ -7,7 +7,7 @@ everything is. Commands count in any case.
 Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -78,7 +78,14 @@ def is_command(line: str) -> bool:
 
 def help_text() -> Mapping[str, str]:
     """What may be written, and what it does."""
-    return {f"/{command.name}": command.summary for command in COMMANDS} | command_texts.TERMINAL_COMMANDS
+    declared = {f"/{one.name}{' TEXT' if one.run is None else ''}": one.summary for one in COMMANDS}
+    return declared | command_texts.TERMINAL_COMMANDS
+
+
+def completed(typed: str) -> Sequence[str]:
+    """The commands that what was typed so far may become; none for what is no beginning of one."""
+    begun = is_command(typed) and typed == typed.strip()
+    return [f"/{name}" for name in _NAMES if begun and f"/{name}".startswith(typed.casefold())]
 
 
 def parse(line: str, now: datetime) -> Line:

@@ -196,7 +196,8 @@ class _Chat:
                 await self._do(meant)
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
-                self._complain(formatting.literal(str(error)), exit_code(error))
+                self._fail(exit_code(error))
+                self._window.report(" ".join(str(error).split()))
 
     async def ask(self, text: str, depth: Depth) -> None:
         surface = self._open()

@@ -112,6 +112,10 @@ class Window(Protocol):
         """Say why something that was asked for is not done."""
         ...
 
+    def report(self, sentence: str) -> None:
+        """Say what went wrong: plain text, with names and paths as they are."""
+        ...
+
     def open_display(self) -> Display: ...
 
     def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
@@ -290,6 +294,9 @@ class PipeWindow:
 
     def complain(self, markdown: str) -> None:
         _write(self._err, markdown)
+
+    def report(self, sentence: str) -> None:
+        _write(self._err, sentence)
 
     def open_display(self) -> PlainDisplay:
         return PlainDisplay(self.say, self.complain)

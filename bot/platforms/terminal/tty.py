@@ -1,8 +1,9 @@
 """The chat on a real terminal: prompt_toolkit reads the keys, rich draws.
 
-Enter sends; Alt-Enter begins a new line, and a pasted text keeps its lines. The arrows walk through earlier questions,
-which are held in memory only: a history file would survive `/forget`. Ctrl-C clears the line, or stops the answer;
-Ctrl-Z suspends; Ctrl-D leaves. What is typed while the bot answers stands at the next prompt.
+Enter sends; Alt-Enter begins a new line, and a pasted text keeps its lines. The arrows walk through earlier
+questions, which are held in memory only: a history file would survive `/forget`. Tab completes a command. Ctrl-C
+clears the line, or stops the answer; Ctrl-Z suspends; Ctrl-D leaves. What is typed while the bot answers stands at
+the next prompt.
 """
 
 import asyncio
@@ -17,10 +18,13 @@ from typing import ClassVar, TextIO
 from markdown_it.token import Token
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none, run_in_terminal
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output
+from prompt_toolkit.shortcuts import CompleteStyle
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.live import Live
@@ -41,8 +45,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.exits import printable
+from bot.platforms.terminal.inbound import completed
 from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
 from bot.texts import reply_texts
+from bot.texts.formatting import literal
 
 CODE_THEME = "ansi_dark"
 """The terminal's own colours: readable on any background."""
@@ -245,7 +251,15 @@ if sys.platform != "win32":
     import termios
 
 PROMPT = "> "
-HINT = "/help lists the commands; Ctrl-D leaves."
+HINT = "/help lists the commands, Tab completes them; Ctrl-D leaves."
+
+
+class _Commands(Completer):
+    """Completes the name of a command; nothing else is known of what somebody wants to write."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 -- the library's
+        typed = document.text_before_cursor
+        yield from (Completion(name, -len(typed)) for name in completed(typed))
 
 
 class TerminalWindow:
@@ -295,6 +309,9 @@ class TerminalWindow:
     def complain(self, markdown: str) -> None:
         self.say(markdown)
 
+    def report(self, sentence: str) -> None:
+        self.say(literal(sentence))
+
     def open_display(self) -> LiveDisplay:
         return LiveDisplay(self._console)
 
@@ -309,6 +326,9 @@ class TerminalWindow:
     def _session(self, questions: Sequence[str] = ()) -> PromptSession[str]:
         return PromptSession(
             history=InMemoryHistory(list(questions)),
+            completer=_Commands(),
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
             key_bindings=_keys(),
             prompt_continuation="  ",
             enable_suspend=True,

@@ -18,6 +18,7 @@ from bot.platforms.terminal.inbound import (
     OpenThread,
     Quit,
     UnclearLine,
+    completed,
     help_text,
     parse,
 )
@@ -135,6 +136,26 @@ def test_any_text_can_be_sent_after_ask(text: str) -> None:
     assert parse(f"/ask {text}", NOW) == Ask(text.strip())
 
 
-@pytest.mark.parametrize("written", [name for name in help_text() if name != "/ask"])
+@pytest.mark.parametrize("written", help_text())
 def test_every_command_that_the_help_lists_exists(written: str) -> None:
     assert not isinstance(parse(written.replace("N", "2") if "threads" in written else written, NOW), UnclearLine)
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("/me", ["/memory"]),
+        ("/ME", ["/memory"]),
+        ("/f", ["/forget", "/fast"]),
+        ("/th", ["/threads"]),
+        ("/memory", ["/memory"]),
+        ("/memory ", []),
+        ("me", []),
+        ("//me", []),
+        ("/zzz", []),
+        ("tell me /me", []),
+        ("", []),
+    ],
+)
+def test_the_beginning_of_a_command_is_completed_and_nothing_else(typed: str, names: list[str]) -> None:
+    assert completed(typed) == names

@@ -229,7 +229,7 @@ async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
     """Whoever may write in the folder could lead it to a file of theirs, or over one of ours."""
     link, target = tmp_path / "mine.json", tmp_path / "theirs"
     link.symlink_to(target)
-    refused = formatting.literal(reply_texts.FILE_EXISTS.format(name=link))
+    refused = reply_texts.FILE_EXISTS.format(name=link)
     await conversation(FakeChatBot(), f"/memory export {link}", ends=Exit.FAILED, complaints=[refused])
     assert not target.exists()
 
@@ -237,7 +237,7 @@ async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
 async def test_the_model_is_shown_and_changed() -> None:
     bot = FakeChatBot()
     lines = ["/model", "/model ollama:llama3.2", "/model unknown"]
-    missing = ["There is no model \\*unknown\\*."]
+    missing = ["There is no model *unknown*."]
     shown = await conversation(bot, *lines, ends=Exit.SETTINGS, complaints=missing)
     assert shown == ["`rehearsal` answers.", "`ollama:llama3.2` answers."]
     assert bot.name == "ollama:llama3.2"

@@ -64,6 +64,14 @@ async def test_a_pasted_text_keeps_its_lines_and_is_sent_by_enter(keys: PipeInpu
     assert bot.asked == {"c1": ["see:one\ntwo\nthree"]}
 
 
+async def test_tab_completes_a_command(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys) as screen:
+        keys.send_text(f"/me\t\rhello\tworld\r{CTRL_D}")
+    assert "I know 0." in screen.lines
+    assert bot.asked == {"c1": ["helloworld"]}
+
+
 async def test_control_c_at_the_prompt_clears_the_line_and_says_how_to_leave(keys: PipeInput) -> None:
     bot = FakeChatBot()
     async with chatting(bot, keys) as screen:
