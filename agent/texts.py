@@ -124,7 +124,7 @@ SQLITE_ANYBODYS = (
 SQLITE_REPLACED = "The file {path} is no longer the one that was opened: put that one back, or start again."
 SQLITE_REFUSED = "The database {path} refused an operation: {cause}."
 SQLITE_NO_LOCK = "The database {path} cannot be opened: check its folder."
-SQLITE_LOCKED = "Another process has {path} open: stop it, or choose another database."
+SQLITE_LOCKED = "Another process has {path} open: stop it, or choose another database in COGENCY_DATABASE_URL."
 SQLITE_NOT_OPENED = "The database {path} cannot be opened ({reason}): check its folder."
 SQLITE_NOT_YET = "There is no database {path} yet: it comes with the first start."
 POSTGRESQL_AWAY = "{where} cannot be reached: check that the server runs, and the address in COGENCY_DATABASE_URL."
@@ -153,7 +153,10 @@ BEFORE_THE_FIRST = (
 NO_RIGHT_TO_WRITE = "{where} may not be written by its user: give that user the rights to its tables."
 OTHER_VERSION = "{where} is at another version than this program: run `cogency migrate` first."
 OTHER_PROGRAM = "{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
-NEWER_VERSION = "{where} was written by a newer version of Cogency: install that version, or choose another database."
+NEWER_VERSION = (
+    "{where} was written by a newer version of Cogency: install that version, or choose another database in "
+    "COGENCY_DATABASE_URL."
+)
 NO_RIGHT_TO_CREATE = "{where} may not be changed by its user: give that user the right to create tables there."
 NOT_MIGRATED = "{where} cannot be brought to version {head}: {error}."
 _FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."

@@ -147,6 +147,7 @@ async def test_a_second_process_is_refused_with_a_sentence(tmp_path: Path) -> No
     await store.close()
     assert ran.returncode == Exit.BUSY
     assert ran.stderr.startswith("cogency: Another process has ")
+    assert ran.stderr.endswith(" open: stop it, or choose another database in COGENCY_DATABASE_URL.\n")
     assert ran.stderr.count("\n") == 1
 
 
