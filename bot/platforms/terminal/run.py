@@ -356,27 +356,35 @@ class _Chat:
         with self._window.answering(stop):
             return await self._panel(forget, words, pressed=pressed)
 
+    def _decline(self, said: str | None) -> None:
+        """Nothing was forgotten: by what they said, or because a script ended where it was asked."""
+        self._show(Panel(memory_texts.FORGET_DECLINED, refused=said is None))
+
     async def _forget(self, words: str) -> None:
         if not words:
-            words = await self._window.answer(memory_texts.FORGET_WHICH)
-            if inbound.is_command(words):
-                self._instead = words
+            said = await self._window.answer(memory_texts.FORGET_WHICH)
+            if said is None or not said.strip():
+                self._decline(said)
                 return
-        if not words.strip():
-            self._window.say(memory_texts.FORGET_DECLINED)
-            return
+            if inbound.is_command(said):
+                self._instead = said
+                return
+            words = said
         panel = await self._forget_panel(words)
         while agreeing := [one.words for one in panel.actions if one.danger]:
             below = "\n\n" if "\n" in panel.text else " "
             ways = reply_texts.AGREE_WIDER if len(agreeing) > 1 else reply_texts.AGREE
             said = await self._window.answer(f"{panel.text}{below}{ways}")
+            if said is None:
+                self._decline(said)
+                return
             if inbound.is_command(said):
                 self._window.say(reply_texts.KEPT_EVERYTHING)
                 self._instead = said
                 return
             agreed = {"yes": agreeing[0], "all": "".join(agreeing[1:])}.get(said.strip().lower(), "")
             if not agreed:
-                self._window.say(memory_texts.FORGET_DECLINED)
+                self._decline(said)
                 self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
                 return
             panel = await self._forget_panel(agreed, pressed=True)

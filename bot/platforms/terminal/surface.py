@@ -96,8 +96,8 @@ class Window(Protocol):
         """What the person writes next; None when they leave."""
         ...
 
-    async def answer(self, question: str) -> str:
-        """Ask the person something; "" when they do not answer."""
+    async def answer(self, question: str) -> str | None:
+        """Ask the person something; "" when they do not answer, None where a script's input has ended."""
         ...
 
     def say(self, markdown: str) -> None:
@@ -282,9 +282,9 @@ class PipeWindow:
             write_out(self._err, self._prompt)
         return await anext(self._lines, None)
 
-    async def answer(self, question: str) -> str:
+    async def answer(self, question: str) -> str | None:
         self.say(question)
-        return await self.read() or ""
+        return await self.read()
 
     def say(self, markdown: str) -> None:
         _write(self._out, markdown)

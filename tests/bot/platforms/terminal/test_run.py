@@ -137,7 +137,15 @@ async def test_all_is_no_yes_where_there_is_nothing_else_to_forget() -> None:
     assert bot.agreed == []
 
 
-@pytest.mark.parametrize("answers", [["no"], [""], ["yes please"], []])
+@pytest.mark.parametrize("typed", [["/forget everything"], ["/forget"], ["/forget", "everything"]])
+async def test_a_script_that_ends_where_it_is_asked_learns_that_nothing_was_forgotten(typed: list[str]) -> None:
+    bot = FakeChatBot()
+    why = [memory_texts.FORGET_DECLINED]
+    await conversation(bot, "remember that tea is hot", *typed, ends=Exit.FAILED, complaints=why)
+    assert len(bot.facts) == 1
+
+
+@pytest.mark.parametrize("answers", [["no"], [""], ["yes please"]])
 async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str]) -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", *answers)
