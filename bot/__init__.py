@@ -1,1 +1,0 @@
-"""The mouth and ears: platforms bring messages in, replies are shown by live edits."""

@@ -1,1 +1,0 @@
-"""What is remembered, for whom it may be used, and how it is forgotten. Pure."""

@@ -1,1 +1,0 @@
-"""The delimiter protocol: what the model writes, read and written. Pure (ARCHITECTURE.md)."""

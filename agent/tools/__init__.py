@@ -1,1 +1,0 @@
-"""What the model can do: a registry, and one file a tool."""

@@ -1,1 +1,0 @@
-"""What people write to the bot as `/name`: one file for each command."""

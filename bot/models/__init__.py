@@ -1,1 +1,0 @@
-"""Which model answers: chosen by name, kept ready, switched by a person, checked by an operator."""

@@ -1,1 +1,0 @@
-"""From agent events to what a person sees: draft → split → pace → live."""

@@ -1,1 +1,0 @@
-"""Tools that come from elsewhere: of servers that speak the Model Context Protocol, and skills of plug-ins."""

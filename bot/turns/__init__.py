@@ -1,1 +1,0 @@
-"""A turn: taken in, queued, answered, shown, stored."""

@@ -1,1 +1,0 @@
-"""The two engines behind one port, and the notifiers that wake those who wait for new rows."""

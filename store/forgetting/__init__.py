@@ -1,1 +1,0 @@
-"""Erasing: what falls, how it is wiped, and the search that proves it."""

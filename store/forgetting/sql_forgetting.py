@@ -23,21 +23,10 @@ from agent.memory.profile import Partition
 from agent.records import Author, Job, Receipt
 from store import job_queue
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
-from store.forgetting import entries, erase, erasure_set
+from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
-from store.forgetting.selection import (
-    ErasedIds,
-    ForgottenMessage,
-    Watch,
-    in_batches,
-    reaches_anything,
-    rows_in,
-    select_rows,
-    unasked,
-    unwatched,
-)
 from store.memory import fact_store, profiles
 from store.search import index
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
@@ -129,8 +118,8 @@ def _left(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> 
     """The texts of whatever should have fallen and stands."""
     doomed = gone.doomed
     fallen = (
-        *((message, where) for where in in_batches(message.c.id, doomed.said)),
-        *((turn, where) for where in in_batches(turn.c.id, doomed.turns)),
+        *((message, where) for where in selection.in_batches(message.c.id, doomed.said)),
+        *((turn, where) for where in selection.in_batches(turn.c.id, doomed.turns)),
     )
     for table, where in fallen:
         yield from _held(connection, table, where)
@@ -148,7 +137,7 @@ def _left(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> 
         yield from _held(connection, table, where)
     stands = exists().where(message.c.id == fact.c.source_message)
     orphaned = and_(fact.c.source_message.is_not(None), ~stands)
-    for theirs in in_batches(fact.c.person, doomed.people):
+    for theirs in selection.in_batches(fact.c.person, doomed.people):
         yield from _held(connection, fact, and_(theirs, orphaned))
     yield from erasure_set.orphaned_entries(connection, doomed.people)
 
@@ -203,10 +192,10 @@ LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
 
 
-def preview(connection: Connection, plan: plans.Wish, watch: Watch = unwatched) -> plans.Preview:
+def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = selection.unwatched) -> plans.Preview:
     doomed = find_erasure_set(connection, plan, watch=watch)
     own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
-    waiting = unasked(connection, plan)
+    waiting = selection.unasked(connection, plan)
     lines = [*waiting.values(), *_newest(own), *_known(connection, doomed, plan.person)][:LINES]
     counts = {
         "messages": len(doomed.said) + len(waiting),
@@ -219,14 +208,14 @@ def preview(connection: Connection, plan: plans.Wish, watch: Watch = unwatched) 
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
 
 
-def _sample(said: Collection[ForgottenMessage], person: str) -> plans.Sample:
+def _sample(said: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
     """Of what was said to the person or by them the lines, too; of what was said to others the number alone."""
     return plans.Sample(
         len(said), tuple(line[:LINE_CHARS] for line in _newest(one for one in said if one.person == person))
     )
 
 
-def _newest(said: Iterable[ForgottenMessage]) -> list[str]:
+def _newest(said: Iterable[selection.ForgottenMessage]) -> list[str]:
     return [one.text for one in sorted(said, key=lambda one: (one.time, one.id), reverse=True)[:LINES]]
 
 
@@ -236,7 +225,7 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
         (profile_entry, profile_entry.c.text, doomed.entries),
     ):
         theirs = select(words).where(table.c.person == person).order_by(table.c.id).limit(LINES)
-        yield from (row[0] for row in rows_in(connection, theirs, table.c.id, ids))
+        yield from (row[0] for row in selection.rows_in(connection, theirs, table.c.id, ids))
 
 
 def _name(doomed: ErasureSet) -> str:
@@ -268,7 +257,7 @@ def update_text(
     """Put the new words in place of the old ones. False if they are known, the message is not, or newer ones are."""
     if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), held):
         return False
-    found = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
+    found = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
     if not found or all(one.text == said.text for one in found.values()):
         return False
     doomed = _doomed(connection, found)
@@ -290,11 +279,11 @@ def update_text(
 
 
 def _author(connection: Connection, channel: str, message_id: str) -> str | None:
-    named = select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
+    named = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
     return next((one.person for one in named.values()), None)
 
 
-def _doomed(connection: Connection, found: Mapping[int, ForgottenMessage]) -> ErasureSet:
+def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
     """What falls as if these messages did. Their turns that run are named: they go on as they began."""
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
@@ -308,7 +297,7 @@ def _doomed(connection: Connection, found: Mapping[int, ForgottenMessage]) -> Er
     )
 
 
-def _learn_again(connection: Connection, one: ForgottenMessage, at: datetime, now: datetime) -> None:
+def _learn_again(connection: Connection, one: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
     if _turns(connection, {one.turn}, turn.c.outcome.in_(ANSWERED)):
         partition = Partition(one.person, one.audience)
         profiles.schedule_learning(connection, partition, message.c.id == one.id, at, now)
@@ -324,7 +313,7 @@ class SqlForgetting(SqlStore):
     titles = reads_long(thread_titles)
     author = reads(_author)
 
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+    def __init__(self, database: Database, erased_ids: selection.ErasedIds) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
 
@@ -354,7 +343,7 @@ class SqlForgetting(SqlStore):
         return await self.sweep()
 
     async def retire(self, plan: plans.ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
-        if not await self.database.read(reaches_anything, plan):
+        if not await self.database.read(selection.reaches_anything, plan):
             return {}
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
         return gone.counts

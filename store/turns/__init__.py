@@ -1,1 +1,0 @@
-"""The ledger of turns, and what can happen to a question while it waits."""

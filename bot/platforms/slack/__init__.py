@@ -1,1 +1,0 @@
-"""Slack: mentions, direct messages, commands and shortcuts, over Socket Mode."""

@@ -1,1 +1,0 @@
-"""The terminal: the chat that needs no keys and no workspace."""
