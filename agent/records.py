@@ -246,6 +246,15 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedSignIn:
+    """A sign-in at a server of tools that is under way; only who has the key can read what is `sealed`."""
+
+    person: str
+    server: str
+    sealed: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """A message that waits for the turn before it to end: its own turn, its row id, its words."""
 

@@ -41,6 +41,7 @@ from store.search import index
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
+from store.tool_accounts import SqlToolAccounts
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 
@@ -267,6 +268,7 @@ class Store:
     jobs: ports.Jobs
     replies: ports.Replies
     summaries: ports.Summaries
+    tool_accounts: ports.ToolAccounts
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -393,6 +395,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlJobs(database),
         SqlReplies(database),
         SqlSummaries(database),
+        SqlToolAccounts(database),
         _notifier(database),
         database,
         prepared.before,

@@ -439,6 +439,29 @@ class ModelCallRow(Row, table=True):
     cost: int | None = Field(sa_type=BigInteger, default=None)
 
 
+class ToolAccountRow(Row, table=True):
+    """Somebody's account at a server of tools.
+
+    `sealed` is encrypted, and nobody's words stand in it. `renewing`: a process renews it, until then at most. They may
+    never have written, so the person is no foreign key.
+    """
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    server: str = Field(sa_type=StorableText, primary_key=True)
+    sealed: bytes
+    renewing: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+class SignInRow(Row, table=True):
+    """A sign-in that is under way: one of each person at each server. `handle`: a hash of what leads back to it."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    server: str = Field(sa_type=StorableText, primary_key=True)
+    handle: str = Field(sa_type=StorableText, unique=True)
+    sealed: bytes
+    expires: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
 class ErasedRow(Row, table=True):
     """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
 
@@ -449,4 +472,6 @@ class ErasedRow(Row, table=True):
 meta = metadata.tables["meta"]
 preference = metadata.tables["preference"]
 model_call = metadata.tables["model_call"]
+tool_account = metadata.tables["tool_account"]
+sign_in = metadata.tables["sign_in"]
 erased = metadata.tables["erased"]

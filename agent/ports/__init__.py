@@ -2,9 +2,9 @@
 # pyright: reportUnusedImport=false
 # The ports of the store are offered here, too.
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -36,7 +36,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
-from agent.records import Embedded, Person, Unembedded
+from agent.records import Embedded, Person, SealedSignIn, Unembedded
 
 
 class Halt(StrEnum):
@@ -379,4 +379,53 @@ class ToolSource(Protocol):
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
         """Those that are there now for this person here; the same objects as long as they stay the same."""
+        ...
+
+
+class ToolAccounts(Protocol):
+    """People's accounts at servers of tools, and the sign-ins that are under way. It knows no token: what it keeps is
+    sealed by whoever asks. `person` is an id.
+    """
+
+    async def get(self, person: str, server: str) -> bytes | None:
+        """None if there is none."""
+        ...
+
+    async def all_of(self, person: str) -> Mapping[str, bytes]:
+        """By the servers' names."""
+        ...
+
+    async def swap(self, person: str, server: str, before: bytes, after: bytes | None) -> bool:
+        """Keep this in place of exactly that account, and let it be renewed again; None drops it.
+
+        False, and nothing is changed, if another one stands, or none.
+        """
+        ...
+
+    async def drop(self, person: str, server: str) -> bytes | None:
+        """Drop it, with the sign-in that is under way: what it was."""
+        ...
+
+    async def renew(self, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
+        """Whether the caller, and no other in any process, is to renew exactly this: until it swaps, or the lease is
+        over.
+        """
+        ...
+
+    async def begin(self, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
+        """A sign-in begins, in place of an earlier one of this person there. Those that have expired go."""
+        ...
+
+    async def begun(self, handle: str, now: datetime) -> SealedSignIn | None:
+        """The sign-in that this leads to; None if there is none, or it has expired."""
+        ...
+
+    async def take(self, handle: str) -> bool:
+        """It is used now, once: whether it was still there."""
+        ...
+
+    async def complete(self, handle: str, person: str, server: str, sealed: bytes) -> bool:
+        """Take a sign-in, and keep this account in place of an earlier one. False, and nothing is kept, if the sign-in
+        is no more: its person signed out meanwhile, or was forgotten.
+        """
         ...

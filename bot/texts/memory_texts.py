@@ -57,6 +57,7 @@ _KINDS = {
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
     "summaries": ("summary", "summaries"),
+    "accounts": ("sign-in at a tool", "sign-ins at tools"),
 }
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"

@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 
 from agent.memory import forgetting_plans as plans
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
-from store import job_queue, model_calls, rows
+from store import job_queue, model_calls, rows, tool_accounts
 from store.databases.database import is_postgresql
 from store.forgetting import erasure_set
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
@@ -405,7 +405,9 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
     match plan:
         case plans.Everything(who):
             people_ = [who]
+            counts["accounts"] = tool_accounts.erase(connection, [who], ())
         case plans.Gone(sources=sources) if whole and sources:
+            counts["accounts"] = tool_accounts.erase(connection, (), sources)
             theirs = (person.c.id.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
             people_ = connection.execute(select(person.c.id).where(or_(*theirs))).scalars().all()
         case _:

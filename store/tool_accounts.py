@@ -1,0 +1,110 @@
+"""People's accounts at the servers of tools, and the sign-ins that are under way.
+
+Rules
+  What is kept is sealed by whoever asks, and the key is not here: a copy of the database opens no account.
+  Of one person and server there is one account and one sign-in. A sign-in is found by a hash of what its person was
+  given, so that nobody who reads the database can go on with it; it is used once, and expires.
+  Two processes never renew one account at the same time: an authorization server takes the second use of a refresh
+  token for a theft, and ends the account. A lease says who does. What is sealed is new each time, so it also tells
+  whether the account is still the same.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
+
+from agent.records import SealedSignIn
+from store.databases.database import SqlStore, in_order, reads, writes
+from store.tables import sign_in, tool_account
+
+
+def _at(table: Table, person: str, server: str) -> ColumnElement[bool]:
+    return and_(table.c.person == person, table.c.server == server)
+
+
+def get(connection: Connection, person: str, server: str) -> bytes | None:
+    kept = select(tool_account.c.sealed).where(_at(tool_account, person, server))
+    return connection.execute(kept).scalar_one_or_none()
+
+
+def all_of(connection: Connection, person: str) -> Mapping[str, bytes]:
+    kept = select(tool_account.c.server, tool_account.c.sealed).where(tool_account.c.person == person)
+    return {row.server: row.sealed for row in connection.execute(kept.order_by(tool_account.c.server))}
+
+
+def put(connection: Connection, person: str, server: str, sealed: bytes) -> None:
+    in_order(connection, _name(person, server))
+    changed = update(tool_account).where(_at(tool_account, person, server)).values(sealed=sealed, renewing=None)
+    if connection.execute(changed).rowcount == 0:
+        connection.execute(insert(tool_account).values(person=person, server=server, sealed=sealed))
+
+
+def swap(connection: Connection, person: str, server: str, before: bytes, after: bytes | None) -> bool:
+    same = and_(_at(tool_account, person, server), tool_account.c.sealed == before)
+    if after is None:
+        return connection.execute(delete(tool_account).where(same)).rowcount > 0
+    return connection.execute(update(tool_account).where(same).values(sealed=after, renewing=None)).rowcount > 0
+
+
+def drop(connection: Connection, person: str, server: str) -> bytes | None:
+    kept = get(connection, person, server)
+    connection.execute(delete(sign_in).where(_at(sign_in, person, server)))
+    connection.execute(delete(tool_account).where(_at(tool_account, person, server)))
+    return kept
+
+
+def renew(connection: Connection, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
+    free = or_(tool_account.c.renewing.is_(None), tool_account.c.renewing <= now)
+    mine = and_(_at(tool_account, person, server), tool_account.c.sealed == before, free)
+    return connection.execute(update(tool_account).where(mine).values(renewing=now + lease)).rowcount > 0
+
+
+def begin(connection: Connection, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
+    in_order(connection, _name(begun.person, begun.server))
+    before = or_(sign_in.c.expires <= now, _at(sign_in, begun.person, begun.server))
+    connection.execute(delete(sign_in).where(before))
+    values = {"person": begun.person, "server": begun.server, "sealed": begun.sealed}
+    connection.execute(insert(sign_in).values(handle=handle, expires=expires, **values))
+
+
+def begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | None:
+    row = connection.execute(select(sign_in).where(sign_in.c.handle == handle, sign_in.c.expires > now)).one_or_none()
+    return None if row is None else SealedSignIn(row.person, row.server, row.sealed)
+
+
+def take(connection: Connection, handle: str) -> bool:
+    return connection.execute(delete(sign_in).where(sign_in.c.handle == handle)).rowcount > 0
+
+
+def complete(connection: Connection, handle: str, person: str, server: str, sealed: bytes) -> bool:
+    if not take(connection, handle):
+        return False
+    put(connection, person, server, sealed)
+    return True
+
+
+def erase(connection: Connection, people: Collection[str], sources: Collection[str]) -> int:
+    """Drop everything of these people, and of everybody of these sources; how many accounts there were."""
+    gone = 0
+    for table in (sign_in, tool_account):
+        of_people = table.c.person.in_(sorted(people))
+        of_sources = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+        gone = connection.execute(delete(table).where(or_(of_people, *of_sources))).rowcount
+    return gone
+
+
+def _name(person: str, server: str) -> str:
+    return f"tool account {person} {server}"
+
+
+class SqlToolAccounts(SqlStore):
+    get = reads(get)
+    all_of = reads(all_of)
+    swap = writes(swap)
+    drop = writes(drop)
+    renew = writes(renew)
+    begin = writes(begin)
+    begun = reads(begun)
+    take = writes(take)
+    complete = writes(complete)
