@@ -19,6 +19,7 @@ from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch
 from bot.reply_surface import Surface
+from bot.tools.mcp_source import ToolSignIns
 
 T = TypeVar("T")
 
@@ -390,6 +391,8 @@ class CommandHost(Protocol):
     def turns(self) -> RunningTurns: ...
     @property
     def forgetting(self) -> ForgetQuestions: ...
+    @property
+    def sign_ins(self) -> ToolSignIns: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""

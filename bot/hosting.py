@@ -22,6 +22,7 @@ from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk
+from bot.tools.mcp_source import ToolSignIns
 from bot.turns.worker import Turns
 
 T = TypeVar("T")
@@ -75,6 +76,7 @@ class BotHost:
     conversations: Conversations
     preferences: Preferences
     forgetting: ForgetDesk
+    sign_ins: ToolSignIns
     budgets: BudgetDesk
     models: ModelDesk
     direct_messages: RollingConversations

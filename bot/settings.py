@@ -250,6 +250,15 @@ class Settings:
     mcp: str | None = setting("COGENCY_MCP", parsers.text, None)
     """The file with the MCP servers whose tools the bot has."""
 
+    account_key: Secret | None = setting("COGENCY_ACCOUNT_KEY", parsers.key, None)
+    """With which the tokens are encrypted of the servers at which each person signs in; or else…"""
+    account_key_file: str | None = setting("COGENCY_ACCOUNT_KEY_FILE", parsers.text, None)
+    """… the file that holds it."""
+    sign_in_address: str = setting("COGENCY_SIGN_IN_ADDRESS", parsers.url("https", "http"), "")
+    """The address by which browsers reach the pages of sign-ins; "": people paste what their browser shows."""
+    sign_in_http: tuple[str, int] | None = setting("COGENCY_SIGN_IN_HTTP", parsers.listen_address, None)
+    """Where those are served."""
+
     openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
     anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)
     gemini_api_key: Secret | None = setting("GEMINI_API_KEY", parsers.key, None)

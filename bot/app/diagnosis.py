@@ -15,11 +15,21 @@ from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from agent.tools.registry import may_be_offered
 from bot.app.from_settings import discord_settings, slack_settings
-from bot.app.parts import CLOCK, connecting, model_settings, open_models, own_tools, plugins_in_use, tool_servers
+from bot.app.parts import (
+    CLOCK,
+    connecting,
+    model_settings,
+    open_models,
+    own_tools,
+    people_settings,
+    plugins_in_use,
+    tool_servers,
+)
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
+from bot.tools.mcp_config import AccountKind
 from bot.tools.plugins import Plugin, skills_of
 from store.engine import look_at
 from store.migrations import HEAD
@@ -163,9 +173,17 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
     """
     try:
         configs, problems = tool_servers(settings, only)
+        people_settings(settings, configs, None)
     except SettingsError as error:
         return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
     wrong = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
+    by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
+    how = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    wrong += [
+        Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=how))
+        for config in configs
+        if config.account is AccountKind.PERSON
+    ]
     async with connecting(settings, configs) as sources:
         return wrong + [finding for source in sources for finding in await source.examine()]
 

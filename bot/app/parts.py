@@ -7,6 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
@@ -14,7 +17,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories, Tool, ToolSource
+from agent.ports import Memories, Tool, ToolAccounts
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import RecallTool, recollect
@@ -39,8 +42,8 @@ from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.texts import memory_texts, setup_texts
-from bot.tools.mcp_config import McpServerConfig
-from bot.tools.mcp_source import McpSource, can_connect, open_mcp
+from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
+from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -150,7 +153,12 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
 
 
 def forget_desk(
-    settings: Settings, store: Store, turns: Turns, work: Background, sources: Callable[[], Collection[str]] = tuple
+    settings: Settings,
+    store: Store,
+    turns: Turns,
+    work: Background,
+    sources: Callable[[], Collection[str]] = tuple,
+    revoke: Callable[[str], Awaitable[str]] | None = None,
 ) -> ForgetDesk:
     return ForgetDesk(
         forgetting=store.forgetting,
@@ -163,6 +171,7 @@ def forget_desk(
         learn_at=(lambda _: None) if work.learner is None else work.learner.due,
         sources=sources,
         grace=timedelta(days=settings.removal_grace_days),
+        revoke=revoke,
     )
 
 
@@ -206,25 +215,61 @@ def tool_servers(
 
 
 @asynccontextmanager
-async def open_tool_sources(settings: Settings) -> AsyncGenerator[tuple[McpSource, ...]]:
-    """The tools of MCP servers, as in `tool_servers`, connected in the background. Raises SettingsError."""
+async def open_tool_sources(
+    settings: Settings, accounts: ToolAccounts | None = None, *, pages: bool = True
+) -> AsyncGenerator[tuple[McpSource, ...]]:
+    """The tools of MCP servers, as in `tool_servers`, connected in the background. `accounts`: of the people who sign
+    in, None to leave those servers out; `pages`: whether browsers are served. Raises SettingsError.
+    """
     configs, problems = tool_servers(settings)
     for problem in problems:
         log.warning("%s", problem)
     for config in configs:
         log.info("MCP server %s", config.sentence)
-    async with connecting(settings, configs) as sources:
+    async with connecting(settings, configs, people_settings(settings, configs, accounts, pages=pages)) as sources:
         yield sources
 
 
 @asynccontextmanager
-async def connecting(settings: Settings, configs: Sequence[McpServerConfig]) -> AsyncGenerator[tuple[McpSource, ...]]:
+async def connecting(
+    settings: Settings, configs: Sequence[McpServerConfig], people: PeopleSettings | None = None
+) -> AsyncGenerator[tuple[McpSource, ...]]:
     """Nothing is loaded for no servers."""
     if not configs:
         yield ()
         return
-    async with open_mcp(configs, CLOCK, random.random, settings.tool_timeout_s) as servers:
+    async with open_mcp(configs, CLOCK, random.random, settings.tool_timeout_s, people) as servers:
         yield (servers,)
+
+
+def people_settings(
+    settings: Settings, configs: Sequence[McpServerConfig], accounts: ToolAccounts | None, *, pages: bool = True
+) -> PeopleSettings | None:
+    """None if there is no server at which people sign in. Raises SettingsError."""
+    names = [config.name for config in configs if config.account is AccountKind.PERSON]
+    if not names:
+        return None
+    if (settings.sign_in_http is None) != (not settings.sign_in_address):
+        raise SettingsError(setup_texts.SIGN_IN_ADDRESS)
+    if settings.sign_in_address.startswith("http:") and not is_plain_loopback(settings.sign_in_address):
+        raise SettingsError(setup_texts.SIGN_IN_PLAIN)
+    if settings.account_key is not None and settings.account_key_file is not None:
+        raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
+    if settings.account_key is None and settings.account_key_file is None:
+        raise SettingsError(setup_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
+    if find_spec("cryptography") is None:
+        raise SettingsError(setup_texts.MCP_MISSING)
+    sealing = import_module("bot.tools.sealing")
+    keys = (
+        sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
+        if settings.account_key is not None
+        else sealing.keys_in_file(Path(settings.account_key_file or "").expanduser(), "COGENCY_ACCOUNT_KEY_FILE")
+    )
+    if accounts is None:
+        return None
+    return PeopleSettings(
+        accounts, keys, settings.sign_in_address if pages else "", settings.sign_in_http if pages else None
+    )
 
 
 def core_tools(
@@ -276,7 +321,7 @@ def mind(
     work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
     attached: Callable[[Incoming], Awaitable[Attached]] | None = None,
-    sources: Sequence[ToolSource] = (),
+    sources: Sequence[McpSource] = (),
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
@@ -310,6 +355,7 @@ def mind(
             (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
             [*([FixedTools(own)] if own else ()), *sources],
         ),
+        prepare=sources[0].prepare if sources else None,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

@@ -13,7 +13,6 @@ from importlib.metadata import version
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import EDIT
-from agent.ports import ToolSource
 from agent.records import Person
 from bot.access.admission import AdmissionControl, RateCounter
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -39,6 +38,7 @@ from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.texts import reply_texts, setup_texts
+from bot.tools.mcp_source import NOWHERE, McpSource
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
@@ -60,7 +60,7 @@ async def serve_platforms(settings: Settings) -> None:
         async with (
             parts.background_of(settings, store, models, connections.deletions) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
-            parts.open_tool_sources(settings) as sources,
+            parts.open_tool_sources(settings, store.tool_accounts) as sources,
         ):
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader, sources)
@@ -90,7 +90,7 @@ def _host(
     connections: PlatformConnections,
     work: Background,
     reader: AttachmentReader,
-    sources: Sequence[ToolSource],
+    sources: Sequence[McpSource],
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
@@ -111,10 +111,11 @@ def _host(
         conversations=store.conversations,
         preferences=store.preferences,
         forgetting=replace(
-            parts.forget_desk(settings, store, turns, work, connections.sources),
+            parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources)),
             edits=RateCounter(admission.rules.surges.rates),
             is_exempt=access.is_operator,
         ),
+        sign_ins=sources[0] if sources else NOWHERE,
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),
@@ -141,6 +142,11 @@ def _host(
         ),
         clock=parts.CLOCK,
     )
+
+
+def _revoke(sources: Sequence[McpSource]) -> Callable[[str], Awaitable[str]] | None:
+    """What ends somebody's accounts at servers of tools; None without such servers."""
+    return sources[0].revoke if sources else None
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
@@ -198,7 +204,7 @@ async def open_terminal(
         parts.open_store_of(settings) as store,
         parts.open_models(settings) as models,
         parts.background_of(settings, store, models) as work,
-        parts.open_tool_sources(settings) as sources,
+        parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
     ):
         for tools in sources:
             await tools.settle(tools_wait_s)
@@ -216,7 +222,8 @@ async def open_terminal(
             surfaces=surfaces,
             conversations=store.conversations,
             view=parts.memory_desk(store),
-            forgetting=parts.forget_desk(settings, store, turns, work),
+            forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources)),
+            sign_ins=sources[0] if sources else NOWHERE,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             choice=models,

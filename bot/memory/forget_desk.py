@@ -301,6 +301,8 @@ class ForgetDesk:
     """The platforms that this process reaches."""
     grace: timedelta = timedelta(days=30)
     """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
+    revoke: Callable[[str], Awaitable[str]] | None = None
+    """Have a person's accounts at servers of tools end there, too: a sentence about what was not confirmed, or ""."""
     tell_after_s: Sequence[float] = TELL_AFTER_S
 
     _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
@@ -429,10 +431,11 @@ class ForgetDesk:
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
         titles = await self.forgetting.titles(wish)
+        untold = await self.revoke(who.person) if self.revoke and isinstance(wish, Everything) else ""
         receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
         homes = [ShownPage(source, "", who.person, ShownReply.HOME) for source in self.sources()]
         await self._clear([*titles, *(home for home in homes if who.person.startswith(f"{home.source}:"))])
-        return ForgetAnswer(memory_texts.receipt_text(receipt))
+        return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {untold}".rstrip())
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         person, now = await self.forgetting.author(channel, message_id), self.clock.now()

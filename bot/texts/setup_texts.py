@@ -128,6 +128,22 @@ MCP_NO_JSON = "{file} is no JSON: {error}."
 MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
 MCP_TOO_MANY = "{file} names {named} servers; {most} at most."
 MCP_SERVER = "{file}, server {name}: {problem}."
+ACCOUNT_KEY_MISSING = (
+    "{file} has servers at which each person signs in ({servers}): set COGENCY_ACCOUNT_KEY, with which their tokens "
+    "are encrypted, to what `openssl rand -base64 32` writes, or COGENCY_ACCOUNT_KEY_FILE to a file that holds it."
+)
+ACCOUNT_KEY_WRONG = "{where} must hold 32 random bytes as base64: `openssl rand -base64 32` writes them."
+ACCOUNT_KEY_OPEN = "{name} names {file}, which others may read: `chmod 600 {file}` makes it yours alone."
+ACCOUNT_KEY_UNREADABLE = "{name} names {file}, which cannot be read: it must be a text file that you may read."
+ACCOUNT_KEY_TWICE = "COGENCY_ACCOUNT_KEY and COGENCY_ACCOUNT_KEY_FILE are both set: remove one of them."
+SIGN_IN_ADDRESS = (
+    "COGENCY_SIGN_IN_HTTP and COGENCY_SIGN_IN_ADDRESS belong together: where the bot listens, and the address by which "
+    "browsers reach that."
+)
+SIGN_IN_PLAIN = "COGENCY_SIGN_IN_ADDRESS must begin with https://, or lead to this machine."
+PEOPLE_SIGN_IN = "{sentence}; each person signs in by `/tools`, {how}"
+BY_PAGES = "with pages at {address}"
+BY_PASTING = "and pastes what their browser shows, because COGENCY_SIGN_IN_ADDRESS is not set"
 CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."
 TOOL_FILE_UNREADABLE = "{setting} names {file}, which cannot be read: make it a Python file in UTF-8 that you may read."
 MCP_UNREADABLE = "COGENCY_MCP names {file}, which cannot be read: make it a text file in UTF-8 that you may read."

@@ -12,8 +12,9 @@ The rules.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NoReturn, TypeAlias, cast
@@ -39,7 +40,7 @@ ENVIRONMENT: Final = (
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """What it is otherwise holds no braces, or many that never close would be read anew from each of them."""
-OURS: Final = ("effects", "audience", "timeout_s", "disabled")
+OURS: Final = ("account", "oauth", "effects", "audience", "timeout_s", "disabled")
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *OURS)
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|bearer|credential", re.IGNORECASE)
 _EFFECTS: Final = {effect.value: effect for effect in ToolEffect if effect is not ToolEffect.WRITES_HERE}
@@ -67,6 +68,25 @@ class HttpReach:
 Reach: TypeAlias = StdioReach | HttpReach
 
 
+class AccountKind(StrEnum):
+    """Whose account a server is used with: nobody's, the operator's, or that of each person who asks."""
+
+    NONE = "none"
+    SHARED = "shared"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthClientConfig:
+    """What the operator has registered the bot as where people sign in; "" where the bot registers itself. `scope`:
+    what to ask for, "" for what the server says.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class McpServerConfig:
     """`for_team`: what it brings may be read by whoever may read a public channel of the asker's; else by them alone.
@@ -80,6 +100,8 @@ class McpServerConfig:
     effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
     for_team: bool = False
     timeout_s: float | None = None
+    account: AccountKind = AccountKind.NONE
+    oauth: OAuthClientConfig = OAuthClientConfig()
     secrets: tuple[str, ...] = field(default=(), repr=False)
     runs: str = ""
     origin: str = ""
@@ -203,7 +225,20 @@ class ServerEntry:
         reach = self._http() if command is None else self._stdio(folder, given)
         effects, for_team, timeout_s = self._words()
         runs = _shown(self._entry) if command is not None else _host(cast("HttpReach", reach).url)
-        return McpServerConfig(self._name, reach, effects, for_team, timeout_s, runs=runs, origin=self._where)
+        account = self._account(reach)
+        if account is AccountKind.PERSON and for_team:
+            self._fail('what it brings belongs to the person who is signed in, so "audience" cannot be "team"')
+        return McpServerConfig(
+            self._name,
+            reach,
+            effects,
+            for_team,
+            timeout_s,
+            account=account,
+            oauth=self._oauth(account),
+            runs=runs,
+            origin=self._where,
+        )
 
     def _words(self) -> tuple[dict[str, ToolEffect], bool, float | None]:
         audience, timeout = self._entry.get("audience", "asker"), self._entry.get("timeout_s")
@@ -240,6 +275,30 @@ class ServerEntry:
         if any(not one.isascii() or not one.isprintable() for pair in headers.items() for one in pair):
             self._fail('"headers" may hold printable ASCII only')
         return HttpReach(url, headers)
+
+    def _account(self, reach: Reach) -> AccountKind:
+        said = self._entry.get("account")
+        lent = {*reach.headers} if isinstance(reach, HttpReach) else {*self._object("env")}
+        if said is None:
+            return AccountKind.SHARED if lent else AccountKind.NONE
+        if said not in {*AccountKind}:
+            self._fail(f'"account" is one of {", ".join(AccountKind)}')
+        account = AccountKind(str(said))
+        if account is AccountKind.PERSON:
+            if isinstance(reach, StdioReach) or not (reach.url.startswith("https://") or is_plain_loopback(reach.url)):
+                self._fail('people sign in by HTTP alone, so "account": "person" needs a "url" with https://')
+            if "authorization" in {name.lower() for name in reach.headers}:
+                self._fail('"account": "person" cannot stand beside a header "Authorization", which is everybody\'s')
+        return account
+
+    def _oauth(self, account: AccountKind) -> OAuthClientConfig:
+        given = self._object("oauth")
+        if given and account is not AccountKind.PERSON:
+            self._fail('"oauth" is for "account": "person"')
+        known = {one.name for one in fields(OAuthClientConfig)}
+        if unknown := given.keys() - known:
+            self._fail(f'"oauth" holds {", ".join(sorted(known))}, and no "{min(unknown)}"')
+        return OAuthClientConfig(**{name: self._text(f"oauth.{name}", value) for name, value in given.items()})
 
     def _effects(self) -> dict[str, ToolEffect]:
         effects = {name: _EFFECTS.get(str(value)) for name, value in self._object("effects").items()}
@@ -290,3 +349,13 @@ def _host(url: str) -> str:
 
 def _object(value: object) -> dict[str, Json]:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def is_plain_loopback(url: str) -> bool:
+    """Whether it leads to this machine, without TLS: for trying out, and for tests."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    return parts.scheme == "http" and host in ("127.0.0.1", "localhost", "::1")

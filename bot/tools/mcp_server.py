@@ -20,6 +20,7 @@ from importlib.metadata import version
 from typing import Any, Final, Generic, TypeVar, assert_never
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client import Transport
@@ -108,6 +109,7 @@ class McpServer:
         keeper: Keeper,
         timeout_s: float,
         limits: McpLimits = McpLimits(),
+        auth: httpx2.Auth | None = None,
     ) -> None:
         self.config = config
         self.trouble = ""
@@ -121,6 +123,7 @@ class McpServer:
         self._keeper = keeper
         self._timeout_s = config.timeout_s or timeout_s
         self._limits = limits
+        self._auth = auth
         self._inbox: asyncio.Queue[_Request[Any]] = asyncio.Queue()
         self._asked: set[_Request[Any]] = set()
         self._changed = asyncio.Event()
@@ -222,7 +225,7 @@ class McpServer:
             case StdioReach() as reach:
                 return stdio_streams(reach, allowance, self._keeper, fate)
             case HttpReach() as reach:
-                return http_streams(reach, allowance, fate)
+                return http_streams(reach, allowance, fate, self._auth)
             case _:
                 assert_never(self.config.reach)
 

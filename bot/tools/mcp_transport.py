@@ -334,7 +334,9 @@ def _signal(group: int, sign: signal.Signals) -> None:
 
 
 @asynccontextmanager
-async def http_streams(reach: HttpReach, allowance: Allowance, fate: Fate) -> AsyncGenerator[TransportStreams, None]:
+async def http_streams(
+    reach: HttpReach, allowance: Allowance, fate: Fate, auth: httpx2.Auth | None = None
+) -> AsyncGenerator[TransportStreams, None]:
     """A service. Its answers are counted as they come; compressed ones are not asked for, and not read."""
 
     async def bound(response: httpx2.Response) -> None:
@@ -355,6 +357,7 @@ async def http_streams(reach: HttpReach, allowance: Allowance, fate: Fate) -> As
         headers.pop(name, None)
     client = httpx2.AsyncClient(
         headers=[*headers.multi_items(), ("accept-encoding", "identity")],
+        auth=auth,
         timeout=httpx2.Timeout(30.0, read=300.0),  # the SDK's own: a stream may stay silent for minutes
         event_hooks={"request": [count], "response": [bound]},
     )

@@ -21,7 +21,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
 from agent.messages import ModelCall
-from agent.ports import Clock, Knowledge, Ledger, Provider
+from agent.ports import Asker, Clock, Knowledge, Ledger, Provider
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
 from agent.records import Claim, Closing, Incoming, RecallQuery, Waiting, platform_of
@@ -76,6 +76,8 @@ class AgentConfig:
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
     """What the person alone is told of what was done for them, "" for nothing (`bot.memory.notices`)."""
+    prepare: Callable[[Asker], Awaitable[None]] | None = None
+    """Is told who asks before their tools are collected, which may take a moment."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
@@ -147,12 +149,21 @@ class TurnRunner:
         self._clock = clock
         self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
 
+    async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
+        try:
+            if self._mind.prepare is not None:
+                await self._mind.prepare(asker_of(claim.incoming))
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
         """Everything up to the complete reply, shown on `live` as it grows.
 
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
+        await self._prepare(claim, stopped)
         tools = self._mind.tools.registry(asker_of(claim.incoming))
         turn = Turn(tools.check, tools.repeatable, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")

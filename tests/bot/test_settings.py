@@ -442,7 +442,14 @@ def test_what_is_wrong_with_a_setting_is_one_sentence_with_the_remedy(name: str,
     assert refusal({name: value}) == sentence
 
 
-ANY_TEXT = {"COGENCY_MODEL", "COGENCY_LEARNING_MODEL", "COGENCY_MCP", "COGENCY_PERSONA", "COGENCY_LANGUAGE"}
+ANY_TEXT = {
+    "COGENCY_MODEL",
+    "COGENCY_LEARNING_MODEL",
+    "COGENCY_MCP",
+    "COGENCY_ACCOUNT_KEY_FILE",
+    "COGENCY_PERSONA",
+    "COGENCY_LANGUAGE",
+}
 UNREADABLE = [name for name in setting_names() if name not in ANY_TEXT]
 
 

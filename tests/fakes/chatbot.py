@@ -29,6 +29,7 @@ from bot.host import (
 from bot.platforms.terminal.bot import Left
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
+from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.facts import fact
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -114,6 +115,10 @@ class FakeChatBot:
     @property
     def turns(self) -> Self:
         return self
+
+    @property
+    def sign_ins(self) -> ToolSignIns:
+        return NOWHERE
 
     @property
     def budgets(self) -> Self:

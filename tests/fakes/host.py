@@ -32,6 +32,7 @@ from bot.host import (
 )
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
+from bot.tools.mcp_source import NOWHERE, ToolSignIns
 
 T = TypeVar("T")
 
@@ -111,6 +112,10 @@ class FakeHost:
     @property
     def turns(self) -> Self:
         return self
+
+    @property
+    def sign_ins(self) -> ToolSignIns:
+        return NOWHERE
 
     @property
     def budgets(self) -> Self:

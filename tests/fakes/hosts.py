@@ -17,6 +17,7 @@ from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
+from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from bot.turns.worker import Turns
 
 
@@ -54,6 +55,7 @@ def host_on(
     connections: PlatformConnections,
     clock: Clock,
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
+    sign_ins: ToolSignIns = NOWHERE,
 ) -> BotHost:
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
@@ -76,6 +78,7 @@ def host_on(
             withdraw=turns.withdraw,
             tell_after_s=(),  # its clock may be fast, and its machine slow
         ),
+        sign_ins=sign_ins,
         budgets=BudgetDesk(rules.access, allowances, clock),
         models=ModelDesk(rehearsal, store.preferences, rules.access),
         direct_messages=RollingConversations(store.conversations, store.preferences),

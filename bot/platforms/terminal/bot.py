@@ -25,6 +25,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
+from bot.tools.mcp_source import ToolSignIns
 from bot.turns.worker import AnsweredElsewhere, Turns
 
 # --------------------------------------------------------------------------------------------------
@@ -142,6 +143,7 @@ class TerminalBot:
     conversations: Conversations
     view: MemoryDesk
     forgetting: ForgetDesk
+    sign_ins: ToolSignIns
     budgets: BudgetDesk
     policies: PolicyDesk
     choice: TerminalModelChoice

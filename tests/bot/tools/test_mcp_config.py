@@ -10,7 +10,7 @@ from agent.errors import SettingsError
 from agent.ports import ToolEffect
 from benchmarks.house_code import ROOT
 from bot.settings import Settings, load_settings, mcp_file
-from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach, parse_file
+from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, OAuthClientConfig, StdioReach, parse_file
 
 HIDDEN = "hunter2hunter2"
 FILE = Path("/srv/bot/mcp.json")
@@ -171,3 +171,47 @@ def test_what_is_said_of_plugins_servers_is_checked_as_strictly() -> None:
         parse_file('{"plugins": {"a": {"command": "x"}}}', FILE, {})
     with pytest.raises(SettingsError, match="one of reads"):
         parse_file('{"plugins": {"a": {"effects": {"*": "everything"}}}}', FILE, {})
+
+
+def test_whose_account_a_server_is_used_with() -> None:
+    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"account"' in one)
+    (tickets,) = parse_file(block, FILE, {}).servers
+    assert (tickets.account, tickets.for_team) == (AccountKind.PERSON, False)
+    url = "https://x.example/mcp"
+    kinds = [
+        ({"url": url}, AccountKind.NONE),
+        ({"url": url, "headers": {"X-Key": "k"}}, AccountKind.SHARED),
+        ({"command": "x", "env": {"KEY": "k"}}, AccountKind.SHARED),
+        ({"command": "x"}, AccountKind.NONE),
+    ]
+    assert [read({"s": entry})[0].account for entry, _ in kinds] == [kind for _, kind in kinds]
+    named = {
+        "url": url,
+        "account": "person",
+        "oauth": {"client_id": "ours", "client_secret": "${HUSH}", "scope": "all"},
+    }
+    (server,) = read({"s": named}, HUSH=HIDDEN)
+    assert (server.oauth, server.secrets) == (OAuthClientConfig("ours", HIDDEN, "all"), (HIDDEN,))
+    assert HIDDEN not in repr(server)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"account": "mine"}, '"account" is one of none, shared, person'),
+        ({"account": "person", "audience": "team"}, "belongs to the person"),
+        ({"account": "person", "url": "http://x.example/mcp"}, "https://"),
+        ({"account": "person", "url": "http://127.0.0.1.evil.example/mcp"}, "https://"),
+        ({"account": "person", "headers": {"AUTHORIZATION": "Bearer x"}}, "everybody's"),
+        ({"account": "shared", "oauth": {"client_id": "x"}}, '"account": "person"'),
+        ({"account": "person", "oauth": {"clientId": "x"}}, 'no "clientId"'),
+        ({"account": "person", "oauth": {"client_id": 7}}, "texts only"),
+    ],
+)
+def test_an_account_that_would_not_be_each_persons_own_is_refused(entry: dict[str, object], problem: str) -> None:
+    assert problem in refusal({"s": {"url": "https://x.example/mcp", **entry}})
+
+
+def test_nobody_signs_in_at_a_process() -> None:
+    assert "people sign in by HTTP alone" in refusal({"s": {"command": "x", "account": "person"}})

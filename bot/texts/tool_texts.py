@@ -1,0 +1,131 @@
+"""What people read about their accounts at the servers of tools: in the platform, and on the pages of a sign-in."""
+
+CLIENT_NAME = "Cogency"
+NONE = "none"
+USAGE = (
+    "Write `/tools` alone to see where you are signed in, `/tools sign in SERVER` for a link, or "
+    "`/tools sign out SERVER`."
+)
+NO_SERVERS = "There is no server here at which you could sign in."
+NOT_READY = "The servers are still being started. Please try again in a moment."
+NO_SUCH_SERVER = "There is no server “{server}” at which you could sign in. There are: {servers}."
+ACCOUNTS = "What I may use as you, once you are signed in:"
+NO_ACCOUNT = "- `{server}`: you are not signed in. `/tools sign in {server}` gives you a link."
+HAS_ACCOUNT = "- `{server}`: you are signed in. `/tools sign out {server}` ends that."
+ACCOUNT_WANTS = (
+    "- `{server}`: you are signed in, but a tool needs more rights than you gave. `/tools sign in {server}` asks for "
+    "them."
+)
+ACCOUNT_LOST = (
+    "- `{server}`: your sign-in can no longer be read, because my operator's key has changed. `/tools sign in "
+    "{server}` gives you a new link."
+)
+SIGN_IN_LINK = (
+    "[Sign in at {server}]({url})\n\nThe link is for you alone, works once, and for {minutes} minutes. Please do not "
+    "pass it on: whoever signs in there lends me *their* account for what *you* ask."
+)
+SIGN_IN_PASTE = (
+    "1. [Sign in at {server}]({url}) within {minutes} minutes. The link is for you alone.\n"
+    "2. Your browser then shows a page that cannot be opened. Copy its whole address, which begins with "
+    "`http://127.0.0.1`.\n"
+    "3. Write `/tools sign in {server} ADDRESS`, with that address in place of ADDRESS."
+)
+PASTE_WHOLE = (
+    "Please paste the whole address that your browser shows, from `http` on: a code alone does not say enough."
+)
+NOT_YOUR_LINK = (
+    "This address belongs to no sign-in of yours at `{server}` that is still open. Nothing has changed; "
+    "`/tools sign in {server}` gives you a new link."
+)
+SIGNED_IN = "You are signed in at `{server}`. From your next message on I can use it for you, and for you alone."
+NOT_SIGNED_IN = "You are not signed in at `{server}`: {why}"
+SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts what I had."
+SIGNED_OUT_HERE = (
+    "You are signed out of `{server}` here, and what I had is erased. It has not confirmed that it knows: if you "
+    "want to be sure, remove Cogency in its own settings, too."
+)
+WAS_NOT_SIGNED_IN = "You were not signed in at `{server}`."
+NOT_TOLD = (
+    "These have not confirmed that they no longer accept what I had, which is erased here: {servers}. To be sure, "
+    "remove Cogency in their own settings, too."
+)
+
+# What a tool says, for the model to pass on.
+
+SIGN_IN_TOOL = "Say how the person can use {server}, which works with an account of their own."
+SIGN_IN_FIRST = (
+    "The person is not signed in at {server}. Tell them to write `/tools sign in {server}`, and to ask again then; go "
+    "on without it."
+)
+KEY_CHANGED = (
+    "The person's sign-in at {server} can no longer be read, because the operator's key has changed. Tell them to "
+    "write `/tools sign in {server}`, and to ask again then; go on without it."
+)
+SIGN_IN_AGAIN = (
+    "{server} no longer accepts the person's sign-in. Tell them to write `/tools sign in {server}`, and to ask again "
+    "then; go on without it."
+)
+MORE_RIGHTS = (
+    "The person has not given the rights that this needs at {server}. Tell them to write `/tools sign in {server}`, "
+    "which asks for them, and to ask again then; go on without it."
+)
+SOON_READY = (
+    "The person is signed in at {server}; its tools are there with their next message. If they are not, the reason is: "
+    "{why}. Tell them so, and go on without it."
+)
+STILL_CONNECTING = "it is still being connected"
+NOT_THEIR_TOOL = "this tool belongs to somebody else's account"
+TOO_MANY = "too many people use servers of their own accounts at this moment; try again in a minute"
+
+# Why a sign-in, or what keeps it, does not succeed.
+
+OAUTH_UNREACHABLE = "it cannot be reached at this moment. Please try again in a few minutes."
+OAUTH_NO_METADATA = "it does not say where one signs in. My operator has to look at its entry in mcp.json."
+OAUTH_OTHER_RESOURCE = "it names another service than its own. Nothing was sent there; please tell my operator."
+OAUTH_OTHER_ISSUER = (
+    "the answer does not come from the service that was asked. Nothing was sent; please tell my operator."
+)
+OAUTH_NO_PKCE = "it does not offer the protection (PKCE) without which I sign nobody in. Please tell my operator."
+OAUTH_NO_CLIENT = "my operator has to register me there first, and to write the `client_id` into mcp.json."
+OAUTH_NOT_REGISTERED = (
+    "it does not register me. My operator has to do so there, and to write the `client_id` into mcp.json."
+)
+OAUTH_BAD_ADDRESS = "it names an address that is not safe to ask. Please tell my operator."
+OAUTH_UNREADABLE = "its answer cannot be understood. Please try again, and tell my operator if it stays so."
+OAUTH_REFUSED = "it refuses: {why}. Please try again with a new link."
+OAUTH_ENDED = "it says: {why}. Please sign in again."
+OAUTH_DENIED = "you were not let in there, or did not agree. Nothing has changed."
+OAUTH_USED = "this link has been used already, or is over. Please ask for a new one."
+
+# The pages that a browser is shown.
+
+PERSON = "{name}, on {platform} ({id})"
+PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cogency</title>'
+    '<meta name="viewport" content="width=device-width"><style>body{{font:16px/1.5 sans-serif;max-width:34em;'
+    "margin:3em auto;padding:0 1em}}button{{font:inherit;padding:.5em 1em}}</style></head><body>{body}</body></html>"
+)
+PAGE_ASKS = (
+    "<h1>Sign in at {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. What you sign in with at "
+    "<b>{host}</b> will then be used for what <b>{person}</b> asks, and for nobody else.</p><p>Go on only if that is "
+    "you, and you have just asked for this yourself. If somebody sent you this link, close this page: nothing happens "
+    "then."
+    '</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>I am {person}: go '
+    "on</button>"
+    "</form>"
+)
+PAGE_DONE = (
+    "<h1>You are signed in at {server}</h1><p>Cogency can now use it for <b>{person}</b>, from the next message on. "
+    "You can close this page.</p>"
+)
+PAGE_FAILED = "<h1>You are not signed in at {server}</h1><p>The reason: {why}</p>"
+PAGE_OVER = (
+    "<h1>This link is over</h1><p>It works once, and for ten minutes. Write <code>/tools</code> to Cogency for a new "
+    "one.</p>"
+)
+PAGE_OTHER_BROWSER = (
+    "<h1>Nothing has happened</h1><p>This sign-in was not begun in this browser. Open the link that Cogency gave you "
+    "in the browser in which you sign in, and allow it to keep cookies.</p>"
+)
+PAGE_NOTHING = "<h1>There is nothing here</h1>"
+PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, or cannot reach its database.</p>"

@@ -1,0 +1,315 @@
+"""The servers that each person uses with an account of their own: one session of one person at one server.
+
+The rules.
+- A session is its person's alone: it carries their token, its tools are offered to nobody else, and a tool that runs
+  for another person all the same does nothing. Another account of theirs gets another session.
+- A session is opened when its person asks something, and closed when it was idle for a while. What its server listed
+  stays, so that the tools are still offered; the next call opens it again. Both are bounded in number.
+- Who is not signed in has one tool of that server, which says so.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from agent.errors import StoreError, ToolError
+from agent.messages import JsonObject
+from agent.ports import Asker, Clock, Tool, ToolContext, ToolEffect, ToolOutput
+from bot.texts import tool_texts
+from bot.tools.accounts import Accounts, PersonAuth
+from bot.tools.mcp_config import McpServerConfig
+from bot.tools.mcp_server import McpLimits, McpServer
+from bot.tools.mcp_transport import Keeper
+from bot.tools.oauth import Account, OAuthFailed
+
+log = logging.getLogger(__name__)
+
+NOTHING: Final[JsonObject] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleLimits:
+    open: int = 100
+    """Connections at once: each is a task, a socket and a hundred kilobytes."""
+    known: int = 1_000
+    """Lists of tools that are kept."""
+    idle_s: float = 300.0
+    """A conversation goes on within minutes, or another day."""
+    first_s: float = 3.0
+    """For a server, to be there when its person asks for the first time; else its tools come with the next question."""
+    look_s: float = 30.0
+
+
+@dataclass(eq=False)
+class _Session:
+    """`account`: the name of the one that it is used with. `tools`: those that are offered, by the server's own, so
+    that the same ones stay the same objects. `ending`: what ran before.
+    """
+
+    person: str
+    account: str
+    server: McpServer
+    auth: PersonAuth
+    ending: asyncio.Task[None] | None = None
+    running: asyncio.Task[None] | None = None
+    used: float = 0.0
+    calls: int = 0
+    tools: dict[Tool, "PersonTool"] = field(default_factory=dict[Tool, "PersonTool"])
+
+
+class PersonServers:
+    """`timeout_s`, `jitter`: as in `McpServer`."""
+
+    def __init__(
+        self,
+        configs: Sequence[McpServerConfig],
+        accounts: Accounts,
+        clock: Clock,
+        jitter: Callable[[], float],
+        timeout_s: float,
+        limits: PeopleLimits = PeopleLimits(),
+        connections: McpLimits = McpLimits(),  # noqa: B008 -- frozen
+    ) -> None:
+        self.configs: Mapping[str, McpServerConfig] = {config.name: config for config in configs}
+        self.accounts = accounts
+        self._clock = clock
+        self._jitter = jitter
+        self._timeout_s = timeout_s
+        self._limits = limits
+        self._connections = connections
+        self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
+        self._sign_in_tools = {config.name: SignInTool(config, self, timeout_s) for config in configs}
+        self._keeper = Keeper()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    # What a turn asks.
+
+    def tools(self, asker: Asker) -> tuple[Tool, ...]:
+        """Those of the servers at which this person is signed in, as far as they are known."""
+        found: list[Tool] = []
+        for name, sign_in in self._sign_in_tools.items():
+            session = self._sessions.get((asker.person.id, name))
+            own = () if session is None else self._offered(session)
+            found += own or (sign_in,)
+        return tuple(found)
+
+    def _offered(self, session: _Session) -> tuple["PersonTool", ...]:
+        now = session.server.tools
+        session.tools = {
+            tool: session.tools.get(tool) or PersonTool(tool, session.person, session.server.config.name, self)
+            for tool in now
+        }
+        return tuple(session.tools.values())
+
+    async def prepare(self, asker: Asker) -> None:
+        """Open the sessions of whoever asks something, and wait a moment for those that were never open."""
+        person = asker.person.id
+        try:
+            accounts = await self.accounts.all_of(person)
+        except StoreError:
+            return  # the turn itself finds that out
+        waiting: list[McpServer] = []
+        for name in self.configs:
+            if (account := accounts.get(name)) is None:
+                self._close(person, name)
+            elif (session := self._open(person, name, account)) is not None and not session.server.tried.is_set():
+                waiting.append(session.server)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.first_s):
+                for server in waiting:
+                    await server.tried.wait()
+
+    # Sessions.
+
+    def _open(self, person: str, name: str, account: Account) -> _Session | None:
+        """The person's session, running; None if there are too many."""
+        key = person, name
+        session = self._sessions.get(key)
+        if session is not None and session.account != account.name:
+            self._close(person, name)
+            session = None
+        if session is None:
+            auth = PersonAuth(self.accounts, person, name)
+            server = McpServer(
+                self.configs[name], self._clock, self._jitter, self._keeper, self._timeout_s, self._connections, auth
+            )
+            session = self._sessions[key] = _Session(person, account.name, server, auth)
+        self._sessions.move_to_end(key)
+        session.used = self._clock.monotonic()
+        if session.running is None:
+            if not self._make_room():
+                return None
+            session.running = asyncio.create_task(_run(session.server, session.ending), name=f"mcp {name} of a person")
+        return session
+
+    def _make_room(self) -> bool:
+        """Let go of those that were used longest ago; False if all of them work."""
+        while len(self._sessions) > self._limits.known:
+            key = next((key for key, one in self._sessions.items() if not one.calls), None)
+            if key is None:
+                return False
+            self._stop(self._sessions.pop(key))
+        open_ = [one for one in self._sessions.values() if one.running is not None]
+        idle = [one for one in open_ if not one.calls]
+        if len(open_) >= self._limits.open:
+            if not idle:
+                return False
+            self._stop(idle[0])
+        return True
+
+    def _stop(self, session: _Session) -> None:
+        if session.running is not None:
+            session.running.cancel()
+            session.ending, session.running = session.running, None
+            self._ending.add(session.ending)
+            session.ending.add_done_callback(self._ending.discard)
+
+    def _close(self, person: str, name: str) -> None:
+        """Nothing of their account there is used any more, nor of what the server listed."""
+        session = self._sessions.pop((person, name), None)
+        if session is not None:
+            self._stop(session)
+
+    async def changed(self, person: str, name: str) -> None:
+        """They have signed in or out."""
+        self._close(person, name)
+        account = await self.accounts.of(person, name)
+        if account is not None:
+            self._open(person, name, account)
+
+    async def run(self) -> None:
+        """Close what is idle, until cancelled."""
+        while True:
+            await self._clock.sleep(self._limits.look_s)
+            now = self._clock.monotonic()
+            for session in self._sessions.values():
+                if not session.calls and now - session.used >= self._limits.idle_s:
+                    self._stop(session)
+
+    @property
+    def open(self) -> int:
+        return sum(session.running is not None for session in self._sessions.values())
+
+    async def aclose(self) -> None:
+        for session in self._sessions.values():
+            self._stop(session)
+        self._sessions.clear()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+        await self.accounts.aclose()
+        await self._keeper.aclose()
+
+    @asynccontextmanager
+    async def using(self, person: str, name: str) -> AsyncGenerator[_Session, None]:
+        """Raises ToolError if its person is not signed in, or too many are at work."""
+        try:
+            await self.accounts.bearer(person, name)
+            account = await self.accounts.of(person, name)
+        except (OAuthFailed, StoreError) as failed:
+            raise ToolError(str(failed)) from None
+        session = None if account is None else self._open(person, name, account)
+        if session is None:
+            raise ToolError(tool_texts.TOO_MANY)
+        session.calls += 1
+        try:
+            if session.ending is not None:
+                await asyncio.wait({session.ending})
+            yield session
+        finally:
+            session.calls -= 1
+            session.used = self._clock.monotonic()
+
+    async def why(self, session: _Session) -> str:
+        """What the person may do about a call that failed; "" for nothing."""
+        name = session.server.config.name
+        try:
+            account = await self.accounts.of(session.person, name)
+        except StoreError:
+            return ""
+        if account is None or session.auth.rejected:
+            return tool_texts.SIGN_IN_AGAIN.format(server=name)
+        return tool_texts.MORE_RIGHTS.format(server=name) if account.wants else ""
+
+
+async def _run(server: McpServer, before: asyncio.Task[None] | None) -> None:
+    if before is not None:
+        await asyncio.wait({before})
+    await server.run()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonTool:
+    """A tool of somebody's own account, as `agent.ports.Tool`. What it brings is theirs alone."""
+
+    tool: Tool
+    person: str
+    server: str
+    servers: PersonServers
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def schema(self) -> JsonObject:
+        return self.tool.schema
+
+    @property
+    def effect(self) -> ToolEffect:
+        return self.tool.effect
+
+    @property
+    def timeout_s(self) -> float:
+        return self.tool.timeout_s
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput | str:
+        if context.person.id != self.person:
+            raise ToolError(tool_texts.NOT_THEIR_TOOL)
+        async with self.servers.using(self.person, self.server) as session:
+            try:
+                return await self.tool.run(args, context)
+            except ToolError:
+                if why := await self.servers.why(session):
+                    raise ToolError(why) from None
+                raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignInTool:
+    """What somebody has of a server at which they are not signed in, or whose tools are not known yet."""
+
+    config: McpServerConfig
+    servers: PersonServers
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.config.name}.sign_in"
+
+    @property
+    def description(self) -> str:
+        return tool_texts.SIGN_IN_TOOL.format(server=self.config.name)
+
+    @property
+    def schema(self) -> JsonObject:
+        return NOTHING
+
+    @property
+    def effect(self) -> ToolEffect:
+        return ToolEffect.READS
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it takes none
+        person, name = context.person.id, self.config.name
+        try:
+            async with self.servers.using(person, name) as session:
+                why = session.server.trouble or tool_texts.STILL_CONNECTING
+                return await self.servers.why(session) or tool_texts.SOON_READY.format(server=name, why=why)
+        except ToolError as error:
+            return str(error)

@@ -1,0 +1,153 @@
+"""The pages of a sign-in, over HTTP: what a browser asks is handed on, and what it is told is sent so that nothing
+leaks.
+
+The rules.
+- A page loads nothing, is framed by nobody, kept by no cache, and tells no other site where the browser comes from.
+- A request is small, and few connections are open: who holds one and asks nothing loses it to the next.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from agent.errors import CogencyError, SettingsError
+from bot.texts import setup_texts, tool_texts
+from bot.tools.mcp_source import PageAnswer, SignInBrowsing
+
+PATH: Final = "/sign-in"
+CONNECTIONS: Final = 64
+BODY_BYTES: Final = 4_096
+READ_S: Final = 5.0
+COOKIE: Final = "cogency-sign-in"
+COOKIE_S: Final = 1_200
+"""Twice as long as a link works."""
+MAX_COOKIE_CHARS: Final = 100
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Connection": "close",
+}
+
+log = logging.getLogger(__name__)
+
+
+Desk: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
+"""Waits until sign-ins can be served; None if they cannot."""
+
+
+class SignInPages:
+    """`public`: the address by which browsers reach it."""
+
+    def __init__(self, desk: Desk, public: str) -> None:
+        self._desk = desk
+        self._secure = public.startswith("https://")
+        self._cookie = f"__Host-{COOKIE}" if self._secure else COOKIE
+
+    def add_to(self, server: web.Application) -> None:
+        server.router.add_get(f"{PATH}/client/{{server}}.json", self._document)
+        server.router.add_get(f"{PATH}/callback/{{server}}", self._come_back)
+        server.router.add_get(f"{PATH}/{{link}}", self._ask)
+        server.router.add_post(f"{PATH}/{{link}}", self._agree)
+
+    async def _document(self, request: web.Request) -> web.Response:
+        async def answer(desk: SignInBrowsing) -> PageAnswer:
+            return desk.document(request.match_info["server"])
+
+        return await self._answered(answer)
+
+    async def _ask(self, request: web.Request) -> web.Response:
+        return await self._answered(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
+
+    async def _agree(self, request: web.Request) -> web.Response:
+        try:
+            async with asyncio.timeout(READ_S):
+                said = (await request.post()).get("browser", "")
+        except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+            return web.Response(status=400, headers=HEADERS)
+        link, written = request.match_info["link"], said if isinstance(said, str) else ""
+        return await self._answered(lambda desk: desk.agree(link, self._browser(request), written))
+
+    async def _come_back(self, request: web.Request) -> web.Response:
+        server, query = request.match_info["server"], request.rel_url.raw_query_string
+        return await self._answered(lambda desk: desk.come_back(server, query, self._browser(request)))
+
+    def _browser(self, request: web.Request) -> str:
+        kept = request.cookies.get(self._cookie, "")
+        return kept if len(kept) <= MAX_COOKIE_CHARS and kept.isascii() else ""
+
+    async def _answered(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
+        try:
+            desk = await self._desk()
+            answer = PageAnswer(503, tool_texts.PAGE_LATER) if desk is None else await ask(desk)
+        except CogencyError as error:
+            log.warning("a page of a sign-in could not be shown: %s", error)
+            answer = PageAnswer(503, tool_texts.PAGE_LATER)
+        if answer.json:
+            return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
+        response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
+        if answer.go:
+            response.headers["Location"] = answer.go
+        if answer.cookie:
+            response.set_cookie(
+                self._cookie,
+                answer.cookie,
+                max_age=COOKIE_S,
+                path="/",
+                secure=self._secure,
+                httponly=True,
+                samesite="Lax",
+            )
+        return response
+
+
+@asynccontextmanager
+async def listening(pages: SignInPages, host: str, port: int, setting: str) -> AsyncGenerator[int, None]:
+    """The pages are served while the block runs; the port. Raises SettingsError when the address cannot be had."""
+    application = web.Application(client_max_size=BODY_BYTES)
+    pages.add_to(application)
+    runner = web.AppRunner(
+        application, access_log=None, logger=_Quiet(log), shutdown_timeout=1.0, keepalive_timeout=5.0
+    )
+    await runner.setup()
+
+    def connected() -> RequestHandler:
+        assert runner.server is not None  # noqa: S101 -- it is set up
+        asyncio.get_running_loop().call_later(0, _close_oldest, runner.server)
+        return runner.server()
+
+    try:
+        server = await asyncio.get_running_loop().create_server(connected, host, port)
+    except OSError as error:
+        await runner.cleanup()
+        problem = f"{setting}: cannot listen on {host}:{port} ({error.strerror})"
+        raise SettingsError(setup_texts.CHOOSE_ADDRESS.format(problem=problem)) from error
+    try:
+        log.info("sign-ins are served at port %d, %s", server.sockets[0].getsockname()[1], PATH)
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        with suppress(OSError):
+            await runner.cleanup()
+
+
+def _close_oldest(server: web.Server) -> None:
+    for one in server.connections[:-CONNECTIONS]:
+        one.force_close()
+
+
+class _Quiet(logging.LoggerAdapter[logging.Logger]):
+    """What somebody sends that is no HTTP is no error of ours, and each traceback of it would be a line of theirs."""
+
+    def error(self, msg: object, *args: object, **_: object) -> None:
+        log.debug(str(msg), *args)
+
+    def exception(self, msg: object, *args: object, **_: object) -> None:
+        log.warning(str(msg), *args)

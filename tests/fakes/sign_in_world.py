@@ -1,0 +1,149 @@
+"""Sign-ins as the bot runs them, beside a real server with sign-in; and browsers that use its pages."""
+
+import re
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from agent.machine import CLOCK
+from agent.memory.audience import PersonAudience, Place
+from agent.ports import Asker, Clock, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.records import Person
+from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig
+from bot.tools.mcp_people import PersonServers
+from bot.tools.mcp_source import McpSource, PeopleSettings, open_mcp
+from bot.tools.sealing import SealingKeys
+from bot.tools.sign_in import SignInDesk
+from store.engine import Store
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.oauth_server import ToolService
+from tests.patience import PATIENCE_S
+
+KEY: Final = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+OTHER_KEY: Final = "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+ANN: Final = Person("slack:T1:U1", "Ann")
+BOB: Final = Person("discord:7", "Bob")
+
+
+@dataclass
+class Browser:
+    """Somebody's own, signed in as `user` wherever it comes."""
+
+    user: str
+    cookies: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def open(self, url: str) -> httpx2.Response:
+        return await self._send("GET", url)
+
+    async def press(self, page: httpx2.Response) -> httpx2.Response:
+        """The button of a page."""
+        hidden = re.findall(r'name="browser" value="([^"]*)"', page.text)
+        return await self.post(str(page.url), {"browser": hidden[0]})
+
+    async def post(self, url: str, form: dict[str, str]) -> httpx2.Response:
+        return await self._send("POST", url, form)
+
+    async def _send(self, method: str, url: str, form: dict[str, str] | None = None) -> httpx2.Response:
+        kept = "; ".join(f"{name}={value}" for name, value in {**self.cookies, "user": self.user}.items())
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as client:
+            answer = await client.request(method, url, data=form, headers={"cookie": kept})
+            self.cookies |= {cookie.name: cookie.value or "" for cookie in client.cookies.jar}
+            return answer
+
+    async def follow(self, answer: httpx2.Response, until: str = "") -> httpx2.Response:
+        """Where it is sent; or, `until` it is sent there, the answer that sends it."""
+        while answer.is_redirect:
+            go = answer.headers["location"]
+            if until and go.startswith(until):
+                return answer
+            answer = await self.open(go)
+        return answer
+
+    async def agree(self, link: str) -> httpx2.Response:
+        """All of it, from the link to the last page."""
+        return await self.follow(await self.press(await self.open(link)))
+
+
+@dataclass
+class SignInWorld:
+    source: McpSource
+    people: PersonServers
+    desk: SignInDesk
+    store: Store
+    clock: MovedClock
+    public: str
+
+    async def link(self, person: Person, server: str = "wiki") -> str:
+        said = (await self.desk.answer(person, f"sign in {server}")).text
+        found = re.search(r"\]\(([^)]*)\)", said)
+        assert found is not None, said
+        return found[1]
+
+    async def signed_in(self, person: Person, user: str, server: str = "wiki") -> httpx2.Response:
+        return await Browser(user).agree(await self.link(person, server))
+
+    async def tools(self, person: Person) -> dict[str, Tool]:
+        """What a turn of theirs has."""
+        asker = Asker(person, place_of(person))
+        await self.source.prepare(asker)
+        return {tool.name: tool for tool in self.source.tools(asker)}
+
+    async def use(self, person: Person, name: str = "wiki.notes") -> str:
+        """What a tool brings. Raises ToolError."""
+        return told(await (await self.tools(person))[name].run({}, context(person)))
+
+
+def told(output: ToolOutput | str) -> str:
+    return output if isinstance(output, str) else output.text or "".join(map(str, output.parts))
+
+
+def place_of(person: Person) -> Place:
+    return Place(PersonAudience(person.id))
+
+
+def context(person: Person) -> ToolContext:
+    return ToolContext(person, place_of(person), "thread", 1, datetime(2026, 11, 23, tzinfo=UTC))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def with_account(service: ToolService, name: str = "wiki") -> McpServerConfig:
+    return McpServerConfig(name, HttpReach(service.url), {"*": ToolEffect.READS}, account=AccountKind.PERSON)
+
+
+@asynccontextmanager
+async def sign_ins(
+    store: Store,
+    *configs: McpServerConfig,
+    keys: str = KEY,
+    pages: bool = True,
+    clock: Callable[[], Clock] | None = None,
+) -> AsyncGenerator[SignInWorld]:
+    """The servers at which people sign in, in one process of the bot. Without `pages` they paste."""
+    port = free_port()
+    public = f"http://127.0.0.1:{port}" if pages else ""
+    settings = PeopleSettings(
+        store.tool_accounts, SealingKeys(keys, "KEY"), public, ("127.0.0.1", port) if pages else None
+    )
+    moved = MovedClock(CLOCK.now(), speed=1.0)
+    async with AsyncExitStack() as stack:
+        opening = open_mcp(configs, clock() if clock else moved, lambda: 0.5, PATIENCE_S, settings)
+        source = await stack.enter_async_context(opening)
+        await source.loaded.wait()
+        assert isinstance(source.people, PersonServers)
+        assert isinstance(source.desk, SignInDesk)
+        yield SignInWorld(source, source.people, source.desk, store, moved, public)
+
+
+def path_of(url: str) -> str:
+    return urlsplit(url).path

@@ -1,0 +1,126 @@
+"""A server of tools with sign-in, used as an operator sets it up: one real process, Slack and Discord, real browsers.
+
+The link is seen by its person alone, each person's tools work with their own account, and what is forgotten is over.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.app import CLOCK
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, seen
+from tests.fakes.oauth_server import tool_service
+from tests.fakes.sign_in_world import KEY, Browser, free_port
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.flows.test_service import on_discord, on_slack, service, until
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+USE = "use wiki.notes {}"
+ENDED = re.compile("the notes of|unknown tool")
+
+
+def settings(folder: Path, url: str, *, pages: bool = True) -> dict[str, str]:
+    entry = {"url": url, "account": "person", "effects": {"*": "reads"}}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"wiki": entry}}))
+    port = free_port()
+    address = {"COGENCY_SIGN_IN_ADDRESS": f"http://127.0.0.1:{port}", "COGENCY_SIGN_IN_HTTP": f"127.0.0.1:{port}"}
+    needed = {"COGENCY_MCP": "mcp.json", "COGENCY_ACCOUNT_KEY": KEY, "COGENCY_MODEL": "rehearsal"}
+    return needed | (address if pages else {})
+
+
+def link_in(said: str) -> str:
+    found = re.search(r"\((http[^)\s]+)\)|<(http[^|>\s]+)", said)
+    assert found is not None, said
+    return (found[1] or found[2]).replace("&amp;", "&")
+
+
+async def whispered(slack: FakeSlack, user: str, words: str) -> FakeWhisper:
+    """What a command answers to its user."""
+    before = len(slack.state.whispers)
+    await slack.command(user, slack.state.channel("general"), "/tools", words)
+    await until(lambda: len(slack.state.whispers) > before)
+    (said,) = slack.state.whispers[before:]
+    assert said.user == user
+    return said
+
+
+async def asked_in_slack(slack: FakeSlack, user: str) -> str:
+    general = slack.state.channel("general")
+    asked = await slack.say(user, general, f"<@{BOT_USER}> {USE}")
+    await until(lambda: any(ENDED.search(one.text) for one in slack.state.answers(general, asked.ts)))
+    return " ".join(one.text for one in slack.state.answers(general, asked.ts))
+
+
+async def test_in_slack_each_person_signs_in_by_a_link_of_their_own_and_forgets_it(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, tool_service() as wiki:
+        wiki.notes = {"ann": ["buy bread"], "bob": ["sell boat"]}
+        ann, bob = slack.state.user("ann"), slack.state.user("bob")
+        async with service(tmp_path, **on_slack(slack), **settings(tmp_path, wiki.url)):
+            await slack.connected(2)
+            assert "buy bread" not in await asked_in_slack(slack, ann)
+            for user, name in ((ann, "ann"), (bob, "bob")):
+                done = await Browser(name).agree(link_in((await whispered(slack, user, "sign in wiki")).text))
+                assert (done.status_code, f"<b>{name}, on Slack (T" in done.text) == (200, True)
+            assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
+            assert "the notes of bob: sell boat" in await asked_in_slack(slack, bob)
+            assert "you are signed in" in (await whispered(slack, ann, "")).text
+            tokens = [*wiki.authorization.access, *wiki.authorization.refresh]
+            await forget_everything(slack, ann)
+            assert wiki.authorization.users() == {"bob"}
+            assert "buy bread" not in await asked_in_slack(slack, ann)
+            assert "the notes of bob: sell boat" in await asked_in_slack(slack, bob)
+        assert not [token for token in tokens if token.encode() in (tmp_path / "bot.db").read_bytes()]
+
+
+async def forget_everything(slack: FakeSlack, user: str) -> None:
+    general, before = slack.state.channel("general"), len(slack.state.whispers)
+    await slack.command(user, general, "/forget", "everything")
+    await until(lambda: len(slack.state.whispers) > before)
+    await slack.click(user, slack.state.whispers[-1], "Forget")
+    await until(lambda: "Forgotten: " in slack.state.whispers[-1].text)
+    assert "1 sign-in at a tool" in slack.state.whispers[-1].text
+
+
+async def told_in_discord(discord: FakeDiscord, person: str, words: str) -> str:
+    interaction = await discord.command(person, "tools", words=words)
+    messages = discord.world.messages
+    await until(lambda: interaction.original in messages and seen(messages[interaction.original]))
+    return seen(messages[interaction.original])
+
+
+async def asked_in_discord(discord: FakeDiscord, person: str) -> str:
+    asked = await discord.say(person, f"<@{BOT}> {USE}")
+    await until(lambda: any(map(ENDED.search, discord.world.shown(asked["id"]))))
+    return " ".join(discord.world.shown(asked["id"]))
+
+
+async def test_in_discord_each_person_signs_in_by_a_link_of_their_own_and_out_again(tmp_path: Path) -> None:
+    async with running_discord(CLOCK) as discord, tool_service() as wiki:
+        wiki.notes = {"ann": ["buy bread"], "bo": ["sell boat"]}
+        async with service(tmp_path, **on_discord(discord), **settings(tmp_path, wiki.url)):
+            await discord.until(lambda: discord.identified and discord.rest.commands)
+            for person, name in ((ANN, "ann"), (BO, "bo")):
+                done = await Browser(name).agree(link_in(await told_in_discord(discord, person, "sign in wiki")))
+                assert done.status_code == 200
+            assert "the notes of ann: buy bread" in await asked_in_discord(discord, ANN)
+            assert "the notes of bo: sell boat" in await asked_in_discord(discord, BO)
+            assert "no longer accepts" in await told_in_discord(discord, ANN, "sign out wiki")
+            assert wiki.authorization.users() == {"bo"}
+            assert "buy bread" not in await asked_in_discord(discord, ANN)
+
+
+async def test_without_an_address_of_its_own_what_the_browser_shows_is_pasted(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, tool_service() as wiki:
+        wiki.notes = {"ann": ["buy bread"]}
+        ann = slack.state.user("ann")
+        async with service(tmp_path, **on_slack(slack), **settings(tmp_path, wiki.url, pages=False)):
+            await slack.connected(2)
+            browser, link = Browser("ann"), link_in((await whispered(slack, ann, "sign in wiki")).text)
+            back = await browser.follow(await browser.open(link), until="http://127.0.0.1:33418/")
+            pasted = back.headers["location"].replace("&", "&amp;")  # as Slack writes it
+            assert "You are signed in" in (await whispered(slack, ann, f"sign in wiki {pasted}")).text
+            assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
