@@ -283,8 +283,8 @@ async def _discord_invite(
 
 
 TOOLS_WAIT_S = 20.0
-"""For servers of tools, where there are any, before a question is asked at a terminal: most are there in two or three,
-and one that is fetched from a registry for its first start in ten."""
+"""From a start at a terminal to a question that does without servers of tools that are not there yet: most are in two
+or three, and one that is fetched from a registry for its first start in ten."""
 NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
 """As systems link it; people read the zone beside each time."""
 

@@ -196,7 +196,7 @@ def _keep_loaded() -> None:
 async def open_terminal(
     settings: Settings, person: Person, *, tools_wait_s: float = 0.0
 ) -> AsyncGenerator[TerminalBot, None]:
-    """The bot for one person at a terminal. `tools_wait_s`: how long servers of tools are waited for.
+    """The bot for one person at a terminal. `tools_wait_s`: so long after this a question waits for servers of tools.
 
     Raises SettingsError and StoreError.
     """
@@ -206,8 +206,12 @@ async def open_terminal(
         parts.background_of(settings, store, models) as work,
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
     ):
-        for tools in sources:
-            await tools.settle(tools_wait_s)
+        until = parts.CLOCK.monotonic() + tools_wait_s
+
+        async def tools_settle() -> None:
+            for tools in sources:
+                await tools.settle(until - parts.CLOCK.monotonic())
+
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
@@ -231,5 +235,6 @@ async def open_terminal(
             new_id=parts.new_id,
             where=store.database.where,
             source=source,
+            tools_settle=tools_settle,
         ) as bot:
             yield bot

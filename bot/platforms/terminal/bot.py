@@ -5,7 +5,7 @@ any more: what they deleted a moment ago is erased then.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -153,6 +153,8 @@ class TerminalBot:
     """Where the memory lives, for the greeting."""
     source: str
     """Of the questions that are asked at this terminal."""
+    tools_settle: Callable[[], Awaitable[None]]
+    """Waits, for a while after the start, until the servers of tools were tried: whoever asks first has them, too."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _deleted: set[str] = field(default_factory=set[str])
     """What was deleted from memory here, and perhaps brought back."""
@@ -201,6 +203,7 @@ class TerminalBot:
         event = self.new_id()
         self.surfaces.opened[conversation] = surface
         try:
+            await self.tools_settle()
             return await self.turns.ask(
                 Incoming(
                     source=self.source,

@@ -1,17 +1,26 @@
 """How long a question at a terminal waits for the servers of its tools."""
 
 import asyncio
+import json
 import logging
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from agent.events import Outcome
 from agent.ports import Tool
+from agent.records import Person
+from bot.app import CLOCK, open_terminal
 from bot.findings import Finding
+from bot.settings import load_settings
 from bot.tools.mcp_config import McpServerConfig
 from bot.tools.mcp_source import McpSource
 from tests.fakes.mcp_world import config, raw
+from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
+
+ANNA = Person("terminal:anna", "Anna")
 
 
 @dataclass
@@ -40,6 +49,25 @@ async def test_nobody_waits_longer_than_they_would_and_the_log_names_what_is_mis
         await source_of(there, away).settle(0.01)
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 2
     assert caplog.messages[-1] == "not connected yet, so without their tools for now: MCP servers away"
+
+
+async def test_a_server_that_never_answers_holds_up_no_start_and_a_question_for_a_while_only(tmp_path: Path) -> None:
+    silent = raw("silent")
+    servers = {"silent": {"command": silent.command, "args": list(silent.args)}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (tmp_path / "mcp.json").chmod(0o600)
+    settings = load_settings({"COGENCY_MODEL": "rehearsal", "COGENCY_MCP": str(tmp_path / "mcp.json")}, None, tmp_path)
+    for wait_s in (0.05, 3_600.0):
+        async with asyncio.timeout(PATIENCE_S), open_terminal(settings, ANNA, tools_wait_s=wait_s) as bot:
+            await bot.unfinished(lambda _: FakeSurface(CLOCK))
+            asking = asyncio.create_task(bot.ask("hello", bot.new_conversation(), FakeSurface(CLOCK)))
+            if wait_s < 1:
+                assert await asking is Outcome.ANSWERED
+            else:
+                await bot.threads()
+                assert not asking.done()
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
 
 
 async def test_whoever_need_not_wait_hears_nothing(caplog: pytest.LogCaptureFixture) -> None:
