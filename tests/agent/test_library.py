@@ -62,6 +62,7 @@ def snippets(page: str) -> list[str]:
     return [part.partition("```")[0] for part in text.split("```python\n")[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "says"),
     [("README.md", "I will remember that:\n\n> my boat is blue."), ("docs/tools.md", "Husum: 6:02 and 18:31")],

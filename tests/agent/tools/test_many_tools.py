@@ -309,6 +309,7 @@ async def test_a_hostile_description_is_cut_and_says_nothing_in_our_name(hostile
     assert len(tools.check(ToolCall("a.b", {"query": 3})) or "") < 3_000
 
 
+@pytest.mark.slow
 async def test_a_schema_without_end_is_neither_shown_nor_gone_through() -> None:
     deep: Any = {"type": "string"}
     for _ in range(2_000):

@@ -55,6 +55,7 @@ async def read(*files: Attachment, ears: Ears | None = None, **contents: Any) ->
     return await AttachmentReader({asked.source: fetch}, ears, ears.charge if ears else None).read(asked)
 
 
+@pytest.mark.slow
 async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
     files = [
         file("notes.md", "text/plain; charset=utf-8"),
@@ -95,6 +96,7 @@ async def test_what_is_not_read_is_one_honest_line(named: Attachment, content: b
     assert attached == Attached((Quoted(f"attached file {named.name}", "Ann", line),))
 
 
+@pytest.mark.slow
 async def test_what_says_nothing_of_itself_is_known_by_its_bytes() -> None:
     long = pdfs.pdf("It floats.", size=400_000)
     attached = await read(file("one"), file("two"), file("three"), one=b"words", two=PNG, three=long)

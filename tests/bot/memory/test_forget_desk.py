@@ -178,6 +178,7 @@ async def test_who_need_not_wait_is_told_nothing_but_the_question() -> None:
     assert screen.shown == []
 
 
+@pytest.mark.slow
 async def test_nobody_is_told_more_often_than_slack_takes_answers_to_a_click() -> None:
     world, slow = await slow_desk()
     screen = Screen()
@@ -422,6 +423,7 @@ async def edited(desk: ForgetDesk, *posts: tuple[Incoming, str]) -> None:
         assert await desk.amend(post.channel, post.message_id, text)
 
 
+@pytest.mark.slow
 async def test_of_a_flood_of_edits_the_last_of_each_message_is_kept_at_the_rate_of_new_ones() -> None:
     world = World()
     posts = [said(f"boat {n}") for n in range(5)]

@@ -284,6 +284,7 @@ async def test_a_rehearsal_opens_without_a_connection() -> None:
     await model.aclose()
 
 
+@pytest.mark.slow
 def test_a_rehearsal_does_not_pay_for_a_connection() -> None:
     check = "import sys, bot.models.choice; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, timeout=30).returncode == 0  # noqa: S603 -- ours

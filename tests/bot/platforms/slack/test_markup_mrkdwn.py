@@ -123,6 +123,7 @@ def test_what_stands_beside_a_table_makes_it_no_larger() -> None:
 TABLE = "| a | b |\n|---|---|\n" + "| one | two |\n" * 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["ab\n" * 4_000 + "\n" + TABLE, TABLE, "**bold** & [site](https://a.b)\n" * 2_000])
 def test_a_notice_is_the_beginning_and_takes_no_longer_for_a_longer_text(text: str) -> None:
     assert notice(text) == mrkdwn(text[: 2 * NOTICE_CHARS])[:NOTICE_CHARS]

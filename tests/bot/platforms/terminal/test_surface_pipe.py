@@ -101,6 +101,7 @@ def test_a_reply_without_a_word_writes_nothing() -> None:
     assert written == []
 
 
+@pytest.mark.slow
 def test_pipes_need_no_library_of_the_terminal_and_an_unread_input_does_not_keep_the_process() -> None:
     """In a process of its own: what is imported there is what the chat itself needs."""
     program = """
