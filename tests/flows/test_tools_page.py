@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ ANSWERS: Final = {
     "cogency plugins remove": "acme-office is not used any more",
 }
 """What each command on the page says."""
+BESIDE: Final = {
+    "${WIKI_TOKEN}": "WIKI_TOKEN=hidden\n",
+    '"account": "person"': f"COGENCY_ACCOUNT_KEY={b64encode(bytes(32)).decode()}\n",
+}
+"""What the page says that stands in `.env` beside a file that holds this."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,8 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
             case "json" | "markdown" | "toml" | "python" if snippet.file:
                 (folder / snippet.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / snippet.file).write_text(snippet.text)
-                if "${WIKI_TOKEN}" in snippet.text:  # what the page says beside it; its server is not there
-                    with (folder / ".env").open("a") as settings:
-                        settings.write("WIKI_TOKEN=hidden\n")
+                with (folder / ".env").open("a") as settings:
+                    settings.writelines(line for needs, line in BESIDE.items() if needs in snippet.text)
                 if snippet.language == "toml":
                     installed(folder, tomllib.loads(snippet.text))
             case "python":
