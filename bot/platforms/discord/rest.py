@@ -20,7 +20,6 @@ ARCHIVE_MINUTES = 1440
 """A thread disappears from the channel's list after a quiet day; writing in it brings it back."""
 
 UNKNOWN_INTERACTION = 10062
-ALREADY_ACKNOWLEDGED = 40060
 _GONE = {10003, 10004, 10008}
 """Unknown channel, server or message."""
 _REFUSED = {50001, 50007, 50013, 160002, 160005}

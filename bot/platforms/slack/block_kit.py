@@ -12,8 +12,6 @@ from bot.platforms.slack.api import text
 
 LABEL_CHARS: Final = 75
 """Of a button, and of an option in a menu."""
-VALUE_CHARS: Final = 2_000
-"""Of what a button carries."""
 
 
 def plain(words: str) -> dict[str, Json]:

@@ -33,7 +33,6 @@ MOST: Final = 1_000
 """Events that are kept in memory; more are left to Slack, and to its history after the next start."""
 ACK_S: Final = 2.0
 """How long an event may take before it is acknowledged by its pointer: Slack waits for three seconds."""
-EVENT: Final = "event_callback"
 LIMITED: Final = "app_rate_limited"
 TAKE_OUT: Final = "they are read from the history; take the bot out of channels that do not need it"
 REMEDY: Final = "`cogency doctor` says whether a scope is missing."
