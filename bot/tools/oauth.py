@@ -100,9 +100,10 @@ class BotClient:
     redirect: str
     document_url: str = ""
 
-    def metadata(self) -> auth.OAuthClientMetadata:
+    def metadata(self, scope: str = "") -> auth.OAuthClientMetadata:
         return auth.OAuthClientMetadata(
             redirect_uris=[AnyUrl(self.redirect)],
+            scope=scope or None,
             client_name=tool_texts.CLIENT_NAME,
             application_type="web" if self.document_url else "native",
             token_endpoint_auth_method="none",  # noqa: S106 -- the name of a method
@@ -165,7 +166,8 @@ class OAuthHttp:
             list(auth.DEFAULT_GRANT_TYPES),
         )
         scope = sdk.union_scopes(config.scope or scopes, wants) or ""
-        known = await self._client(client, config, metadata)
+        scope = scope if _SCOPE.fullmatch(scope) else ""
+        known = await self._client(client, config, metadata, scope)
         return OAuthGrant(
             issuer=str(metadata.issuer),
             authorize_url=self._safe(str(metadata.authorization_endpoint)),
@@ -176,7 +178,7 @@ class OAuthHttp:
             client_secret=known.client_secret or "",
             auth_method=known.token_endpoint_auth_method or ("client_secret_basic" if known.client_secret else "none"),
             resource=resource,
-            scope=scope if _SCOPE.fullmatch(scope) else "",
+            scope=scope,
             redirect=client.redirect,
         )
 
@@ -200,7 +202,7 @@ class OAuthHttp:
         raise OAuthFailed(tool_texts.OAUTH_NO_METADATA)
 
     async def _client(
-        self, client: BotClient, config: OAuthClientConfig, metadata: auth.OAuthMetadata
+        self, client: BotClient, config: OAuthClientConfig, metadata: auth.OAuthMetadata, scope: str
     ) -> auth.OAuthClientInformationFull:
         """What the operator has registered; else the bot's own document; else what it registers itself as, each time:
         an authorization server that has forgotten a client says so to a browser alone.
@@ -215,7 +217,7 @@ class OAuthHttp:
             return sdk.create_client_info_from_metadata_url(client.document_url)
         if metadata.registration_endpoint is None:
             raise OAuthFailed(tool_texts.OAUTH_NO_CLIENT)
-        request = sdk.create_client_registration_request(metadata, client.metadata(), "")
+        request = sdk.create_client_registration_request(metadata, client.metadata(scope), "")
         answer = await self._send("POST", str(request.url), dict(request.headers), content=request.content)
         try:
             information = await sdk.handle_registration_response(answer)

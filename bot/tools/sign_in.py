@@ -120,7 +120,7 @@ class SignInDesk:
     async def _begin(self, person: Person, server: str) -> str:
         config = self._servers[server]
         before = await self._accounts.of(person.id, server)
-        wants = "" if before is None or not before.wants else f"{before.grant.scope} {before.wants}"
+        wants = "" if before is None or not before.wants else f"{before.grant.scope} {before.wants}".strip()
         grant = await self._accounts.servers[server].discover(self.client(server), config.oauth, wants)
         pending = PendingSignIn(shown_person(person), grant)
         if self._public:

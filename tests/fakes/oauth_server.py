@@ -90,20 +90,21 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         del self.codes[authorization_code.code]
-        return self.tokens(client.client_id, authorization_code.subject or "", authorization_code.resource)
+        code = authorization_code
+        return self.tokens(client.client_id, code.subject or "", code.resource, code.scopes)
 
-    def tokens(self, client: str, user: str, resource: str | None) -> OAuthToken:
+    def tokens(self, client: str, user: str, resource: str | None, scopes: list[str]) -> OAuthToken:
         access, refresh = f"access-{secrets.token_hex(24)}", f"refresh-{secrets.token_hex(24)}"
         self.access[access] = AccessToken(
             token=access,
             client_id=client,
-            scopes=[],
+            scopes=scopes,
             expires_at=int(CLOCK.now().timestamp()) + 3_600,
             resource=resource,
             subject=user,
         )
         self.refresh[refresh] = RefreshToken(
-            token=refresh, client_id=client, scopes=[], resource=resource, subject=user
+            token=refresh, client_id=client, scopes=scopes, resource=resource, subject=user
         )
         return OAuthToken(access_token=access, expires_in=self.lifetime, refresh_token=refresh)
 
@@ -118,7 +119,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
         self,
         client: OAuthClientInformationFull,
         refresh_token: RefreshToken,
-        scopes: list[str],  # noqa: ARG002 -- all are the same
+        scopes: list[str],  # noqa: ARG002 -- they stay the same
     ) -> OAuthToken:
         user = refresh_token.subject or ""
         if self.refresh.pop(refresh_token.token, None) is None:
@@ -127,7 +128,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
         self.refreshed += 1
         self.renewing.set()
         await asyncio.sleep(self.pause_s)
-        return self.tokens(client.client_id, user, refresh_token.resource)
+        return self.tokens(client.client_id, user, refresh_token.resource, refresh_token.scopes)
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         return self.access.get(token)
@@ -165,8 +166,8 @@ class ToolService:
 
 
 @asynccontextmanager
-async def tool_service() -> AsyncGenerator[ToolService]:
-    """Its tool `notes` says what stands in the notes of whose token it was."""
+async def tool_service(*scopes: str) -> AsyncGenerator[ToolService]:
+    """Its tool `notes` says what stands in the notes of whose token it was. `scopes`: what a token must allow."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen()
@@ -180,6 +181,7 @@ async def tool_service() -> AsyncGenerator[ToolService]:
             issuer_url=AnyHttpUrl(origin),
             resource_server_url=AnyHttpUrl(service.url),
             client_registration_options=ClientRegistrationOptions(enabled=True),
+            required_scopes=list(scopes) or None,
             revocation_options=RevocationOptions(enabled=True),
             validate_token_resource=True,
         ),

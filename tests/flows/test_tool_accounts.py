@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import CLOCK
+from bot.exits import Exit
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, seen
 from tests.fakes.oauth_server import tool_service
@@ -17,6 +18,7 @@ from tests.fakes.sign_in_world import KEY, Browser, free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
 from tests.flows.test_service import on_discord, on_slack, service, until
+from tests.flows.test_terminal import cogency
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 USE = "use wiki.notes {}"
@@ -124,3 +126,23 @@ async def test_without_an_address_of_its_own_what_the_browser_shows_is_pasted(tm
             pasted = back.headers["location"].replace("&", "&amp;")  # as Slack writes it
             assert "You are signed in" in (await whispered(slack, ann, f"sign in wiki {pasted}")).text
             assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
+
+
+def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_path: Path) -> None:
+    complete = settings(tmp_path, "http://127.0.0.1:1/mcp")
+    assert "each person signs in by `/tools`, with pages at http" in cogency(tmp_path, "doctor", **complete).stdout
+    without = {name: value for name, value in complete.items() if name != "COGENCY_ACCOUNT_KEY"}
+    key = tmp_path / "key"
+    key.write_text(KEY)
+    key.chmod(0o644)
+    for given, said in (
+        (without, "openssl rand -base64 32"),
+        (without | {"COGENCY_ACCOUNT_KEY_FILE": str(key)}, "chmod 600"),
+        (complete | {"COGENCY_ACCOUNT_KEY": "short"}, "COGENCY_ACCOUNT_KEY must hold 32 random bytes"),
+        (complete | {"COGENCY_SIGN_IN_ADDRESS": "http://bot.example"}, "must begin with https://"),
+        (complete | {"COGENCY_SIGN_IN_HTTP": ""}, "belong together"),
+    ):
+        ran = cogency(tmp_path, "doctor", **given)
+        assert (ran.returncode, said in ran.stdout) == (Exit.FAILED, True), ran.stdout
+        started = cogency(tmp_path, "ask", "hello", **given)
+        assert (started.returncode, said in started.stderr) == (Exit.SETTINGS, True), started.stderr

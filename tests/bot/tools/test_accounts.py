@@ -5,12 +5,14 @@ import os
 import stat
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import pytest
 
 from agent.errors import SettingsError, ToolError
 from agent.ports import Asker
-from bot.tools.accounts import NotSignedIn
+from bot.tools.accounts import NotSignedIn, PersonAuth
 from bot.tools.mcp_people import PeopleLimits, PersonServers
 from bot.tools.oauth import OAuthFailed
 from bot.tools.sealing import SealingKeys, keys_in_file
@@ -18,7 +20,18 @@ from store.engine import Store, open_store
 from tests.fakes.new_database import new_database
 from tests.fakes.oauth_server import ToolService, tool_service
 from tests.fakes.postgresql import PostgresServer
-from tests.fakes.sign_in_world import ANN, BOB, KEY, OTHER_KEY, SignInWorld, context, place_of, sign_ins, with_account
+from tests.fakes.sign_in_world import (
+    ANN,
+    BOB,
+    KEY,
+    OTHER_KEY,
+    Browser,
+    SignInWorld,
+    context,
+    place_of,
+    sign_ins,
+    with_account,
+)
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -193,6 +206,52 @@ async def test_sessions_are_bounded_and_idle_ones_end_with_their_tools_still_off
             closing.cancel()
             await asyncio.gather(closing, return_exceptions=True)
             await people.aclose()
+
+
+# More rights.
+
+
+async def test_a_tool_that_needs_more_rights_has_them_asked_for_at_the_next_sign_in(
+    store: Store, service: ToolService
+) -> None:
+    lacks = 'Bearer error="insufficient_scope", scope="notes:write"'
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+        auth = PersonAuth(world.people.accounts, ANN.id, "wiki")
+        refusing = httpx2.MockTransport(lambda _: httpx2.Response(403, headers={"www-authenticate": lacks}))
+        async with httpx2.AsyncClient(transport=refusing, auth=auth) as client:
+            await client.post(service.url)
+        assert "more rights" in (await world.desk.answer(ANN, "")).text
+        page = await Browser("ann").open(await world.link(ANN))
+        sent = await (browser := Browser("ann")).press(await browser.open(str(page.url)))
+        assert parse_qs(urlsplit(sent.headers["location"]).query)["scope"] == ["notes:write"]
+
+
+async def test_the_rights_that_a_server_names_are_asked_for_and_given(store: Store) -> None:
+    async with tool_service("notes:read", "notes:list") as service, sign_ins(store, with_account(service)) as world:
+        assert (await world.signed_in(ANN, "ann")).status_code == 200
+        assert await world.use(ANN) == "the notes of ann: "
+
+
+async def test_a_token_goes_only_with_requests_of_its_person_and_a_rejected_one_is_renewed_once(
+    store: Store, service: ToolService
+) -> None:
+    sent: list[str] = []
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request.headers["authorization"])
+        return httpx2.Response(401)
+
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+        of_ann, of_bob = (PersonAuth(world.people.accounts, one.id, "wiki") for one in (ANN, BOB))
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(refuse), auth=of_ann) as client:
+            assert (await client.post(service.url)).status_code == 401
+        assert (len(sent), len(set(sent)), of_ann.rejected) == (2, 2, True)
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(refuse), auth=of_bob) as client:
+            with pytest.raises(httpx2.ConnectError):
+                await client.post(service.url)
+        assert len(sent) == 2
 
 
 # Keys.

@@ -1,13 +1,16 @@
 """Signing in at a server of tools: each person for themselves, whatever others do with links, states and addresses."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from agent.errors import ToolError
+from agent.errors import SettingsError, ToolError
 from agent.memory.forgetting_plans import Everything
+from bot.tools.sign_in import SignInDesk
+from bot.tools.sign_in_pages import CONNECTIONS, SignInPages, listening
 from store.engine import Store, open_store
 from tests.fakes.new_database import new_database
 from tests.fakes.oauth_server import ToolService, tool_service
@@ -78,6 +81,15 @@ async def test_the_address_of_somebody_elses_sign_in_binds_nobodys_account_to_th
         landed = await ann.follow(await ann.open(sent.headers["location"]))
         assert (landed.status_code, "not begun in this browser" in landed.text) == (403, True)
         assert await store.tool_accounts.all_of(BOB.id) == {}
+
+
+async def test_each_step_may_come_to_another_process(store: Store, service: ToolService) -> None:
+    async with sign_ins(store, with_account(service)) as one, sign_ins(store, with_account(service)) as other:
+        browser, link = Browser("ann"), (await one.link(ANN)).replace(one.public, other.public)
+        back = await browser.follow(await browser.press(await browser.open(link)), until=one.public)
+        there = back.headers["location"].replace(one.public, other.public)
+        assert (await browser.open(there)).status_code == 200
+        assert await one.use(ANN) == "the notes of ann: buy bread"
 
 
 async def test_no_other_site_can_press_the_button_for_somebody(store: Store, service: ToolService) -> None:
@@ -295,3 +307,55 @@ async def test_a_key_that_was_changed_asks_to_sign_in_anew_and_the_old_one_bring
         assert "/tools sign in wiki" in await world.use(ANN, "wiki.sign_in")
     async with sign_ins(store, with_account(service), keys=f"{OTHER_KEY},{KEY}") as world:
         assert await world.use(ANN) == "the notes of ann: buy bread"
+
+
+# The pages.
+
+
+async def test_authorization_servers_find_the_bots_document_where_its_id_says(
+    store: Store, service: ToolService
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        assert (await Browser("").open(f"{world.public}/sign-in/client/wiki.json")).status_code == 404  # no https
+        public = "https://bot.example"
+        desk = SignInDesk(world.people.configs, world.people.accounts, public, world.clock, world.people.changed)
+        async with listening(SignInPages(_always(desk), public), "127.0.0.1", 0, "X") as port:
+            found = await Browser("").open(f"http://127.0.0.1:{port}/sign-in/client/wiki.json")
+            document = found.json()
+            assert document["client_id"] == f"{public}/sign-in/client/wiki.json"
+            assert document["redirect_uris"] == [f"{public}/sign-in/callback/wiki"]
+            assert (await Browser("").open(f"http://127.0.0.1:{port}/sign-in/client/other.json")).status_code == 404
+            link = (await desk.answer(ANN, "sign in wiki")).text.split("(")[1].split(")")[0]
+            page = await Browser("").open(link.replace(public, f"http://127.0.0.1:{port}"))
+            (kept,) = page.headers.get_list("set-cookie")
+            assert kept.startswith("__Host-")
+            assert {"Secure", "HttpOnly", "SameSite=Lax", "Path=/"} <= {part.strip() for part in kept.split(";")}
+
+
+async def test_pages_survive_what_is_no_request_and_too_many_connections(store: Store, service: ToolService) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        port = urlsplit(world.public).port
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(CONNECTIONS + 20)]
+        held[-1][1].write(b"\x16\x03\x01 no http at all\r\n\r\n")
+        assert (await Browser("").post(await world.link(ANN), {"browser": "x" * 100_000})).status_code in (400, 413)
+        assert (await Browser("ann").agree(await world.link(ANN))).status_code == 200
+        for _, writer in held:
+            writer.close()
+
+
+async def test_until_sign_ins_can_be_served_browsers_are_asked_to_wait() -> None:
+    async def never() -> None:
+        return None
+
+    async with listening(SignInPages(never, ""), "127.0.0.1", 0, "X") as port:
+        assert (await Browser("").open(f"http://127.0.0.1:{port}/sign-in/anything")).status_code == 503
+        with pytest.raises(SettingsError, match=f"SOME_SETTING: cannot listen on 127.0.0.1:{port}"):
+            async with listening(SignInPages(never, ""), "127.0.0.1", port, "SOME_SETTING"):
+                pass
+
+
+def _always(desk: SignInDesk) -> Callable[[], Awaitable[SignInDesk]]:
+    async def ready() -> SignInDesk:
+        return desk
+
+    return ready
