@@ -379,7 +379,7 @@ _HIDING_LINK = regex.compile(
     rf"""
       \](?= [(:] \s*+ (?: <(?!{_PLAIN_ADDRESS}>) | (?!<|{_PLAIN_ADDRESS}(?:[)\s]|\Z)) )
             [^\s()<>\]]{{0,40}}? (?: // | :[^\s)] | & | \\ | www\. ) )
-    | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # Slack's own form
+    | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # an address with its label
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )

@@ -109,7 +109,7 @@ WORLDS: list[tuple[Callable[[Path], dict[str, str]], Exit]] = [
     (fallback_without_a_key, Exit.SETTINGS),
     (embeddings_without_a_service, Exit.SETTINGS),
     (dead_model, Exit.UNAVAILABLE),
-    (dead_server_without_a_name, Exit.SETTINGS),
+    (dead_server_without_a_name, Exit.UNAVAILABLE),
 ]
 
 
