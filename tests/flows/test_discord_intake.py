@@ -204,7 +204,7 @@ async def test_a_first_mention_in_a_running_thread_brings_the_thread_along() -> 
         for person, text in [(ANN, "The blue one."), (BO, "It leaks.")]:
             await fake.say(person, text, root["id"])
         await fake.say(ANN, f"{ASK}summarise this thread", root["id"])
-        assert (await taken(host)).quoted == (
+        assert without_pages((await taken(host)).quoted) == (
             Quoted("what this thread began with", "Bo", "Which boat shall we take?"),
             Quoted("earlier in this thread", "Ann", "The blue one."),
             Quoted("earlier in this thread", "Bo", "It leaks."),

@@ -254,7 +254,7 @@ PROMPT = "> "
 HINT = "/help lists the commands, Tab completes them; Ctrl-D leaves."
 
 
-class _Commands(Completer):
+class _CommandCompletion(Completer):
     """Completes the name of a command; nothing else is known of what somebody wants to write."""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 -- the library's
@@ -326,7 +326,7 @@ class TerminalWindow:
     def _session(self, questions: Sequence[str] = ()) -> PromptSession[str]:
         return PromptSession(
             history=InMemoryHistory(list(questions)),
-            completer=_Commands(),
+            completer=_CommandCompletion(),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
             key_bindings=_keys(),
