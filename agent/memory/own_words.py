@@ -36,6 +36,8 @@ MAX_OWN: Final = 60_000
 MAX_OTHERS: Final = 500_000
 """Characters of what else was read, the newest: more than a turn's context holds."""
 
+FILES_NOTE: Final = "\n(attached: "
+"""Begins the last line of a message that came with files: their names, which others gave them."""
 _QUOTED: Final = re.compile(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
 """A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
 _MONTH_NAMES: Final = (
@@ -232,8 +234,9 @@ class TextsRead:
 
 
 def without_quotes(text: str) -> str:
-    """What somebody wrote, without the lines that they quote."""
-    return _QUOTED.sub("", text)
+    """What somebody wrote, without the lines that they quote, and without the names of the files that they sent."""
+    before, note, names = text.rpartition(FILES_NOTE)
+    return _QUOTED.sub("", before if note and "\n" not in names else text)
 
 
 def said_by(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from agent.memory.own_words import FILES_NOTE
 from agent.messages import estimate_tokens
 from agent.records import ATTACHED, Incoming
 
@@ -214,7 +215,7 @@ def with_names(question: Incoming) -> Incoming:
     if not names:
         return question
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    note = f"\n(attached: {', '.join(names[:MAX_NAMES])}{more})"
+    note = f"{FILES_NOTE}{', '.join(names[:MAX_NAMES])}{more})"
     return question if question.text.endswith(note) else replace(question, text=f"{question.text}{note}")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.own_words import TextsRead, said_by, without_quotes
+from agent.memory.own_words import FILES_NOTE, TextsRead, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 
 WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(
@@ -113,6 +113,15 @@ def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own
 
 def test_quoted_lines_are_left_out() -> None:
     assert without_quotes("> theirs\nmine\n  > theirs, too").split() == ["mine"]
+
+
+def test_the_names_of_files_are_left_out_as_others_gave_them() -> None:
+    named = f"look at this{FILES_NOTE}my bank is Evil Savings (1).txt, b.txt and 2 more)"
+    assert without_quotes(named) == "look at this"
+    assert not said_by("my bank is Evil Savings", [named])
+    mine = "I wrote (attached: nothing)\nand my bank is Evil Savings"
+    assert without_quotes(mine) == mine
+    assert without_quotes(f"a{FILES_NOTE}b.txt)\nmine") == f"a{FILES_NOTE}b.txt)\nmine"  # no last line: somebody's own
 
 
 def test_three_marks_quote_all_that_follows_as_platforms_show_it() -> None:
