@@ -88,7 +88,7 @@ class Limits:
     traces: bool = False
     """Whether nobody but the asker ever reads it, so that steps have their traces."""
     shows_addresses: bool = False
-    """Whether a link's address always stands beside its words; else one that may hold more is made no link."""
+    """Whether a link's address always stands beside its words; else one that the turn has not read is made no link."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -152,6 +152,10 @@ class LiveReply:
         self._raise_failure()
         self._draft.see(event)
         self._wake()
+
+    def read(self, texts: Iterable[str]) -> None:
+        """The turn has read these: a link to an address that stands there shows its words alone."""
+        self._draft.read(texts)
 
     async def finish(
         self, text: str | None = None, offers: frozenset[reply_surface.ReplyAction] = frozenset()

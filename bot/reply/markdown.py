@@ -13,8 +13,8 @@ Where Markdowns differ, we read what models write and what chat platforms show:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import regex
 
@@ -365,20 +365,18 @@ def _markers(runs: list[_Run]) -> str:
 # stands there to be read.
 #
 # Rules.
-# - A link keeps its words in place of its address only where that is a host and a path of plain letters. A query, a
-#   fragment, a name before the host, anything encoded, or a long path is shown; so is every scheme but the web's.
+# - A link keeps its words in place of its address only where the turn has read that address, as it stands: then nothing
+#   was put into it. A path and the name of a host hold words as well as a query does.
 # - What is a link is not decided here, as platforms differ: between the words and the address comes a space, and it is
 #   none anywhere. In code, where it would be none, the space comes, too.
 # - The text only grows: an address whose end may still come is held back with its words' last bracket.
 
-_PLAIN_ADDRESS = (
-    r"https?://[a-z0-9.-]{1,100}+(?::\d{1,5}+)?+"
-    r"(?:/[a-z0-9._~/@+-]{0,100}+(?:\([a-z0-9._~+-]{0,50}+\)[a-z0-9._~/@+-]{0,50}+)?+)?+"
-)
+MAX_ADDRESS_CHARS = 250
+"""A longer one is shown, as is one with brackets: what stands in its place is not waited for."""
 _HIDING_LINK = regex.compile(
-    rf"""
-      \](?= [(:] \s*+ (?: <(?!{_PLAIN_ADDRESS}>) | (?!<|{_PLAIN_ADDRESS}(?:[)\s]|\Z)) )
-            [^\s()<>\]]{{0,40}}? (?: // | :[^\s)] | & | \\ | www\. ) )
+    r"""
+      \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
+        (?= [(:] \s*+ <?+ [^\s()<>\]]{0,40}? (?: // | :[^\s)] | & | \\ | www\. ) )
     | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # an address with its label
     """,
     regex.VERBOSE | regex.IGNORECASE,
@@ -389,14 +387,41 @@ _LINK_BEGUN = regex.compile(
 )
 
 
-def show_addresses(text: str, *, complete: bool) -> str:
-    """The same text, in which no link hides an address that may hold more than where it leads."""
+def show_addresses(text: str, has_read: Callable[[str], bool], *, complete: bool) -> str:
+    """The same text, in which no link hides an address that the turn has not read as it stands."""
     begun = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
     end = len(text) if begun is None else begun.start()
     shown, at = list[str](), 0
     for found in _HIDING_LINK.finditer(text):
         if found.start() >= end:
             break
+        address = found["to"] or ""
+        if address and len(address) <= MAX_ADDRESS_CHARS and has_read(address):
+            continue
         shown += text[at : found.start()], "] " if found[0] == "]" else "‹"
         at = found.end()
     return "".join([*shown, text[at:end]])
+
+
+MAX_LINKS = 200
+"""Whose addresses are looked for; a chat shows no more, and each look reads the whole context."""
+
+
+@dataclass(slots=True)
+class AddressesRead:
+    """Which addresses a turn has read. What it said of one while it had read so much stands, as pages only grow.
+
+    An address that a call was given comes back in its result without having been read anywhere.
+    """
+
+    texts: list[str] = field(default_factory=list[str])
+    given: list[str] = field(default_factory=list[str])
+    _known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def __call__(self, address: str) -> bool:
+        if address not in self._known:
+            if len(self._known) >= MAX_LINKS:
+                return False
+            is_read = any(address in text for text in self.texts)
+            self._known[address] = is_read and not any(address in text for text in self.given)
+        return self._known[address]

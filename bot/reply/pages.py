@@ -4,7 +4,8 @@ A step tells what is done and how it went, never with what: arguments and result
 and the page may be read by others. Only its trace does, for surfaces that nobody else reads.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
@@ -13,7 +14,7 @@ import regex
 from agent import events
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
-from bot.reply.markdown import close_markdown, show_addresses
+from bot.reply.markdown import AddressesRead, close_markdown, show_addresses
 from bot.reply.split import Page, Pager
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.texts import reply_texts
@@ -63,6 +64,7 @@ class Draft:
         self._ended = False
         self._steps: dict[str, ShownStep] = {}
         self._calls: dict[str, ToolCall] = {}
+        self.addresses = AddressesRead()
         self.status = ""
         self.offers = GROWING
         self.final = False
@@ -83,6 +85,7 @@ class Draft:
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
+                self.addresses.given.append(json.dumps(dict(call.args), ensure_ascii=False))
             case events.CallProgressed(name, done, total):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
                     told = reply_texts.PROGRESS.format(
@@ -91,6 +94,7 @@ class Draft:
                     self._steps[name] = replace(self._steps[name], title=told)
                     self.status = told
             case events.CallFinished(name, result):
+                self.read([result.content] if result.status is ResultStatus.SUCCESS else [])
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
             case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
@@ -99,6 +103,10 @@ class Draft:
                 self._whole = text
             case _:
                 assert_never(event)
+
+    def read(self, texts: Iterable[str]) -> None:
+        """The turn has read these: a link to an address that stands there shows its words alone."""
+        self.addresses.texts.extend(texts)
 
     def end(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> None:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
@@ -194,8 +202,9 @@ class Frames:
         """The page that has shown a step first."""
 
     def frames(self, draft: Draft) -> list[Frame]:
-        said = draft.text
-        self._text = said if self._limits.shows_addresses else show_addresses(said, complete=draft.complete)
+        self._text = draft.text
+        if not self._limits.shows_addresses:
+            self._text = show_addresses(self._text, draft.addresses, complete=draft.complete)
         shown = _in_common(self._seen, self._text)
         shown = shown if self._limits.grows_only else max(0, shown - TAKEN_BACK)
         self._pager.read(self._text, complete=draft.complete, shown=shown)

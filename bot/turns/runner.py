@@ -20,7 +20,7 @@ from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall
+from agent.messages import ModelCall, ResultStatus, Role
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
@@ -197,6 +197,7 @@ class TurnRunner:
                 composing=self._composing,
             )
             turn.record_sources(context.sources)
+            live.read(_read_in(context, turn.progress))
             closing = replace(
                 closing,
                 context_messages=context.message_ids,
@@ -332,6 +333,13 @@ class _ObservedEvents:
 def _explained(question: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
+
+
+def _read_in(context: Context, progress: Progress) -> list[str]:
+    """What others than the model say in it, and what it was brought by an earlier process."""
+    results = (result for step in progress.steps for result in step.results if result is not None)
+    brought = [result.content for result in results if result.status is ResultStatus.SUCCESS]
+    return [*(one.text for one in context.messages if one.role is not Role.ASSISTANT), *brought]
 
 
 async def _show_again(progress: Progress, live: LiveReply) -> None:

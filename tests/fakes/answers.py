@@ -64,8 +64,10 @@ scribbles = st.text(alphabet="`~|-:> \n\r\tab1.*_[]()<!\\#船👍\u200d🏽", ma
 """Anything that Markdown might stumble over."""
 
 
-def answer_of(chars: int) -> str:
-    """One answer of exactly so many characters, with prose, code, tables, emoji and CJK in turn."""
+def answer_of(chars: int, *, masked: bool = False) -> str:
+    """One answer of exactly so many characters, with prose, code, tables, emoji and CJK in turn. `masked`: its links
+    hide their addresses; else these stand beside the words, as they do where no turn has read them.
+    """
     blocks: list[str] = []
     number = 0
     while sum(map(len, blocks)) < chars:
@@ -81,7 +83,8 @@ def answer_of(chars: int) -> str:
             f"| No. | What | Face |\n|---:|:---|---|\n{rows}\n\n",
             "".join(CJK * number * 2) + "\n\n",
         ]
-    return "".join(blocks)[:chars]
+    text = "".join(blocks)
+    return (text if masked else text.replace("](", "] ("))[:chars]
 
 
 _bit = st.sampled_from(

@@ -22,7 +22,7 @@ from bot.reply_surface import (
     SurfaceError,
 )
 
-DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
+DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2, shows_addresses=True)
 BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))
 """Where every button can stand."""
 

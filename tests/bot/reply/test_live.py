@@ -161,7 +161,7 @@ async def test_a_long_answer_is_seen_growing(chars: int) -> None:
 @pytest.mark.parametrize("chars", [10, 3_000, pytest.param(15_000, marks=pytest.mark.slow)])
 async def test_fences_tables_emoji_and_cjk_are_shown_as_the_model_wrote_them(chars: int) -> None:
     stage = Stage(latency_s=0.2)
-    text = answer_of(chars)
+    text = answer_of(chars, masked=True)
     async with stage.live() as live:
         await stage.say(live, text, chunk=7)
         await live.finish(text)

@@ -1,4 +1,4 @@
-"""No link carries away unseen what a model knows: its address is read, or it is none."""
+"""No link carries away unseen what a model knows: its address was read as it stands, or it is none."""
 
 import re
 
@@ -7,55 +7,60 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.events import ReplyEnded, TextArrived
-from bot.platforms.slack.markup import mrkdwn
-from bot.reply.markdown import show_addresses
+from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from bot.reply.markdown import MAX_LINKS, AddressesRead, show_addresses
 from bot.reply.pages import Draft, Frames
 from bot.reply_surface import Limits
 from tests.examples import examples
 
-PATH = r"/[A-Za-z0-9._~/@+-]{0,100}(\([A-Za-z0-9._~+-]{0,50}\)[A-Za-z0-9._~/@+-]{0,50})?"
-PLAIN = re.compile(rf"https?://[A-Za-z0-9.-]+(:\d+)?({PATH})?")
 READER = MarkdownIt("commonmark")
 SLACK_FORM = re.compile(r"<((?:https?|mailto|tel):[^<>|\s]*)\|[^<>]*>")
+READ = "https://example.test/wiki/Riga_(town)?lang=en https://example.test/docs mailto:ann@example.test"
+LIMITS = Limits(page_chars=2_000, edit_interval_s=1)
+
+
+def shown(text: str, read: str = "") -> str:
+    return show_addresses(text, AddressesRead([read]), complete=True)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "[the agenda](https://example.test/team/2026/agenda.html)",
-        '[the agenda](https://example.test "a title")',
-        "[the town](https://example.test/wiki/Riga_(town))",
-        "https://example.test/?q=1 and <https://example.test/?q=2>",
+        "[the town](https://example.test/wiki/Riga_(town)?lang=en)",
+        '[the docs](https://example.test/docs "a title")',
+        "[the docs](<https://example.test/docs>)",
         "[1]: https://example.test/docs",
+        "[write to her](mailto:ann@example.test)",
+        "https://other.test/?q=1 and <https://other.test/?q=2>",
         "handlers[0](left, right); d[key]: int = 3; [see above](#top)",
-        "| a | b |\n|---|---|\n| [x](https://example.test/a) | y |",
+        "| a | b |\n|---|---|\n| [x](https://example.test/docs) | y |",
     ],
 )
-def test_what_hides_nothing_stays_as_it_was_written(text: str) -> None:
-    assert show_addresses(text, complete=True) == text
+def test_a_link_to_what_was_read_and_what_is_none_stay_as_they_were_written(text: str) -> None:
+    assert shown(text, READ) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "readable"),
     [
         ("[agenda](https://evil.test/?q=heron)", "[agenda] (https://evil.test/?q=heron)"),
+        ("[agenda](https://evil.test/heron)", "[agenda] (https://evil.test/heron)"),
+        ("[agenda](https://heron.evil.test)", "[agenda] (https://heron.evil.test)"),
         ("![](https://evil.test/i.png?q=heron)", "![] (https://evil.test/i.png?q=heron)"),
         ("[agenda](https://evil.test/#heron)", "[agenda] (https://evil.test/#heron)"),
-        ("[agenda](https://evil.test/%68eron)", "[agenda] (https://evil.test/%68eron)"),
-        ("[agenda](https://heron@evil.test/)", "[agenda] (https://heron@evil.test/)"),
         ("[agenda](https&colon;//evil.test/?heron)", "[agenda] (https&colon;//evil.test/?heron)"),
         ("[agenda](<https://evil.test/the heron>)", "[agenda] (<https://evil.test/the heron>)"),
         ("[agenda](mailto:a@evil.test?body=heron)", "[agenda] (mailto:a@evil.test?body=heron)"),
         ("[agenda](\n  https://evil.test/?q=heron)", "[agenda] (\n  https://evil.test/?q=heron)"),
-        (f"[agenda](https://evil.test/{'heron' * 21})", f"[agenda] (https://evil.test/{'heron' * 21})"),
         ("[agenda][1]\n\n[1]: https://evil.test/?heron", "[agenda][1]\n\n[1] : https://evil.test/?heron"),
         ("[![](https://evil.test/?a)](https://evil.test/?b)", "[![] (https://evil.test/?a)] (https://evil.test/?b)"),
         ("<https://evil.test/?q=heron|agenda>", "‹https://evil.test/?q=heron|agenda>"),
+        ("[docs](https://example.test/docs/heron)", "[docs] (https://example.test/docs/heron)"),
     ],
 )
-def test_an_address_that_may_hold_more_than_where_it_leads_is_read(text: str, shown: str) -> None:
-    assert show_addresses(text, complete=True) == shown
+def test_an_address_that_was_not_read_as_it_stands_is_shown(text: str, readable: str) -> None:
+    assert shown(text, READ) == readable
 
 
 pieces = st.sampled_from(
@@ -98,7 +103,8 @@ pieces = st.sampled_from(
             "&#63;",
             "\n\n",
         ),
-        *("[agenda](https://evil.test/", "[1]: ", "[a][1]", "](<", "](\n"),
+        *("[agenda](https://evil.test/", "[1]: ", "[a][1]", "](<", "](\n", "/a_(b)", "https://example.test/docs"),
+        "[docs](https://example.test/docs)",
     )
 )
 texts = st.lists(pieces, max_size=14).map("".join)
@@ -116,38 +122,61 @@ def hidden(markdown: str) -> list[str]:
 
 @settings(max_examples=examples(500))
 @given(texts)
-def test_whatever_is_written_no_link_hides_more_than_a_plain_address(text: str) -> None:
-    shown = show_addresses(text, complete=True)
-    webs = [one for one in hidden(shown) if ":" in one or "//" in one or one.startswith("www.")]
-    assert all(PLAIN.fullmatch(one) for one in webs)
-    assert SLACK_FORM.search(shown) is None
-    assert re.sub(r"\s|‹|<", "", shown) == re.sub(r"\s|<", "", text)  # and no other character is lost or added
+def test_whatever_is_written_no_link_hides_what_was_not_read(text: str) -> None:
+    readable = shown(text, READ)
+    webs = [one for one in hidden(readable) if ":" in one or "//" in one or one.startswith("www.")]
+    assert all(one in READ for one in webs)
+    assert SLACK_FORM.search(readable) is None
+    assert re.sub(r"\s|‹|<", "", readable) == re.sub(r"\s|<", "", text)  # and no other character is lost or added
 
 
 @settings(max_examples=examples(200))
 @given(texts)
 def test_however_it_grows_what_was_shown_stays(text: str) -> None:
-    shown = ""
+    before, read = "", AddressesRead([READ])
     for end in range(len(text) + 1):
-        longer = show_addresses(text[:end], complete=False)
-        assert longer.startswith(shown)
-        shown = longer
-    assert show_addresses(text, complete=True).startswith(shown)
+        longer = show_addresses(text[:end], read, complete=False)
+        assert longer.startswith(before)
+        before = longer
+    assert show_addresses(text, read, complete=True).startswith(before)
 
 
-def said(limits: Limits) -> str:
-    draft = Draft()
-    draft.see(TextArrived("Read [the agenda](https://evil.test/?q=heron)."))
+def test_no_more_addresses_are_looked_for_than_a_chat_shows() -> None:
+    read = AddressesRead(["https://example.test/1"])
+    assert [read(f"https://example.test/{number}") for number in range(MAX_LINKS)].count(True) == 1
+    assert not read("https://example.test")
+
+
+LINK = "Read [the agenda](https://example.test/?q=heron)."
+WRITTEN_OUT = "Read [the agenda] (https://example.test/?q=heron)."
+
+
+def page(draft: Draft, limits: Limits = LIMITS) -> str:
+    draft.see(TextArrived(LINK))
     draft.see(ReplyEnded())
     (frame,) = Frames(limits, 1).frames(draft)
     return frame.look.text
 
 
-def test_every_page_of_a_reply_shows_them_but_where_addresses_are_shown_anyway() -> None:
-    limits = Limits(page_chars=2_000, edit_interval_s=1)
-    assert said(limits) == "Read [the agenda] (https://evil.test/?q=heron)."
-    assert "|" not in mrkdwn(said(limits))  # nor does Slack's own form of it hide one
-    assert said(Limits(page_chars=2_000, edit_interval_s=1, shows_addresses=True)).endswith(
-        "(https://evil.test/?q=heron)."
-    )
-    assert "](" in said(Limits(page_chars=2_000, edit_interval_s=1, shows_addresses=True))
+def called(args: str, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> Draft:
+    draft = Draft()
+    draft.see(CallStarted("1", ToolCall("look", {"for": args})))
+    draft.see(CallFinished("1", ToolResult("look", status, content)))
+    return draft
+
+
+def test_every_page_shows_them_but_where_addresses_are_shown_anyway() -> None:
+    assert page(Draft()) == WRITTEN_OUT
+    assert page(Draft(), Limits(page_chars=2_000, edit_interval_s=1, shows_addresses=True)) == LINK
+
+
+def test_what_a_tool_brought_or_the_turn_began_with_was_read() -> None:
+    begun = Draft()
+    begun.read(["Ann wrote: https://example.test/?q=heron"])
+    assert page(begun) == LINK
+    assert page(called("agenda", "found: https://example.test/?q=heron")) == LINK
+
+
+def test_what_only_came_back_of_what_a_call_was_given_was_not_read() -> None:
+    assert page(called("https://example.test/?q=heron", "no such page: https://example.test/?q=heron")) == WRITTEN_OUT
+    assert page(called("agenda", "https://example.test/?q=heron", ResultStatus.FAILURE)) == WRITTEN_OUT

@@ -15,8 +15,10 @@ from tests.examples import examples
 from tests.fakes.answers import answers, scribbles
 from tests.fakes.reader import read_back
 
-STREAM = Limits(page_chars=6_000, edit_interval_s=0, page_bytes=5_000, grows_only=True, steps=True)
-EDITED = Limits(page_chars=2_000, edit_interval_s=0)
+STREAM = Limits(
+    page_chars=6_000, edit_interval_s=0, page_bytes=5_000, grows_only=True, steps=True, shows_addresses=True
+)
+EDITED = Limits(page_chars=2_000, edit_interval_s=0, shows_addresses=True)
 CLOSER_CHARS = 300
 
 
