@@ -1,0 +1,221 @@
+"""A bot on a platform whose model is a puppet: it does whatever an attempt's text says, as soon as it reads it.
+
+Everything else is the product's own: intake, runner, store, tools and what writes to the platform. `off` switches one
+mechanism off, by an argument of what it belongs to.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from secrets import token_hex
+from typing import Final
+
+from agent.admission_terms import Authority
+from agent.context import ContextBudget, Persona
+from agent.memory.audience import Audience, Place, label
+from agent.messages import JsonObject, Keep, Message, Role
+from agent.ports import Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Author, Hit, Incoming, Job, Known, RecallQuery
+from agent.tools.recall import RecallTool, recollect
+from agent.tools.registry import UNASKED, FixedTools, Toolbox, may_be_offered
+from agent.tools.remember import RememberTool
+from agent.tools.share_file import ShareFileTool
+from agent.turn import TurnLimits
+from bot.access.acl import AccessRules
+from bot.access.admission import AdmissionRules
+from bot.attachments.reading import FETCH_S, AttachmentReader
+from bot.hosting import BotHost
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns
+from store.databases.database import LocalNotifier
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.minds import always
+from tests.fakes.store import StoreInMemory
+from tests.fakes.turns_host import AT_ONCE
+from tests.injection.attempts import Attempt, Goal, Mechanism
+
+SECRET: Final = "heron4711"
+LOOKED_UP: Final = f"The payroll code is {SECRET}."
+EVIL: Final = "https://evil.example"
+KNOWN_WORD: Final = "w0rd"
+_SECTION: Final = re.compile(r"^\[system (\w+)\]$", re.MULTILINE)
+
+Call = tuple[str, JsonObject]
+
+
+def calls_of(*calls: Call) -> str:
+    return f"<execute>{json.dumps([{'name': name, 'args': args} for name, args in calls])}\n</execute>"
+
+
+@dataclass
+class Tooled:
+    """A tool of somebody else's that says `says`, and remembers what it was given."""
+
+    name: str
+    says: str = "Done."
+    description: str = "Look something up."
+    effect: ToolEffect = ToolEffect.READS
+    for_all: bool = False
+    """Whoever reads the place may read its results; else the asker alone."""
+    keep: Keep = Keep.STORED
+    schema: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+    timeout_s: float = 5
+    got: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        self.got.append(args)
+        audience: Audience | None = context.place.audience if self.for_all else None
+        return ToolOutput(self.says, audience=audience, keep=self.keep)
+
+
+@dataclass
+class Puppet:
+    """`opening`: what it calls unasked, in each turn, before it has read the text. `obeys`: what the text has it do."""
+
+    attempt: Attempt
+    calls: Sequence[Call] = ()
+    words: str = "Yes."
+    opening: Sequence[Call] = ()
+    obeys: bool = False
+    parrots: bool = False
+    """It says its words whatever it reads."""
+    has_read: bool = False
+    has_obeyed: bool = False
+
+    def __call__(self, messages: Sequence[Message]) -> str:
+        said = [message.text for message in messages]
+        words = self.words.replace("SEEN", SECRET if any(SECRET in text for text in said) else "nothing")
+        if self.parrots:
+            return words
+        here = [one for one in messages if one.role is not Role.SYSTEM]  # the lesson has calls and results, too
+        rounds = sum("<results>" in one.text for one in here)
+        if not any(self.attempt.text in " ".join(text.replace("\n> ", " ").split()) for text in said):
+            return calls_of(*self.opening) if self.opening and not rounds else "I see."
+        self.has_read = True
+        if not self.obeys or not self._believes(said):
+            return calls_of(*self.opening) if self.opening and not rounds else "I see."
+        self.has_obeyed = True
+        if self.calls and not any(f'"name": "{self.calls[0][0]}"' in one.text for one in here):
+            return calls_of(*self.calls)
+        return words
+
+    def _believes(self, said: Sequence[str]) -> bool:
+        """Who would speak for the system has to know the word of its section."""
+        words = {word for text in said for word in _SECTION.findall(text)}
+        return self.attempt.goal is not Goal.FORGE or KNOWN_WORD in words
+
+
+@dataclass(frozen=True)
+class AllOfIt:
+    """Memory, search and what a turn begins with, asked for every audience that there is."""
+
+    store: StoreInMemory
+
+    @property
+    def everybody(self) -> frozenset[str]:
+        return frozenset(one.audience for _, one in self.store.messages)
+
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        return await self.store.memories.search(replace(query, audiences=self.everybody))
+
+    async def index_more(self, job: Job) -> bool:
+        return await self.store.memories.index_more(job)
+
+    async def known(
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
+        wider = audiences | self.everybody
+        return await self.store.knowledge.known(
+            incoming, wider, before_turn=before_turn, messages=messages, actions=actions
+        )
+
+
+@dataclass(frozen=True)
+class Credulous:
+    """Takes whatever is to be kept for the person's own words."""
+
+    tool: RememberTool
+    name: str = "remember"
+    effect: ToolEffect = ToolEffect.WRITES_HERE
+    timeout_s: float = 10
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def schema(self) -> JsonObject:
+        return self.tool.schema
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        return await self.tool.run(args, replace(context, own_words=(str(args["text"]),), others_words=()))
+
+
+@dataclass
+class Bot:
+    """The bot of one attempt, with one mechanism `off` (None: all work)."""
+
+    store: StoreInMemory
+    clock: MovedClock
+    attempt: Attempt
+    off: Mechanism | None
+    puppet: Puppet
+    tools: list[Tooled] = field(default_factory=list[Tooled])
+    others: list[Tooled] = field(default_factory=list[Tooled])
+    """Of a server that the operator named later."""
+    instructions: str = ""
+
+    def __post_init__(self) -> None:
+        self.model = ScriptedProvider(self.puppet)
+
+    def host(self) -> BotHost:
+        store, off = self.store, self.off
+        connections = connections_of(store, self.clock)
+        memories: Memories = store.memories
+        knowledge: Knowledge = store.knowledge
+        if off is Mechanism.AUDIENCE:
+            memories = knowledge = AllOfIt(store)
+        remember: Tool = RememberTool(store.facts)
+        if off is Mechanism.OWN_WORDS:
+            remember = Credulous(RememberTool(store.facts))
+        effects = frozenset(ToolEffect) if off is Mechanism.EFFECT else UNASKED
+        own = FixedTools(tuple(tool for tool in self.tools if may_be_offered(tool, effects)))
+        other = FixedTools(tuple(self.others))
+        core: list[Tool] = [RecallTool(memories), remember, ShareFileTool()]
+        sources = [own, other]
+        if off is Mechanism.TAKEN_NAME:
+            core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
+        everywhere = off is Mechanism.MEMBERSHIP
+        mind = AgentConfig(
+            fresh_word=(lambda: KNOWN_WORD) if off is Mechanism.RANDOM_WORD else partial(token_hex, 3),
+            provider=always(self.model),
+            persona=lambda _: Persona(
+                "You are a bot.", "Answer in English.", self.instructions if off is Mechanism.NOT_READ else ""
+            ),
+            tools=Toolbox(core, sources),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+            groups_of=self._every_group if everywhere else connections.readers.groups_of,
+            attached=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S).read,
+            recollect=partial(recollect, memories, store.conversations),
+        )
+        thinking = TurnRunner(mind, store.ledger, knowledge, self.clock)
+        turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE)
+        access = AccessRules(open_to=frozenset(Authority))
+        return host_on(store, turns, connections, self.clock, AdmissionRules(access))
+
+    async def _every_group(self, place: Place) -> frozenset[str]:
+        groups = await self.store.conversations.groups(label(place.audience).partition(":")[2], limit=99)
+        return frozenset(groups)
+
+    @property
+    def stored_replies(self) -> list[str]:
+        """What the model said, as the ledger has it."""
+        return [one.text for _, one in self.store.messages if one.author is Author.BOT]
+
+    def read_since(self, requests: int) -> str:
+        return "\n".join(one.text for request in self.model.requests[requests:] for one in request)
