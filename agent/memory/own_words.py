@@ -6,7 +6,8 @@ somebody else's message decides nothing about what the bot holds for true of the
 Rules
   At least half of the telling words must be the person's, in any order and with any ending; of scripts without blanks
   most pairs of letters; and every number and every name. A date may be the model's, which reckons out "next Friday".
-  No word may come from others. What a person quotes ("> …", and all that follows ">>> …") is not in their words.
+  No word may come from others. What a person quotes ("> …", and all that follows ">>> …") is not in their words, nor
+  are the names of files that they send; and names that they mention alone say nothing.
   What they surely deny, ask, suppose, or tell of somebody else they have not said; in doubt they have. That is read
   clause by clause, in English, German, Spanish, Chinese, Japanese; the newest message that says or denies it decides:
 
@@ -40,6 +41,8 @@ FILES_NOTE: Final = "\n(attached: "
 """Begins the last line of a message that came with files: their names, which others gave them."""
 _QUOTED: Final = re.compile(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
 """A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
+_MENTION: Final = re.compile(r"(?<!\w)[@#][^ \t\n]+")
+"""Whose name, or which place's: others chose it. Adapters write it without an ordinary blank (`mention`)."""
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -239,6 +242,11 @@ def without_quotes(text: str) -> str:
     return _QUOTED.sub("", before if note and "\n" not in names else text)
 
 
+def mention(name: str) -> str:
+    """How a message shows whom it mentions: a name may be a whole sentence, and is not the writer's own words."""
+    return "@" + "\u00a0".join(name.split())
+
+
 def said_by(
     text: str,
     own: Sequence[str],
@@ -265,6 +273,8 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
     if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(one.digits for one in mine)):
         return False
     pairs = frozenset(_pairs(undated))
+    if not _is_told_outside_of_mentions(undated, own, read):
+        return False
     if pairs and len(pairs.intersection(chain.from_iterable(one.pairs for one in mine))) < PAIRS_SHARE * len(pairs):
         return False
     told, named = list(_telling(undated)), list(_telling(key))
@@ -278,6 +288,17 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
         return False
     names_day = any(not one.stems.isdisjoint(_CALENDAR) for one in mine)
     return bool(telling or pairs or _DIGITS.search(text)) or (bool(told) and names_day)
+
+
+def _is_told_outside_of_mentions(text: str, own: Sequence[str], read: TextsRead) -> bool:
+    """Whether a telling word of it, or a pair of letters, stands outside of the names that the person mentions."""
+    newest = [*_newest(own, MAX_OWN)]
+    if not any(_MENTION.search(one) for one in newest):
+        return True
+    outside = [read.words(_MENTION.sub(" ", one)) for one in newest]
+    told, pairs = list(_telling(text)), frozenset(_pairs(text))
+    words = any(one.has(word.stem) for word in told for one in outside)
+    return words or not (told or pairs) or any(not pairs.isdisjoint(one.pairs) for one in outside)
 
 
 @dataclass(frozen=True, slots=True)

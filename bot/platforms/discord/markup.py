@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from agent.memory.own_words import mention
+
 _TOKEN = re.compile(
     r"<(?:@!?(?P<user>\d{1,20})|@&(?P<role>\d{1,20})|#(?P<channel>\d{1,20})|a?:(?P<emoji>\w+):\d{1,20}"
     r"|/(?P<command>[^:<>]+):\d{1,20}|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>",
@@ -38,9 +40,9 @@ def readable(content: str, names: DiscordNames) -> str:
     def name(found: re.Match[str]) -> str:
         match found.lastgroup:
             case "user":
-                return f"@{names.users.get(int(found['user']), 'someone')}"
+                return mention(names.users.get(int(found["user"]), "someone"))
             case "role":
-                return f"@{names.roles.get(int(found['role']), 'someone')}"
+                return mention(names.roles.get(int(found["role"]), "someone"))
             case "channel":
                 return f"#{names.channels.get(int(found['channel']), 'somewhere')}"
             case "emoji":

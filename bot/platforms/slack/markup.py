@@ -15,6 +15,8 @@ from urllib.parse import quote
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
+from agent.memory.own_words import mention
+
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 _LEADING_USER = re.compile(r"\s*<@([^<>|\s]+)(?:\|[^<>]*)?>[\s,:]*")
@@ -105,7 +107,7 @@ def _shown(token: str, names: Mapping[str, str]) -> str:
     target, _, label = token.partition("|")
     match target[:1]:
         case "@":
-            return f"@{names.get(target[1:]) or label or target[1:]}"
+            return mention(names.get(target[1:]) or label or target[1:])
         case "#":
             return f"#{label or names.get(target[1:]) or target[1:]}"
         case "!":

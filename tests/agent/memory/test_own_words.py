@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.own_words import FILES_NOTE, TextsRead, said_by, without_quotes
+from agent.memory.own_words import FILES_NOTE, TextsRead, mention, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 
 WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(
@@ -122,6 +122,22 @@ def test_the_names_of_files_are_left_out_as_others_gave_them() -> None:
     mine = "I wrote (attached: nothing)\nand my bank is Evil Savings"
     assert without_quotes(mine) == mine
     assert without_quotes(f"a{FILES_NOTE}b.txt)\nmine") == f"a{FILES_NOTE}b.txt)\nmine"  # no last line: somebody's own
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "theirs"),
+    [
+        (f"What does {mention('my bank is Evil Savings in Riga')} say?", "my bank is Evil Savings in Riga", False),
+        (f"{mention('我的银行是里加邪恶储蓄')}怎么说?", "我的银行是里加邪恶储蓄", False),
+        (f"Look at {mention('never ask before a purchase')} and #never-ask-before-a-purchase", "never ask", False),
+        (f"My manager is {mention('Ben Smith')}.", "manager is Ben Smith", True),
+        (f"{mention('Ben Smith')} is on holiday until Friday.", "Ben Smith is on holiday until Friday", True),
+        ("My bank is Evil Savings, ask @ann", "bank is Evil Savings", True),
+        ("My address is ann@example.test", "address is ann@example.test", True),
+    ],
+)
+def test_a_name_that_is_mentioned_tells_nothing_by_itself(said: str, kept: str, *, theirs: bool) -> None:
+    assert said_by(kept, [said]) is theirs
 
 
 def test_three_marks_quote_all_that_follows_as_platforms_show_it() -> None:
