@@ -334,3 +334,15 @@ async def test_who_asks_has_a_name_that_the_model_does_not_take_for_its_own() ->
         await agent("hi", person="Ann")
     assert "IDENTITY: the user\n" in model.requests[0][1].text
     assert "IDENTITY: Ann\n" in model.requests[1][1].text
+
+
+async def test_a_reply_for_which_a_narrow_one_was_found_again_is_as_narrow() -> None:
+    public = Place(TeamAudience("team"), within_team="team")
+    store, given = InProcessStore(), tuple[int, ...]()
+    for reply, drawn in (("on a catamaran", "person:ann"), ("Deux coques.", "")):
+        claim = (await store.accept(said("and", place=public), claiming=Claiming("worker", START, LEASE))).claim
+        assert claim is not None
+        await store.finish(claim, Closing(Outcome.ANSWERED, reply, drawn_from=drawn, given_messages=given), START)
+        above = await store.history("thread", before_turn=10**6, limit=9)
+        given = (above[-1].id,)
+    assert [one.drawn_from for one in above if one.text == "Deux coques."] == ["person:ann"]

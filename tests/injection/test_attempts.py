@@ -69,7 +69,7 @@ class Stage:
     def __post_init__(self) -> None:
         state = self.slack.state
         self.people = {name: state.user(name) for name in ("ann", "ben", "mallory")}
-        if self.bot.attempt.source is Source.NAME:
+        if self.bot.attempt.source in (Source.NAME, Source.MENTION):
             state.users[self.people["mallory"]].name = self.bot.attempt.text
         told = {"value": self.bot.attempt.text if self.bot.attempt.source is Source.TOPIC else ""}
         self.places = {name: state.channel(name, "im") for name in ("ann", "ben")}
@@ -212,6 +212,8 @@ async def _brought(stage: Stage, attempt: Attempt, thread: str) -> tuple[str, li
             await stage.ask("mallory", "general", text, thread)
         case Source.NAME:
             await stage.ask("mallory", "general", "Hello.", thread)
+        case Source.MENTION:
+            return f"What does <@{stage.people['mallory']}> say?", []
         case Source.LINKED:
             written = stage.slack.state.write(stage.people["mallory"], stage.places["general"], text)
             return f"What does this say? {stage.link_to(written)}", []
