@@ -55,7 +55,9 @@ AWAY: Final = (
     "the server {name!r} cannot be reached now: {why}. It is tried again by itself; say so, and go on without it"
 )
 BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
-NEEDS_INPUT: Final = "the server asks for something more from the person, which cannot be passed on yet"
+NEEDS_INPUT: Final = (
+    "the server asks the person for something more, which cannot be passed on yet: tell them, and go on without it"
+)
 SETTLE_S: Final = 1.0
 """From a change of a list to reading it: changes come in swarms, most of which are not passed on."""
 SHOWN: Final = 20
@@ -411,6 +413,8 @@ def reason_of(error: BaseException) -> str:
             return f"the server does not keep to the protocol: {one_line(fault, 300)}"
         case MCPError(code=code) if code == types.REQUEST_TIMEOUT:
             return "the server did not answer in time"
+        case MCPError(message=message) if "elicitation" in message.lower():  # what it asks for, it may not ask here
+            return NEEDS_INPUT
         case MCPError():
             return f"the server refuses: {one_line(error.message, 500)}"
         case OSError():

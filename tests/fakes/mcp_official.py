@@ -3,6 +3,8 @@
 import sys
 
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp_types import InputRequiredResult
+from pydantic import BaseModel
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d4944415478da63fcffff3f0300"
@@ -28,6 +30,28 @@ async def steps(context: Context) -> str:
     """Do something in steps."""
     await context.report_progress(1, 2)
     return "done"
+
+
+class Colour(BaseModel):
+    """What is asked of the person."""
+
+    colour: str
+
+
+@server.tool()
+async def paint(context: Context) -> str:
+    """Ask which colour, then paint."""
+    answer = await context.elicit("Which colour?", Colour)
+    return f"{answer.action}"
+
+
+@server.tool()
+async def varnish() -> InputRequiredResult:
+    """Say that something is missing, as the protocol of 2026 does."""
+    asked = {"message": "Which one?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+    return InputRequiredResult.model_validate(
+        {"inputRequests": {"which": {"method": "elicitation/create", "params": {"mode": "form", **asked}}}}
+    )
 
 
 @server.resource("notes://today")

@@ -10,7 +10,23 @@ import sys
 import time
 from typing import Any
 
-NAMES = ["echo", "hang", "die", "flood", "babble", "endless", "big", "deep", "wrong", "slow", "spawn", "change", "fail"]
+NAMES = [
+    "echo",
+    "hang",
+    "die",
+    "flood",
+    "babble",
+    "endless",
+    "big",
+    "deep",
+    "wrong",
+    "slow",
+    "spawn",
+    "change",
+    "fail",
+    "ask",
+    "more",
+]
 TOOLS: list[dict[str, Any]] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
 STRANGE: list[Any] = [
     {"name": "echo", "description": "Says\nit \u202eagain\u200b.", "inputSchema": {"type": "object"}},
@@ -75,6 +91,10 @@ def call(name: str, params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C
             TOOLS.append({"name": "fresh", "inputSchema": {"type": "object"}})
             say({"method": "notifications/tools/list_changed"})
             return text("changed")
+        case "ask":
+            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+            say({"id": 900, "method": "elicitation/create", "params": {"message": "?", "requestedSchema": schema}})
+            return text(json.dumps(json.loads(sys.stdin.readline())))
         case _:
             return {"content": [{"type": "text", "text": f"no such thing: {name}"}], "isError": True}
 

@@ -19,7 +19,9 @@ from aiohttp import web
 
 from agent.errors import ToolError
 from agent.memory.audience import TeamAudience
+from agent.messages import ToolCall
 from agent.ports import ToolEffect
+from agent.tools.registry import Registry
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, MUST_ASK, NO_NAME, NO_SCHEMA, NOT_ALLOWED, TAKEN, TOO_MANY
 from bot.tools.mcp_server import McpLimits
@@ -123,6 +125,24 @@ async def test_a_call_that_is_stopped_is_cancelled_at_the_server() -> None:
         async with asyncio.timeout(PATIENCE_S):
             while not await cancelled():
                 pass
+
+
+async def test_a_server_that_asks_the_person_for_more_is_declined_in_words() -> None:
+    async with connected(config(raw())) as (server,):
+        (answer,) = (await called(server, "ask")).parts
+        assert "not supported" in str(json.loads(str(answer))["error"]["message"])
+
+
+async def test_what_acts_is_called_round_no_approval_openclaw_78308() -> None:
+    said = {"*": ToolEffect.READS, "change": ToolEffect.ACTS_OUTWARD}
+    async with connected(config(raw(), effects=said)) as (server,):
+        registry = Registry((), rest=server.tools)
+        for name in ("raw.change", "change", "raw.Change", "raw--change", "functions.raw.change"):
+            assert registry.check(ToolCall(name, {})) is not None
+        assert registry.check(ToolCall("call_tool", {"name": "raw.change", "args": {}})) is not None
+        assert all(tool.effect is ToolEffect.READS for tool in server.tools)
+        await called(server, "echo")
+        assert "raw.fresh" not in registry.names
 
 
 async def test_a_list_that_changes_is_read_again_and_what_stayed_is_the_same_object() -> None:
