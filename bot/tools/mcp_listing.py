@@ -8,6 +8,7 @@ time: no pattern, no reference that leads elsewhere or round in a circle. The se
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final
 
 from mcp_types import Tool as ListedTool
@@ -97,9 +98,11 @@ def listing(
 
 def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
     shown = shown_name(tool.name)
-    name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
-    if not _TOOL_NAME.fullmatch(tool.name) or len(name) > MAX_NAME_CHARS:
+    if not _TOOL_NAME.fullmatch(tool.name):
         return OmittedTool(shown, NO_NAME)
+    name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
+    if len(name) > MAX_NAME_CHARS:  # the same in each list, whatever else is in it
+        name = f"{name[: MAX_NAME_CHARS - 5]}_{sha256(tool.name.encode()).hexdigest()[:4]}"
     if (refused := _refusal(config.effect_of(tool.name))) is not None:
         return OmittedTool(shown, refused)
     schema = checked_schema(tool.input_schema)

@@ -36,6 +36,8 @@ STRANGE: list[Any] = [
     {"name": "round", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}},
     {"name": "away", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}},
     {"name": "slow_pattern", "inputSchema": {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}},
+    {"name": "list_what_was_said_of_pull_requests_and_threads_in_full_or_half", "inputSchema": {"type": "object"}},
+    {"name": "list_what_was_said_of_pull_requests_and_threads_in_full_or_short", "inputSchema": {"type": "object"}},
     {"name": "long", "description": "x" * 1_000_000, "inputSchema": {"type": "object"}},
 ]
 

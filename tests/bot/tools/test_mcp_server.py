@@ -157,7 +157,16 @@ async def test_a_list_that_changes_is_read_again_and_what_stayed_is_the_same_obj
 async def test_strange_tools_are_left_out_each_with_its_reason() -> None:
     async with connected(config(raw("strange"))) as (server,):
         offered = {tool.name: tool for tool in server.tools}
-        assert sorted(offered) == ["raw.away", "raw.echo", "raw.long", "raw.round", "raw.slow_pattern"]
+        cut = "raw.list_what_was_said_of_pull_requests_and_threads_in_"
+        shortened = sorted(name for name in offered if name.startswith(cut))
+        assert [len(name) for name in shortened] == [60, 60]
+        assert sorted(offered.keys() - set(shortened)) == [
+            "raw.away",
+            "raw.echo",
+            "raw.long",
+            "raw.round",
+            "raw.slow_pattern",
+        ]
         why = {tool.name: tool.why for tool in server.listing.omitted}
         assert why == {"raw.echo": TAKEN, "wipe??2J": NO_NAME, "no_schema": NO_SCHEMA}
         assert offered["raw.echo"].description == "Says it again."
