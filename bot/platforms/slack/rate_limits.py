@@ -96,7 +96,7 @@ class MethodRate:
         self._forget_old(now)
 
     def _forget_old(self, now: float) -> None:
-        while self._made and self._made[0] <= now - self.window_s:
+        while self._made and self._made[0] + self.window_s <= now:
             self._made.popleft()
 
 
