@@ -30,6 +30,7 @@ SIGN_IN_PASTE = (
     "`http://127.0.0.1`.\n"
     "3. Write `/tools sign in {server} ADDRESS`, with that address in place of ADDRESS."
 )
+TOO_HASTY = "You have just asked for several links. Please use the last one, or try again in a minute."
 PASTE_WHOLE = (
     "Please paste the whole address that your browser shows, from `http` on: a code alone does not say enough."
 )

@@ -23,6 +23,7 @@ from html import escape
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from cachetools import LRUCache
 from mcp.client.auth import PKCEParameters
 from mcp.client.auth.utils import issuers_match
 from pydantic import TypeAdapter
@@ -46,6 +47,10 @@ PASTE_URL: Final = "http://127.0.0.1:33418/sign-in/callback"
 address then stands in the browser's address bar.
 """
 MAX_PASTED_CHARS: Final = 8_000
+MAX_LINKS: Final = 5
+"""Of one person in `HASTE_S`."""
+HASTE_S: Final = 60.0
+MAX_ASKERS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class SignInDesk:
         self._public = public
         self._clock = clock
         self._changed = changed
+        self._asked: LRUCache[str, list[float]] = LRUCache(MAX_ASKERS)
 
     # In the platform.
 
@@ -117,7 +123,16 @@ class SignInDesk:
         except OAuthFailed as failed:
             return tool_texts.NOT_SIGNED_IN.format(server=name, why=failed)
 
+    def _is_hasty(self, person: str) -> bool:
+        """Each link costs a server of others some requests, and a button is quickly pressed."""
+        now = self._clock.monotonic()
+        recent = [time for time in self._asked.get(person, ()) if now - time < HASTE_S]
+        self._asked[person] = [*recent, now][-MAX_LINKS:]
+        return len(recent) >= MAX_LINKS
+
     async def _begin(self, person: Person, server: str) -> str:
+        if self._is_hasty(person.id):
+            return tool_texts.TOO_HASTY
         config = self._servers[server]
         before = await self._accounts.of(person.id, server)
         wants = "" if before is None or not before.wants else f"{before.grant.scope} {before.wants}".strip()

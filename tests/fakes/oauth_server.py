@@ -162,7 +162,10 @@ class ToolService:
     authorization: AuthorizationServer
     notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     called: list[str] = field(default_factory=list[str])
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
     stop: Callable[[], Awaitable[None]] = field(default=_nothing)
+    cut: Callable[[], Awaitable[None]] = field(default=_nothing)
+    """It is gone in the midst of everything."""
 
 
 @asynccontextmanager
@@ -196,6 +199,13 @@ async def tool_service(*scopes: str) -> AsyncGenerator[ToolService]:
         service.called.append(user)
         return f"the notes of {user}: {', '.join(service.notes.get(user, []))}"
 
+    @server.tool(structured_output=False)
+    async def wait() -> str:  # pyright: ignore[reportUnusedFunction] -- as above
+        """Never end."""
+        service.waiting.set()
+        await asyncio.Event().wait()
+        return "never"
+
     config = uvicorn.Config(
         server.streamable_http_app(), log_level="critical", lifespan="on", timeout_graceful_shutdown=1
     )
@@ -206,7 +216,13 @@ async def tool_service(*scopes: str) -> AsyncGenerator[ToolService]:
         running.should_exit = running.force_exit = True
         await serving
 
-    service.stop = stop
+    async def cut() -> None:
+        for server in running.servers:
+            server.close()
+        for connection in list(running.server_state.connections):
+            connection.transport.abort()
+
+    service.stop, service.cut = stop, cut
     try:
         yield service
     finally:

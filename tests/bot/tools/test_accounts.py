@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from agent.errors import SettingsError, ToolError
-from agent.ports import Asker
+from agent.ports import Asker, Tool
 from bot.tools.accounts import NotSignedIn, PersonAuth
 from bot.tools.mcp_people import PeopleLimits, PersonServers
 from bot.tools.oauth import OAuthFailed
@@ -206,6 +206,31 @@ async def test_sessions_are_bounded_and_idle_ones_end_with_their_tools_still_off
             closing.cancel()
             await asyncio.gather(closing, return_exceptions=True)
             await people.aclose()
+
+
+@pytest.mark.parametrize("ends", ["the server", "the account"])
+async def test_a_call_under_way_ends_with_a_word_when_its_server_or_its_account_does(
+    store: Store, service: ToolService, ends: str
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+        tool = (await world.tools(ANN))["wiki.wait"]
+        called = asyncio.create_task(_failure(tool))
+        async with asyncio.timeout(PATIENCE_S):
+            await service.waiting.wait()
+            if ends == "the server":
+                await service.cut()
+            else:
+                await world.desk.answer(ANN, "sign out wiki")
+            said = await called
+        assert ("/tools sign in wiki" in said) is (ends == "the account")
+        assert said
+
+
+async def _failure(tool: Tool) -> str:
+    with pytest.raises(ToolError) as failed:
+        await tool.run({}, context(ANN))
+    return str(failed.value)
 
 
 # More rights.

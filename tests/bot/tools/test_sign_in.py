@@ -163,6 +163,15 @@ async def test_no_request_decides_where_a_browser_is_sent(store: Store, service:
             assert (answer.is_redirect, answer.status_code >= 400) == (False, True)
 
 
+async def test_who_asks_for_link_after_link_is_asked_to_wait(store: Store, service: ToolService) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        said = [(await world.desk.answer(ANN, "sign in wiki")).text for _ in range(7)]
+        assert ["several links" in one for one in said] == [False] * 5 + [True] * 2
+        await world.link(BOB)
+        world.clock.ahead_s += 61
+        await world.link(ANN)
+
+
 async def test_who_declines_is_told_so_and_stays_signed_out(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service)) as world:
         browser = Browser("ann")
