@@ -39,9 +39,10 @@ from agent.messages import (
     ToolResult,
     as_it_looks,
     estimate_tokens,
-    is_too_deep,
 )
 from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource, ToolSpec
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.json_text import JsonReader, Unreadable
 from agent.protocol.render import excerpt
 from agent.records import Person
 
@@ -115,6 +116,8 @@ class Registry:
                 problems.append(_problem(error.json_path, error.message))
         except SchemaError:
             return f"the tool {call.name!r} cannot be called: the schema of its arguments is none"
+        except (ArithmeticError, ValueError):  # of a multiple of 0.01, say: a float holds no more than 308 digits
+            return "wrong arguments: a number is too large"
         if not problems:
             return None
         return f"wrong arguments: {'; '.join(sorted(problems))}. It is {self._described(call.name)}"
@@ -533,8 +536,9 @@ def _tokens(tools: Sequence[ToolSpec]) -> int:
 
 
 def _read(text: str) -> Json:
-    """Arguments that a model wrote as a text; None where they are no JSON."""
+    """Arguments that a model wrote as a text; None where they are no JSON that a call may hold."""
     try:
-        return None if is_too_deep(text) else json.loads(text)
-    except ValueError:
+        values = JsonReader(ParserLimits()).read(text)
+    except Unreadable:
         return None
+    return values[0] if len(values) == 1 else None

@@ -177,6 +177,21 @@ def test_a_wrapped_call_of_nothing_is_told_how_to_wrap(args: JsonObject) -> None
     assert "call_tool takes `name`" in (tools.check(tools.unwrapped(ToolCall("call_tool", args))) or "")
 
 
+@pytest.mark.parametrize(
+    "args", ['{"n": NaN}', '{"n": 1e999}', '{"n": -Infinity}', '{"n": 1, "n": 2}', "{}{}", "[" * 100_000, ""]
+)
+def test_arguments_written_as_a_text_hold_what_arguments_may(args: str) -> None:
+    call = ToolCall("call_tool", {"name": ISSUE, "args": args})
+    assert registry().unwrapped(call) is call
+
+
+def test_no_half_of_a_pair_comes_out_of_arguments_written_as_a_text() -> None:
+    meant = registry().unwrapped(ToolCall("call_tool", {"name": ISSUE, "args": '{"query": "a\\ud800b\\u0000"}'}))
+    assert meant.name == ISSUE
+    str(meant.args["query"]).encode()
+    assert "\0" not in str(meant.args["query"])
+
+
 def test_nothing_is_unwrapped_where_all_tools_stand_in_the_prefix() -> None:
     tools, call = Registry([Own()], rest=server_tools(5)), ToolCall("call_tool", {"name": "recall", "args": {}})
     assert tools.unwrapped(call) is call

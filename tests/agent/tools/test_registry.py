@@ -70,6 +70,13 @@ def test_wrong_arguments_are_named_together_with_the_schema(args: JsonObject, na
     assert problem.endswith("It is search(query, limit?: integer): Search.")
 
 
+@pytest.mark.parametrize("number", [10**350, -(10**350), 1e308, float("inf"), float("nan")])
+def test_a_number_that_no_float_holds_is_told_of_and_ends_no_turn(number: float) -> None:
+    prices: JsonObject = {"type": "object", "properties": {"price": {"type": "number", "multipleOf": 0.01}}}
+    said = Registry([Search(schema=prices)]).check(ToolCall("search", {"price": number}))
+    assert (said or "").startswith("wrong arguments: ")
+
+
 def test_a_value_alone_stands_for_a_list_of_it_and_texts_for_lines_of_one() -> None:
     words: JsonObject = {"type": "array", "items": {"type": "string"}}
     properties: dict[str, Json] = {"query": {"type": "string"}, "words": dict(words), "limit": {"type": "integer"}}
