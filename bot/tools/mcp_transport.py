@@ -69,20 +69,26 @@ class Allowance:
     lines_per_s: float = 1_000.0
     """Three hundredths of a processor: thirty calls at once with thirty words of progress a second each."""
     bytes_per_s: float = 4_000_000.0
+    max_values: float = 2.0 * MAX_VALUES
+    values_per_s: float = MAX_VALUES / 4
+    """A twentieth of a processor."""
     _lines: float = field(init=False)
     _bytes: float = field(init=False)
+    _values: float = field(init=False)
     _since: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._lines, self._bytes, self._since = self.max_lines, self.max_bytes, self.now()
+        self._lines, self._bytes, self._values = self.max_lines, self.max_bytes, self.max_values
+        self._since = self.now()
 
-    def take(self, lines: int, size: int) -> None:
+    def take(self, lines: int, size: int, values: int = 0) -> None:
         """Raises ServerBroken when it sends too much."""
         now = self.now()
         passed, self._since = now - self._since, now
         self._lines = min(self.max_lines, self._lines + passed * self.lines_per_s) - lines
         self._bytes = min(self.max_bytes, self._bytes + passed * self.bytes_per_s) - size
-        if self._lines < 0 or self._bytes < 0:
+        self._values = min(self.max_values, self._values + passed * self.values_per_s) - values
+        if min(self._lines, self._bytes, self._values) < 0:
             raise ServerBroken("it floods: it sends more than any tool needs")
 
 
@@ -235,8 +241,9 @@ async def _read(
     try:
         async with to_session:
             while line := await stdout.readline():
-                allowance.take(1, len(line))
-                message = await _message(line)
+                values = _values_in(line)
+                allowance.take(1, len(line), values)
+                message = await _message(line, values)
                 if message is not None and heard.passes(message):
                     await to_session.send(message)
                 else:
@@ -251,11 +258,20 @@ async def _read(
     fate.end(why)
 
 
-async def _message(line: bytes) -> SessionMessage | None:
+def _values_in(piece: bytes) -> int:
+    return sum(map(piece.count, (b",", b"[", b"{")))
+
+
+def _lines_in(piece: bytes) -> int:
+    """As streams of events end them: by LF, CR, or both."""
+    return piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+
+
+async def _message(line: bytes, values: int) -> SessionMessage | None:
     """None for what is none: some programs print other things, too."""
     if not line.lstrip().startswith(b"{"):
         return None
-    if sum(map(line.count, (b",", b"[", b"{"))) > MAX_VALUES:
+    if values > MAX_VALUES:
         raise ServerBroken(f"it wrote a message of more than {MAX_VALUES:,} values")
     return await asyncio.to_thread(_parsed, line) if len(line) > LONG_BYTES else _parsed(line)
 
@@ -386,9 +402,9 @@ async def _pass_on(
                     await to_session.send(mended(message))
 
 
-def _take(allowance: Allowance, fate: Fate, lines: int, size: int) -> None:
+def _take(allowance: Allowance, fate: Fate, lines: int, size: int, values: int = 0) -> None:
     try:
-        allowance.take(lines, size)
+        allowance.take(lines, size, values)
     except ServerBroken as broken:
         _give_up(fate, str(broken))
 
@@ -413,7 +429,7 @@ class _Counted(httpx2.AsyncByteStream):
             size += len(piece)
             if self._limit is not None and size > self._limit:
                 _give_up(self._fate, f"it sent a message of more than {self._limit:,} bytes")
-            _take(self._allowance, self._fate, piece.count(b"\n"), len(piece))
+            _take(self._allowance, self._fate, _lines_in(piece), len(piece), _values_in(piece))
             yield piece
 
     async def aclose(self) -> None:

@@ -322,6 +322,20 @@ async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
         assert server.trouble.startswith("it cannot be reached")
 
 
+FLOODS = {
+    "lines": (b":\r" * 20_000, "text/event-stream"),
+    "values": (b"[%s1]" % (b"1," * 2_500_000), "application/json"),
+}
+"""Few bytes, and much to do: lines that end in CR alone, and a list of millions."""
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_service_that_sends_little_which_takes_long_to_read_is_cut_off(flood: str) -> None:
+    async with http_service() as (url, _), connected(config(HttpReach(url), "web")) as (server,):
+        with pytest.raises(ToolError, match="floods"):
+            await called(server, flood)
+
+
 @asynccontextmanager
 async def http_service(moved_to: str = "") -> AsyncGenerator[tuple[str, list[web.Request]]]:
     """`tests.fakes.mcp_raw` behind HTTP, with one tool more."""
@@ -335,13 +349,17 @@ async def http_service(moved_to: str = "") -> AsyncGenerator[tuple[str, list[web
         params = message.get("params", {})
         if "id" not in message:
             return web.Response(status=202)
+        if params.get("name") in FLOODS:
+            body, kind = FLOODS[params["name"]]
+            return web.Response(body=body, content_type=kind)
         if params.get("name") == "huge":
             return web.Response(body=b"x" * (MAX_MESSAGE_BYTES + 1), content_type="application/json")
         answer = mcp_raw.answer("plain", message["method"], params)
         if answer is None:
             return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "?"}})
         if message["method"] == "tools/list":
-            answer = {"tools": [*mcp_raw.TOOLS, {"name": "huge", "inputSchema": {"type": "object"}}]}
+            more = [{"name": name, "inputSchema": {"type": "object"}} for name in ("huge", *FLOODS)]
+            answer = {"tools": [*mcp_raw.TOOLS, *more]}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": answer})
 
     app = web.Application()
