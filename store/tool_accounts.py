@@ -48,10 +48,9 @@ def swap(connection: Connection, person: str, server: str, before: bytes, after:
 
 
 def drop(connection: Connection, person: str, server: str) -> bytes | None:
-    kept = get(connection, person, server)
     connection.execute(delete(sign_in).where(_at(sign_in, person, server)))
-    connection.execute(delete(tool_account).where(_at(tool_account, person, server)))
-    return kept
+    gone = delete(tool_account).where(_at(tool_account, person, server))
+    return connection.execute(gone.returning(tool_account.c.sealed)).scalar_one_or_none()
 
 
 def renew(connection: Connection, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
@@ -62,10 +61,19 @@ def renew(connection: Connection, person: str, server: str, before: bytes, now: 
 
 def begin(connection: Connection, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
     in_order(connection, _name(begun.person, begun.server))
-    before = or_(sign_in.c.expires <= now, _at(sign_in, begun.person, begun.server))
-    connection.execute(delete(sign_in).where(before))
+    expire(connection, now)
+    connection.execute(delete(sign_in).where(_at(sign_in, begun.person, begun.server)))
     values = {"person": begun.person, "server": begun.server, "sealed": begun.sealed}
     connection.execute(insert(sign_in).values(handle=handle, expires=expires, **values))
+
+
+def expire(connection: Connection, now: datetime) -> None:
+    connection.execute(delete(sign_in).where(sign_in.c.expires <= now))
+
+
+def go_on(connection: Connection, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
+    now = {"handle": then, "sealed": sealed, "expires": expires}
+    return connection.execute(update(sign_in).where(sign_in.c.handle == handle).values(**now)).rowcount > 0
 
 
 def begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | None:
@@ -73,12 +81,8 @@ def begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | 
     return None if row is None else SealedSignIn(row.person, row.server, row.sealed)
 
 
-def take(connection: Connection, handle: str) -> bool:
-    return connection.execute(delete(sign_in).where(sign_in.c.handle == handle)).rowcount > 0
-
-
 def complete(connection: Connection, handle: str, person: str, server: str, sealed: bytes) -> bool:
-    if not take(connection, handle):
+    if connection.execute(delete(sign_in).where(sign_in.c.handle == handle)).rowcount == 0:
         return False
     put(connection, person, server, sealed)
     return True
@@ -106,5 +110,6 @@ class SqlToolAccounts(SqlStore):
     renew = writes(renew)
     begin = writes(begin)
     begun = reads(begun)
-    take = writes(take)
+    expire = writes(expire)
+    go_on = writes(go_on)
     complete = writes(complete)

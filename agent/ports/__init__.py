@@ -420,8 +420,14 @@ class ToolAccounts(Protocol):
         """The sign-in that this leads to; None if there is none, or it has expired."""
         ...
 
-    async def take(self, handle: str) -> bool:
-        """It is used now, once: whether it was still there."""
+    async def go_on(self, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
+        """The next step of a sign-in, which nothing but this leads to from now on. False, and nothing is kept, if it is
+        no more: somebody went on with it already, or its person signed out or was forgotten.
+        """
+        ...
+
+    async def expire(self, now: datetime) -> None:
+        """The sign-ins that have expired go."""
         ...
 
     async def complete(self, handle: str, person: str, server: str, sealed: bytes) -> bool:

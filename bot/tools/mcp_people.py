@@ -41,7 +41,7 @@ class PeopleLimits:
     """A conversation goes on within minutes, or another day."""
     first_s: float = 3.0
     """For a server, to be there when its person asks for the first time; else its tools come with the next question."""
-    look_s: float = 30.0
+    look_s: float = 60.0
 
 
 @dataclass(eq=False)
@@ -182,8 +182,10 @@ class PersonServers:
             self._open(person, name, account)
 
     async def run(self) -> None:
-        """Close what is idle, until cancelled."""
+        """Close what is idle, and drop the sign-ins that nobody ended, until cancelled."""
         while True:
+            with suppress(StoreError):  # the next time
+                await self.accounts.kept.expire(self._clock.now())
             await self._clock.sleep(self._limits.look_s)
             now = self._clock.monotonic()
             for session in self._sessions.values():

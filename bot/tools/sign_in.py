@@ -208,10 +208,12 @@ class SignInDesk:
             return PageAnswer(404, page(tool_texts.PAGE_OVER))
         if not browser or not secrets.compare_digest(browser.encode(), said.encode()):
             return PageAnswer(403, page(tool_texts.PAGE_OTHER_BROWSER))
-        if not await self._accounts.kept.take(_handle(link)):
-            return PageAnswer(404, page(tool_texts.PAGE_OVER))
         kept, sign_in = pending
-        return PageAnswer(303, go=await self._authorize(kept.person, kept.server, sign_in, browser))
+        try:
+            go = await self._authorize(kept.person, kept.server, sign_in, browser, link)
+        except OAuthFailed:
+            return PageAnswer(404, page(tool_texts.PAGE_OVER))
+        return PageAnswer(303, go=go)
 
     async def come_back(self, server: str, query: str, browser: str) -> PageAnswer:
         """A browser comes back from the authorization server."""
@@ -235,18 +237,25 @@ class SignInDesk:
 
     # Both.
 
-    async def _keep(self, person: str, server: str, pending: PendingSignIn) -> str:
-        """What leads back to it."""
+    async def _keep(self, person: str, server: str, pending: PendingSignIn, before: str = "") -> str:
+        """What leads back to it. `before`: what led to it until now, if it has begun.
+
+        Raises OAuthFailed if that leads nowhere any more: it counts once, and nothing comes back of who was forgotten.
+        """
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         sealed = self._accounts.keys.seal(PENDING, pending, "sign-in", _handle(secret), person, server)
-        await self._accounts.kept.begin(_handle(secret), SealedSignIn(person, server, sealed), now, now + TIME)
+        if not before:
+            await self._accounts.kept.begin(_handle(secret), SealedSignIn(person, server, sealed), now, now + TIME)
+        elif not await self._accounts.kept.go_on(_handle(before), _handle(secret), sealed, now + TIME):
+            raise OAuthFailed(tool_texts.OAUTH_USED)
         return secret
 
-    async def _authorize(self, person: str, server: str, pending: PendingSignIn, browser: str) -> str:
-        """Where they agree, from now on within the whole time."""
+    async def _authorize(self, person: str, server: str, pending: PendingSignIn, browser: str, before: str = "") -> str:
+        """Where they agree, from now on within the whole time. Raises OAuthFailed as `_keep`."""
         proof = PKCEParameters.generate()
         bound = _handle(browser) if browser else ""
-        state = await self._keep(person, server, replace(pending, verifier=proof.code_verifier, browser=bound))
+        bound_to = replace(pending, verifier=proof.code_verifier, browser=bound)
+        state = await self._keep(person, server, bound_to, before)
         return authorization_url(pending.grant, state, proof.code_challenge)
 
     async def _pending(self, secret: str) -> tuple[SealedSignIn, PendingSignIn] | None:
@@ -259,14 +268,12 @@ class SignInDesk:
 
     async def _finish(self, said: "_Brought", kept: SealedSignIn, sign_in: PendingSignIn) -> None:
         """Raises OAuthFailed, and StoreError."""
-        if not await self._accounts.kept.take(_handle(said.state)):
-            raise OAuthFailed(tool_texts.OAUTH_USED)
+        under_way = await self._keep(kept.person, kept.server, replace(sign_in, verifier=""), said.state)
         grant = sign_in.grant
         if (said.issuer is None and grant.names_issuer) or not issuers_match(said.issuer or grant.issuer, grant.issuer):
             raise OAuthFailed(tool_texts.OAUTH_OTHER_ISSUER)
         if not said.code:
             raise OAuthFailed(tool_texts.OAUTH_DENIED)
-        under_way = await self._keep(kept.person, kept.server, replace(sign_in, verifier=""))
         http = self._accounts.servers[kept.server]
         account = await http.exchange(grant, said.code, sign_in.verifier, _handle(under_way), self._clock.now())
         if not await self._accounts.complete(_handle(under_way), kept.person, kept.server, account):

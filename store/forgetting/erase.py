@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, union, update
 
 from agent.memory import forgetting_plans as plans
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import job_queue, model_calls, rows, tool_accounts
 from store.databases.database import is_postgresql
-from store.forgetting import erasure_set
+from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
 from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, unasked, values_in
@@ -408,8 +408,9 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
             counts["accounts"] = tool_accounts.erase(connection, [who], ())
         case plans.Gone(sources=sources) if whole and sources:
             counts["accounts"] = tool_accounts.erase(connection, (), sources)
-            theirs = (person.c.id.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
-            people_ = connection.execute(select(person.c.id).where(or_(*theirs))).scalars().all()
+            columns = (person.c.id, preference.c.owner)  # who chose something may have said nothing
+            each = (select(column).where(selection.of_sources(column, sources)) for column in columns)
+            people_ = connection.execute(union(*each)).scalars().all()
         case _:
             return
     counts |= {"preferences": 0, "people": 0}

@@ -21,7 +21,17 @@ from store.memory import people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index
 from store.search.text import index_words, stem, telling_words
-from store.tables import fact, message, preference, profile_entry, profile_source, turn
+from store.tables import (
+    fact,
+    message,
+    person,
+    preference,
+    profile_entry,
+    profile_source,
+    sign_in,
+    tool_account,
+    turn,
+)
 
 # Ids in handfuls. Pure.
 
@@ -134,7 +144,26 @@ def select_rows(
 def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool:
     """Is there something for it? Most of what is deleted in a platform was never said to the bot."""
     named = select_rows(connection, plan, limit=1)
-    return bool(named.said or named.turns or named.entries or named.facts)
+    if named.said or named.turns or named.entries or named.facts:
+        return True
+    return isinstance(plan, plans.Gone) and any(
+        connection.execute(select(column).where(of_sources(column, plan.sources), ~kept).limit(1)).first() is not None
+        for column, kept in _OWNED
+    )
+
+
+_OWNED: Final = (
+    (person.c.id, false()),
+    (preference.c.owner, preference.c.value == plans.PAUSED),
+    (tool_account.c.person, false()),
+    (sign_in.c.person, false()),
+)
+"""What people have who said nothing; and what of it outlives them."""
+
+
+def of_sources(column: ColumnElement[str], sources: Collection[str]) -> ColumnElement[bool]:
+    """Whoever's id it holds is known from one of these platforms."""
+    return or_(false(), *(column.startswith(f"{source}:", autoescape=True) for source in sorted(sources)))
 
 
 def messages_where(

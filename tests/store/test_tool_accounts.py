@@ -2,6 +2,7 @@
 "forgotten."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,14 +73,6 @@ async def test_what_is_renewed_does_not_come_back_after_its_person_has_signed_ou
     assert await either.tool_accounts.get(ANN, "wiki") == b"another account"
 
 
-async def test_a_sign_in_is_used_once_however_many_try_at_the_same_moment(either: Store) -> None:
-    await either.tool_accounts.begin("handle", SealedSignIn(ANN, "wiki", b"sealed"), START, SOON)
-    assert await either.tool_accounts.begun("handle", START) == SealedSignIn(ANN, "wiki", b"sealed")
-    taken = await asyncio.gather(*(either.tool_accounts.take("handle") for _ in range(5)))
-    assert sorted(taken) == [False] * 4 + [True]
-    assert await either.tool_accounts.begun("handle", START) is None
-
-
 async def test_a_sign_in_that_was_forgotten_while_it_ended_leaves_no_account(either: Store) -> None:
     accounts = either.tool_accounts
     await accounts.begin("handle", SealedSignIn(ANN, "wiki", b""), START, SOON)
@@ -114,6 +107,46 @@ async def test_with_everything_of_a_person_or_a_platform_its_accounts_go_and_nob
     assert (await accounts.get(ANN, "wiki"), await accounts.begun(ANN, START)) == (None, None)
     assert await accounts.get(carl, "wiki") == b"sealed"
     assert await accounts.begun(carl, START) is not None
+
+
+@pytest.mark.parametrize("messages", [0, 2])
+async def test_with_a_platform_that_is_gone_go_the_accounts_of_those_who_said_nothing_there(
+    either: Store, messages: int
+) -> None:
+    """Batches that end with the last message, and a workspace where people did no more than sign in and choose."""
+    for number in range(messages):
+        hello = replace(said(f"hello {number}", person="slack:T1:U3"), source="slack:T1")
+        await either.ledger.accept(hello)
+    await _put(either, ANN, "wiki", b"sealed")
+    await either.preferences.set(ANN, "language", "de")
+    await either.tool_accounts.begin(BOB, SealedSignIn(BOB, "wiki", b"sealed"), START, SOON)
+    plan = Gone(sources=frozenset({"slack:T1"}))
+    while any((await either.forgetting.retire(plan, START, 2)).values()):
+        pass
+    assert await either.database.read(_rows) == (0, 0)
+    assert await either.preferences.of(ANN) == {}
+    if messages:
+        assert await either.forgetting.retire(plan, START, 2) == {}
+
+
+async def test_what_has_expired_of_sign_ins_does_not_wait_for_the_next(either: Store) -> None:
+    await either.tool_accounts.begin(ANN, SealedSignIn(ANN, "wiki", b"sealed"), START, SOON)
+    await either.tool_accounts.begin(BOB, SealedSignIn(BOB, "wiki", b"sealed"), START, SOON + LEASE)
+    await either.tool_accounts.expire(SOON)
+    assert await either.database.read(_rows) == (0, 1)
+
+
+async def test_a_sign_in_goes_on_under_another_name_only_while_it_is_there(either: Store) -> None:
+    accounts, sealed = either.tool_accounts, SealedSignIn(ANN, "wiki", b"sealed")
+    await accounts.begin("link", sealed, START, SOON)
+    gone_on = await asyncio.gather(*(accounts.go_on("link", f"state {each}", b"sealed", SOON) for each in range(5)))
+    assert sorted(gone_on) == [False] * 4 + [True]
+    state = f"state {gone_on.index(True)}"
+    assert await accounts.begun("link", START) is None
+    assert await accounts.begun(state, START) == sealed
+    await either.forgetting.forget(Everything(ANN), START)
+    assert not await accounts.go_on(state, "code", b"sealed", SOON)
+    assert await either.database.read(_rows) == (0, 0)
 
 
 async def test_the_bytes_of_an_account_are_gone_from_the_file_after_forgetting(store: Store, path: Path) -> None:
