@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import assert_never
 
 from agent.admission_terms import Authority
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, Scope
 from agent.memory.layers import (
     BINDING,
@@ -37,7 +37,7 @@ from agent.memory.layers import (
 from agent.memory.marking import Superseded, mark
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
-from agent.messages import Image, Message, Role, estimate_tokens, fit_newest
+from agent.messages import Image, Message, Provenance, Role, estimate_tokens, fit_newest
 from agent.protocol import render
 from agent.protocol.grammar import LAST_ROUND, teach
 from agent.records import Author, Person, Quoted, StoredMessage
@@ -169,6 +169,7 @@ class Context:
     """What the person wrote, the question last."""
     others_words: tuple[str, ...] = ()
     """What others wrote, and the bot, and what came with the question."""
+    provenance: Provenance = Provenance.FOREIGN
     memory: str = ""
     """What of the four layers and of past threads stands in it, as one text."""
 
@@ -215,7 +216,22 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(one.text for one in parts.history if not _is_own(one, parts.person)),
             *(one.text for one in (*parts.quoted, *parts.files)),
         ),
+        provenance=_provenance(parts, retold=bool(summary or earlier[0])),
     )
+
+
+def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
+    """Whose words it holds. `retold`: what was said or done before stands in it in other words.
+
+    Facts and the profile rest on the person's own words, and on what managers set.
+    """
+    people = (one for one in parts.history if one.author is Author.PERSON)
+    found = any(not one.mine for one in parts.earlier)
+    others = any(one.person != parts.person.id for one in people)
+    shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
+    if others or shared or found or parts.quoted or parts.files or parts.images:
+        return Provenance.FOREIGN
+    return Provenance.RETOLD if retold or any(one.drawn_from != WIDE for one in parts.history) else Provenance.OWN
 
 
 def _marked(text: str, superseded: Sequence[Superseded]) -> str:

@@ -156,6 +156,13 @@ class CallFinished:
     result: ToolResult
 
 
+@dataclass(frozen=True, slots=True)
+class TurnPutAside:
+    """The turn waits for its asker's consent to these calls, by their ids; nothing of it runs meanwhile."""
+
+    calls: Mapping[str, ToolCall]
+
+
 class Outcome(StrEnum):
     """How a turn ended."""
 
@@ -172,7 +179,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The last event of every turn that was not cancelled.
+    """The last event of every turn that was not cancelled or put aside.
 
     `text` is the whole visible reply, byte for byte what the TextArrived events (with paragraph breaks between
     iterations) added up to.
@@ -194,5 +201,6 @@ AgentEvent: TypeAlias = (
     | CallStarted
     | CallProgressed
     | CallFinished
+    | TurnPutAside
     | TurnEnded
 )

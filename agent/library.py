@@ -43,7 +43,7 @@ from agent.providers.rehearsal import RehearsalProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person, RecallQuery
 from agent.state import SituationSummary
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import RESERVED, UNASKED, FixedTools, Toolbox, may_be_offered
+from agent.tools.registry import RESERVED, UNASKED, FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import asker_of, closed, known_context, loop_of
@@ -145,7 +145,7 @@ class Agent:
         _check_arguments(store, tools)
         kept = InProcessStore() if store is None else store
         for tool in tools:
-            if not may_be_offered(tool, effects):
+            if tool.effect not in effects:
                 raise SettingsError(texts.TOOL_NEEDS_ASKING.format(name=tool.name, effect=tool.effect))
         core = (
             RecallTool(kept.memories, TOOL_TIMEOUT_S),
@@ -157,7 +157,7 @@ class Agent:
                 raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="it", name=tool.name))
         self._store = kept
         self._clock = clock
-        self._toolbox = Toolbox(core, [FixedTools(tuple(tools))])
+        self._toolbox = Toolbox(core, [FixedTools(tuple(tools))], effects=effects)
         said = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
         finds = partial(recollect, kept.memories, kept.conversations)
         self._config = LibraryConfig(lambda _: said, limits, budget, finds)
@@ -309,6 +309,7 @@ class Agent:
                 explain=failed,
             )
             ended = await loop.run()
+            assert isinstance(ended, TurnEnded)  # noqa: S101 -- nothing is asked for: see `effects`
             written = turn.progress.summary
             summary = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=summary)

@@ -191,8 +191,11 @@ class Loop:
         self._handles: dict[str, None] = {}
         self.violations: Counter[str] = Counter()
 
-    async def run(self) -> events.TurnEnded:
-        """Until the turn ends. Raises CancelledError, and what `emit` and `save` raise; never a provider's error."""
+    async def run(self) -> events.TurnEnded | events.TurnPutAside:
+        """Until the turn ends, or waits for its asker.
+
+        Raises CancelledError, and what `emit` and `save` raise; never a provider's error.
+        """
         try:
             return await self._run(deque(self._turn.start()))
         finally:
@@ -204,7 +207,7 @@ class Loop:
     def usage(self) -> Usage:
         return sum((call.usage for call in self._turn.progress.calls), Usage())
 
-    async def _run(self, effects: deque[turns.Effect]) -> events.TurnEnded:
+    async def _run(self, effects: deque[turns.Effect]) -> events.TurnEnded | events.TurnPutAside:
         while True:
             match effects.popleft():
                 case turns.CallModel(number, appended):
@@ -216,6 +219,10 @@ class Loop:
                     await self._save(progress)
                 case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
+                case turns.AwaitConsent(calls):
+                    aside = events.TurnPutAside({placed.id: placed.call for placed in calls})
+                    await self._emit(aside)
+                    return aside
                 case turns.Say(sentence):
                     await self._emit(events.NoticeArrived(sentence))
                 case turns.Finish(outcome, text):

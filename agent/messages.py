@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias, TypeVar
 
 import regex
@@ -149,6 +149,29 @@ class ToolResult:
     files: tuple[SharedFile, ...] = ()
     audience: str = ""
     keep: Keep = Keep.STORED
+
+
+class Consent(StrEnum):
+    """What the asker says of one call that may not run unasked."""
+
+    NOT_NEEDED = ""
+    AWAITED = "awaited"
+    GIVEN = "given"
+    BEGUN = "begun"
+    """Given, and the call runs: saved before it does, so that after a crash it does not run twice."""
+    REFUSED = "refused"
+    EXPIRED = "expired"
+    """Nobody answered in time."""
+
+
+class Provenance(IntEnum):
+    """Whose words a turn holds beside its asker's own: what others wrote may want something of its own."""
+
+    OWN = 0
+    RETOLD = 1
+    """What the bot said of what tools brought, and what those bring that the asker allowed in this thread."""
+    FOREIGN = 2
+    """Of other people, of files and pictures, of results of tools."""
 
 
 class Depth(StrEnum):

@@ -10,11 +10,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 from typing import TypeGuard
 
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, Place, drawn_from
 from agent.messages import (
+    Consent,
     Image,
     Json,
     JsonObject,
@@ -30,6 +32,7 @@ from agent.messages import (
 from agent.records import Waiting
 from agent.state import ActionRecord, Workspace
 
+AWAITED = Consent.AWAITED
 MAX_RECORDED_CHARS = 1_000
 """Of one result in an action record (seed 002)."""
 NOT_KEPT = "[not kept]"
@@ -64,6 +67,12 @@ class RoundStep:
     """What the model wrote, as its vendor wants it back."""
     joined: tuple[Waiting, ...] = ()
     """What the person wrote meanwhile: told to the model with the results."""
+    consents: tuple[Consent, ...] = ()
+    """Of each call, in their order; () if none of them needs any."""
+
+    def consent(self, position: int) -> Consent:
+        """Of the call at this position, from 0."""
+        return self.consents[position] if self.consents else Consent.NOT_NEEDED
 
     @property
     def complete(self) -> bool:
@@ -88,8 +97,25 @@ class Progress:
         return next((step.workspace for step in reversed(self.steps) if step.workspace), None)
 
     @property
+    def awaited(self) -> Mapping[str, ToolCall]:
+        """The calls that wait for the asker's word, by `consent_key`."""
+        if not self.steps:
+            return {}
+        number, step = len(self.steps), self.steps[-1]
+        calls = [(f"{number}.{at + 1}", call) for at, call in enumerate(step.calls) if step.consent(at) is AWAITED]
+        return {consent_key(id_, call): call for id_, call in calls}
+
+    @property
     def joined(self) -> tuple[Waiting, ...]:
         return tuple(one for step in self.steps for one in step.joined)
+
+
+def consent_key(id_: str, call: ToolCall) -> str:
+    """Names this very call: a word about it counts for no other that comes to stand in its place. "2.1-" and 20 hex
+    digits.
+    """
+    said = json.dumps([call.name, dict(call.args)], sort_keys=True)
+    return f"{id_}-{sha256(said.encode()).hexdigest()[:20]}"
 
 
 def encode(progress: Progress) -> str:
@@ -200,6 +226,7 @@ def _step_in(data: dict[str, Json]) -> RoundStep:
         bad=bool(data["bad"]),
         native=_native_in(data.get("native")),
         joined=tuple(map(_joined_in, _list(data.get("joined", [])))),
+        consents=tuple(Consent(str(one)) for one in _list(data.get("consents", []))),
     )
 
 

@@ -16,10 +16,10 @@ Rules: every time is aware, in UTC. Ids are made by the platforms' adapters and 
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
@@ -29,7 +29,7 @@ from agent.memory.facts import Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import ProfileEntry, UserProfile
-from agent.messages import Depth, Image, ModelCall, SharedFile, Usage
+from agent.messages import Depth, Image, ModelCall, SharedFile, ToolCall, Usage
 from agent.state import ActionRecord, LastActions, SituationSummary
 
 
@@ -280,6 +280,37 @@ class Known:
     working_set: Sequence[WorkingItem] = ()
     covered: int = 0
     """The id of the last message that the summary covers."""
+
+
+class ConsentOutcome(Enum):
+    """What became of an asker's word about a call."""
+
+    KEPT = auto()
+    """The turn waits for a word about another one."""
+    GOES_ON = auto()
+    ALLOWED_BEFORE = auto()
+    REFUSED_BEFORE = auto()
+    NOT_THEIRS = auto()
+    OVER = auto()
+    """The turn waits no more: it was stopped, forgotten, or the time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A call that waits for its asker's word. `key`: see `agent.progress.consent_key`; `asked`: the question."""
+
+    turn: int
+    key: str
+    call: ToolCall
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """A turn that waits, until then at most, for its asker's word about these calls."""
+
+    calls: Mapping[str, ToolCall]
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ Rules.
   one leaves out keep what they held. `"secure": false`, known to some models, refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
+- A call that may not run unasked waits for the asker's consent, after the others of its step have run: the turn is put
+  aside, and goes on when every such call is decided. A refused one is a failed result.
 - After a crash the turn goes on from its last saved step: a call without a stored result runs again if its tool only
   reads, and is otherwise reported to the model as unknown.
 """
@@ -25,7 +27,7 @@ from itertools import takewhile
 from typing import TypeAlias, assert_never
 
 from agent import events, texts
-from agent.messages import Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
+from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
@@ -82,6 +84,14 @@ class MessagesJoined:
     messages: tuple[Waiting, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ConsentDecided:
+    """The asker has decided about the call with this id, or the time for it is over. Comes before `start`."""
+
+    id: str
+    consent: Consent
+
+
 TurnInput: TypeAlias = (
     events.ProtocolEvent
     | ReasoningArrived
@@ -91,6 +101,7 @@ TurnInput: TypeAlias = (
     | ResponseFailed
     | CallAnswered
     | MessagesJoined
+    | ConsentDecided
 )
 
 
@@ -117,6 +128,13 @@ class RunTools:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitConsent:
+    """Put the turn aside until the asker has decided about these calls; nothing of it runs any more."""
+
+    calls: tuple[CallPlaced, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """Show a sentence of ours as a paragraph of its own."""
 
@@ -129,7 +147,7 @@ class Finish:
     text: str
 
 
-Effect: TypeAlias = CallModel | SaveProgress | RunTools | Say | Finish
+Effect: TypeAlias = CallModel | SaveProgress | RunTools | AwaitConsent | Say | Finish
 
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
@@ -189,11 +207,20 @@ NOT_RUN = "not run: you made this call {times} times with these arguments. Go on
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 
+RUNNING = (Consent.NOT_NEEDED, Consent.BEGUN)
+"""Of a call that runs as soon as its step is saved, and may have run when a process ended."""
+NOT_ALLOWED = {
+    Consent.REFUSED: "not run: the person was asked and refused it. Do not ask again; go on without it.",
+    Consent.EXPIRED: "not run: the person was asked and did not answer in time.",
+}
+
+
 class Turn:
     """Feed it with `receive`; perform what `start` and `receive` return, in order.
 
     `check` says what is wrong with a call (unknown tool, arguments against its schema), for the model, or None.
-    `repeatable` says whether a tool may run twice. `progress` is what an earlier process had saved.
+    `repeatable` says whether a tool may run twice. `progress` is what an earlier process had saved. `needs_consent` is
+    asked of each call that could run.
     """
 
     def __init__(
@@ -202,8 +229,10 @@ class Turn:
         repeatable: Callable[[str], bool],
         limits: TurnLimits = TurnLimits(),
         progress: Progress = Progress(),  # noqa: B008 -- frozen
+        needs_consent: Callable[[ToolCall], bool] = lambda _: False,
     ) -> None:
         self._check = check
+        self._needs_consent = needs_consent
         self._repeatable = repeatable
         self._limits = limits
         self._progress = progress
@@ -269,6 +298,8 @@ class Turn:
                 return self._fail(sentence)
             case MessagesJoined(messages):
                 return self._join(messages)
+            case ConsentDecided(id_, consent):
+                self._decide(id_, consent)
             case events.SummaryArrived(update):
                 self._progress = replace(self._progress, summary={**self._progress.summary, **update})
             case events.ReplyEnded() | events.ViolationFound():
@@ -312,7 +343,12 @@ class Turn:
         )
         remind = not self._noted and not _calls_natively(self._step) and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refused
-        return self._save_step(replace(self._step, calls=calls, results=results, reminded=remind, bad=bad))
+        consents = tuple(
+            Consent.AWAITED if reason is None and self._needs_consent(call) else Consent.NOT_NEEDED
+            for call, reason in zip(calls, refused, strict=True)
+        )
+        step = replace(self._step, calls=calls, results=results, reminded=remind, bad=bad)
+        return self._save_step(replace(step, consents=consents if any(consents) else ()))
 
     def _refused(self, call: ToolCall) -> str | None:
         """Why the call does not run, for the model, or None."""
@@ -345,7 +381,15 @@ class Turn:
         save = SaveProgress(self._progress)
         if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
             return [save, *self._finish(events.Outcome.REFUSED, texts.BROKEN_CALLS)]
-        return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
+        return [save, *self._after_step(step)]
+
+    def _after_step(self, step: RoundStep) -> list[Effect]:
+        """What is due once it is saved: first what may run, then the asker's word, then the model."""
+        if step.complete:
+            return self._next_call()
+        if runnable := self._open_calls(*RUNNING):
+            return [RunTools(runnable)]
+        return [AwaitConsent(self._open_calls(Consent.AWAITED))]
 
     def _answer(self, id_: str, result: ToolResult) -> list[Effect]:
         *done, step = self._progress.steps
@@ -356,7 +400,25 @@ class Turn:
         step = replace(step, results=results)
         self._progress = replace(self._progress, steps=(*done, step))
         save = SaveProgress(self._progress)
-        return [save, *self._next_call()] if step.complete else [save]
+        running = self._open_calls(*RUNNING)
+        return [save] if running else [save, *self._after_step(step)]
+
+    def _decide(self, id_: str, consent: Consent) -> None:
+        """A call that nobody allowed has failed; one that was decided before stays as it was."""
+        number, _, position = id_.partition(".")
+        at = int(position) - 1
+        if int(number) != len(self._progress.steps):
+            return
+        *done, step = self._progress.steps
+        if not 0 <= at < len(step.calls) or step.consent(at) is not Consent.AWAITED:
+            return
+        consents = (*step.consents[:at], consent, *step.consents[at + 1 :])
+        results = step.results
+        if consent in NOT_ALLOWED:
+            failed = ToolResult(step.calls[at].name, ResultStatus.FAILURE, NOT_ALLOWED[consent])
+            results = (*results[:at], failed, *results[at + 1 :])
+        step = replace(step, consents=consents, results=results)
+        self._progress = replace(self._progress, steps=(*done, step))
 
     def _join(self, messages: tuple[Waiting, ...]) -> list[Effect]:
         """Tell the model with the results of the last step; nothing to do if none of them is new."""
@@ -373,22 +435,23 @@ class Turn:
     def _go_on_with_calls(self, step: RoundStep) -> list[Effect]:
         results = tuple(
             ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
-            if result is None and not self._repeatable(call.name)
+            if result is None and step.consent(at) in RUNNING and not self._repeatable(call.name)
             else result
-            for call, result in zip(step.calls, step.results, strict=True)
+            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True))
         )
+        begun = tuple(Consent.BEGUN if one is Consent.GIVEN else one for one in step.consents)
         step = replace(step, results=results)
-        self._progress = replace(self._progress, steps=(*self._progress.steps[:-1], step))
-        save = SaveProgress(self._progress)
-        return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
+        self._progress = replace(self._progress, steps=(*self._progress.steps[:-1], replace(step, consents=begun)))
+        return [SaveProgress(self._progress), *self._after_step(step)]
 
-    def _open_calls(self) -> tuple[CallPlaced, ...]:
+    def _open_calls(self, *consents: Consent) -> tuple[CallPlaced, ...]:
+        """The calls without a result whose consent is one of these."""
         step = self._progress.steps[-1]
         number = len(self._progress.steps)
         return tuple(
-            CallPlaced(f"{number}.{position}", call)
-            for position, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1)
-            if result is None
+            CallPlaced(f"{number}.{at + 1}", call)
+            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True))
+            if result is None and step.consent(at) in consents
         )
 
     def _end(self, reason: StopReason) -> list[Effect]:

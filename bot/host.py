@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Membership
+from agent.ports import Asker, Membership
 from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
@@ -104,6 +104,18 @@ class MemoryAnswer:
     """Whether it is one entry, to be shown whole, and `page` where it stands in the list."""
     refused: bool = False
     """Whether nothing was done; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsAnswer:
+    """What `/tools` answers, as Markdown. `call`: the name of the call that is asked about, "" for none; `may_stand`:
+    whether a word about it may hold for the whole thread. `refused`: nothing was done, and the text says why.
+    """
+
+    text: str
+    call: str = ""
+    may_stand: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +412,10 @@ class CommandHost(Protocol):
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
+        ...
+
+    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
+        """What `/tools` with these words (see `bot.turns.approvals`) says to this person there, for them alone."""
         ...
 
     def operates(self, person: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from agent.admission_terms import Authority, TermsNotMet
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Clock, Conversations, Ledger, Preferences
+from agent.ports import Asker, Clock, Conversations, Ledger, Preferences
 from agent.records import Incoming
 from bot.access.acl import CommandAnswer
 from bot.access.admission import AdmissionControl
@@ -17,12 +17,13 @@ from bot.attachments.kinds import with_names
 from bot.connections import PlatformConnections
 from bot.deduplicator import Deduplicator
 from bot.health import Health
-from bot.host import MemoryAnswer, PolicyAsker, Suggestion, Viewer
+from bot.host import MemoryAnswer, PolicyAsker, Suggestion, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk
 from bot.tools.mcp_source import ToolSignIns
+from bot.turns.approvals import ToolsDesk
 from bot.turns.worker import Turns
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class BotHost:
     claims: Deduplicator
     memories: MemoryDesk
     policies: PolicyDesk
+    tool_desk: ToolsDesk
     feedback: ReplyFeedback
     health: Health
     clock: Clock
@@ -120,6 +122,9 @@ class BotHost:
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         return await self.memories.suggestions(viewer, limit)
+
+    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
+        return await self.tool_desk.answer(asker, words)
 
     def operates(self, person: str) -> bool:
         return self.admission.rules.access.is_operator(person)

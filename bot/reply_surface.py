@@ -21,6 +21,8 @@ class ReplyAction(StrEnum):
     BAD = "bad"
     DELETE = "delete"
     """Take the reply away."""
+    DECIDE = "decide"
+    """Show its asker what it waits for."""
     UNDO = "undo"
     """Let what the turn has kept of its asker be forgotten again."""
 

@@ -42,6 +42,7 @@ from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
+from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 
@@ -255,6 +256,7 @@ class Store:
     """
 
     ledger: ports.Ledger
+    consents: ports.Consents
     conversations: ports.Conversations
     knowledge: ports.Knowledge
     memories: ports.Memories
@@ -382,6 +384,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     erased_ids = ErasedIds(prepared.key)
     return Store(
         SqlLedger(database, erased_ids),
+        SqlConsents(database),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database),

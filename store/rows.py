@@ -319,7 +319,8 @@ def restarted(epoch: object) -> dict[str, object]:
 
     `epoch`: the next one, by which whoever runs it learns of this.
     """
-    return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
+    anew = {"state": "waiting", "owner": None, "lease_until": None, "run_at": None, "progress": ""}
+    return {**anew, "epoch": epoch}
 
 
 # Many values to and from the database as one JSON text. Pure.

@@ -326,6 +326,21 @@ class VerdictRow(Row, table=True):
     time: datetime = Field(sa_type=UtcDateTime, index=True)
 
 
+class ConsentRow(Row, table=True):
+    """What its asker said of a call that may not run unasked. `standing`: it holds in the conversation for the tool."""
+
+    __table_args__: ClassVar[Any] = (_index("ix_consent_standing", "conversation", "person", where="standing"),)
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    call: str = Field(sa_type=StorableText, primary_key=True)
+    word: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    tool: str = Field(sa_type=StorableText)
+    standing: bool = Field(default=False)
+    decided: datetime = Field(sa_type=UtcDateTime)
+
+
 class JobRow(Row, table=True):
     """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
 
@@ -384,6 +399,7 @@ class TaskWorkspaceRow(Row, table=True):
 turn = metadata.tables["turn"]
 page = metadata.tables["page"]
 verdict = metadata.tables["verdict"]
+consent = metadata.tables["consent"]
 job = metadata.tables["job"]
 action_record = metadata.tables["action_record"]
 workspace = metadata.tables["task_workspaces"]

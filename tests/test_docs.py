@@ -15,7 +15,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import ToolCall
 from agent.ports import Tool, ToolContext
 from agent.records import Person
-from agent.tools.registry import Registry, may_be_offered
+from agent.tools.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
 from bot.commands.declaration import Command, CommandCall, Panel
 from tests.fakes.caller import FakeCaller
@@ -128,7 +128,7 @@ def example(number: int) -> dict[str, Any]:
 async def test_the_tool_that_contributing_shows_is_one_and_can_be_called() -> None:
     tool = example(1)["RollTool"](int)
     assert [name for name in vars(Tool) if not name.startswith("_") and not hasattr(tool, name)] == []
-    assert may_be_offered(tool)
+    assert tool.effect in UNASKED
     registry, now = Registry([tool]), datetime(2026, 1, 5, tzinfo=UTC)
     context = ToolContext(Person("slack:T1:U1", "Ann"), Place(PersonAudience("slack:T1:U1")), "thread", 1, now)
     assert registry.check(ToolCall("roll", {"sides": 6})) is None

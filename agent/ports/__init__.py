@@ -14,7 +14,7 @@ from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.memory.own_words import TextsRead
-from agent.messages import Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
+from agent.messages import Consent, Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
 from agent.ports.storage import (
     AgentStore,
     Conversations,
@@ -24,7 +24,6 @@ from agent.ports.storage import (
     Jobs,
     Knowledge,
     Ledger,
-    Membership,
     Memories,
     Notifier,
     Preferences,
@@ -36,7 +35,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
-from agent.records import Embedded, Person, SealedSignIn, Unembedded
+from agent.records import ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
 
 
 class Halt(StrEnum):
@@ -325,6 +324,42 @@ class ToolOutput:
     parts: tuple[ResultPart, ...] = ()
     audience: Audience | None = None
     keep: Keep = Keep.STORED
+
+
+class Membership(Protocol):
+    """One platform's answer. It is asked anew each time: whoever asks remembers what was said, and for how long."""
+
+    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+        """For each of these group places ("slack:T0123:C0123", as in GroupAudience): can this person read it now?
+
+        A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
+        time.
+        """
+        ...
+
+
+class Consents(Protocol):
+    """What askers say of calls that may not run unasked."""
+
+    async def decide(
+        self, turn: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool = False
+    ) -> ConsentOutcome:
+        """Keep a word about a call (its `consent_key`) of a turn that was put aside. `standing`: it holds for its tool
+        from now on, in this conversation.
+        """
+        ...
+
+    async def decided(self, turn: int) -> Mapping[str, Consent]:
+        """What was said of the turn's calls, by `consent_key`."""
+        ...
+
+    async def standing(self, conversation: str, person: str) -> frozenset[str]:
+        """The tools that this person lets run unasked in this conversation."""
+        ...
+
+    async def undecided(self, person: str) -> list[Undecided]:
+        """Every call that waits for this person's word, the oldest first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

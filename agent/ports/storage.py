@@ -413,8 +413,18 @@ class Ledger(TurnLedger, Protocol):
         """Put `text` in place of the question's words: it was spoken, and has been listened to."""
         ...
 
+    async def put_aside(self, claim: records.Claim, until: datetime) -> None:
+        """Let an unfinished turn wait for its asker's word (`Consents`), at most until then."""
+        ...
+
     async def stop(self, conversation: str) -> list[int]:
         """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first."""
+        ...
+
+    async def take_back(self, person: str, conversation: str | None) -> list[int]:
+        """Mark what waits of this person and has shown something as to be stopped, and its pages to be deleted: in one
+        conversation, or in all.
+        """
         ...
 
     async def stopping(self, owner: str) -> frozenset[int]:
@@ -549,18 +559,6 @@ class Notifier(Protocol):
 
     async def wait(self, timeout_s: float) -> None:
         """Wait until there is a notification, or was one since the last wait, or the time is over."""
-        ...
-
-
-class Membership(Protocol):
-    """One platform's answer. It is asked anew each time: whoever asks remembers what was said, and for how long."""
-
-    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
-        """For each of these group places ("slack:T0123:C0123", as in GroupAudience): can this person read it now?
-
-        A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
-        time.
-        """
         ...
 
 

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from itertools import groupby, islice
 from math import log
-from typing import Any, Final, assert_never, cast
+from typing import Any, Final, Protocol, assert_never, cast
 
 from cachetools import LRUCache
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
@@ -60,6 +60,10 @@ class ToolLimits:
     """Of pictures and files together: below what Discord takes, and little enough to stand in a turn's progress."""
 
 
+UNASKED: Final = frozenset({ToolEffect.READS, ToolEffect.WRITES_HERE})
+"""What is done without asking anybody, as long as no policy says otherwise."""
+
+
 class Registry:
     """Tools by name: those that everybody has, and the `rest`, which others may have written.
 
@@ -80,6 +84,8 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [bounded_list(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
+        self.asks: Final = any(tool.effect not in UNASKED for tool in known)
+        """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
         """The same for a vendor that takes tools in a form of its own."""
 
@@ -160,12 +166,17 @@ class Registry:
         return _result(name, ResultStatus.FAILURE, ToolOutput(reason), audience, self._limits)
 
 
-UNASKED: Final = frozenset({ToolEffect.READS, ToolEffect.WRITES_HERE})
+class ToolPolicy(Protocol):
+    """What an operator lets people use."""
 
+    @property
+    def rows(self) -> Sequence[object]:
+        """Without any, everything may be offered."""
+        ...
 
-def may_be_offered(tool: Tool, effects: Collection[ToolEffect] = UNASKED) -> bool:
-    """Whether it does no more than may be done without asking anybody. Nobody can be asked yet."""
-    return tool.effect in effects
+    def offers(self, tool: Tool, asker: Asker) -> bool:
+        """Whether this person may use it here, asked first or not."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +190,45 @@ class FixedTools:
 
 
 class Toolbox:
-    """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks."""
+    """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks.
 
-    def __init__(self, core: Sequence[Tool], sources: Sequence[ToolSource] = ()) -> None:
+    `effects`: what those of the sources may do at most; without a `policy` nobody can be asked.
+    """
+
+    def __init__(
+        self,
+        core: Sequence[Tool],
+        sources: Sequence[ToolSource] = (),
+        policy: ToolPolicy | None = None,
+        effects: Collection[ToolEffect] | None = None,
+    ) -> None:
         self._core = tuple(core)
         self._sources = tuple(sources)
+        self._policy = policy
+        self._effects = frozenset(effects or (UNASKED if policy is None else ToolEffect))
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
         self._registry_of(self._core)  # what is wrong with it is said at the start
 
     def registry(self, asker: Asker) -> Registry:
-        """The tools of this person here and now. One whose name is taken is left out: it may not shadow another."""
-        rest = sorted((tool for source in self._sources for tool in source.tools(asker)), key=lambda tool: tool.name)
-        named = {tool.name: tool for tool in (*reversed(rest), *reversed(self._core)) if tool.name not in RESERVED}
-        return self._registry_of((*self._core, *(tool for tool in rest if named.get(tool.name) is tool)))
+        """The tools of this person here and now."""
+        tools, core, policy = self.all(asker), self._core, self._policy
+        rest = tools[len(core) :]
+        if policy is not None and policy.rows:
+            core, rest = (tuple(tool for tool in some if policy.offers(tool, asker)) for some in (core, rest))
+        return self._registry_of(core, rest)
 
-    def _registry_of(self, tools: tuple[Tool, ...]) -> Registry:
+    def all(self, asker: Asker) -> tuple[Tool, ...]:
+        """Also those that the policy refuses. One whose name is taken is left out: it may not shadow another."""
+        sourced = (tool for source in self._sources for tool in source.tools(asker) if tool.effect in self._effects)
+        rest = sorted(sourced, key=lambda tool: tool.name)
+        named = {tool.name: tool for tool in (*reversed(rest), *reversed(self._core)) if tool.name not in RESERVED}
+        return (*self._core, *(tool for tool in rest if named.get(tool.name) is tool))
+
+    def _registry_of(self, core: tuple[Tool, ...], rest: tuple[Tool, ...] = ()) -> Registry:
+        tools = (*core, *rest)
         key = tuple(map(id, tools))
         if key not in self._known:  # its tools are held with it, so that no id is given away meanwhile
-            self._known[key] = tools, Registry(self._core, rest=tools[len(self._core) :])
+            self._known[key] = tools, Registry(core, rest=rest)
         return self._known[key][1]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from agent.errors import ProviderError, SettingsError, StoreError
 from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
-from agent.tools.registry import may_be_offered
+from agent.tools.registry import UNASKED
 from bot.app.from_settings import discord_settings, slack_settings
 from bot.app.parts import (
     CLOCK,
@@ -70,18 +70,11 @@ def _tools(settings: Settings) -> list[Finding]:
         tools = own_tools(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
-    offered = [tool.name for tool in tools if may_be_offered(tool)]
-    withheld = [tool for tool in tools if not may_be_offered(tool)]
+    unasked = [tool.name for tool in tools if tool.effect in UNASKED]
+    asked = [tool.name for tool in tools if tool.effect not in UNASKED]
     return [
-        *([finding(Level.GOOD, what=f"{', '.join(offered)} can be called")] if offered else []),
-        *(
-            finding(
-                Level.WARNING,
-                what=f"{tool.name} is not offered",
-                remedy=setup_texts.TOOL_WITHHELD.format(name=tool.name, effect=tool.effect),
-            )
-            for tool in withheld
-        ),
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
+        *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
 
 

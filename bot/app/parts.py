@@ -21,7 +21,7 @@ from agent.ports import Memories, Tool, ToolAccounts
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import FixedTools, Toolbox, may_be_offered
+from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
@@ -45,6 +45,7 @@ from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
+from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -191,6 +192,11 @@ def model_settings(settings: Settings) -> ModelSettings:
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
+def tools_desk(answering: AgentConfig, store: Store, turns: Turns) -> ToolsDesk:
+    policy = answering.policy or ApprovalPolicy(store.consents, CLOCK)
+    return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare)
+
+
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
@@ -283,17 +289,10 @@ def core_tools(
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """The operator's tools, whether they may be offered or not. Raises SettingsError."""
-    return load_tools(tool_modules(settings), BUILT_IN, TOOLS)
-
-
-def _offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    for tool in tools:
-        if not may_be_offered(tool):
-            log.warning("%s", setup_texts.TOOL_WITHHELD.format(name=tool.name, effect=tool.effect))
-    offered = tuple(filter(may_be_offered, tools))
-    if offered:
-        log.info("tools: %s", ", ".join(tool.name for tool in offered))
-    return offered
+    tools = load_tools(tool_modules(settings), BUILT_IN, TOOLS)
+    if tools:
+        log.info("tools: %s", ", ".join(tool.name for tool in tools))
+    return tools
 
 
 def plugin_list(settings: Settings) -> PluginList:
@@ -343,10 +342,12 @@ def mind(
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
 
+    policy = ApprovalPolicy(store.consents, CLOCK)
+
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
-    own = _offered(own_tools(settings))
+    own = own_tools(settings)
     return AgentConfig(
         provider=desk.provider,
         persona=persona,
@@ -354,8 +355,10 @@ def mind(
         tools=Toolbox(
             (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
             [*([FixedTools(own)] if own else ()), *sources],
+            policy,
         ),
         prepare=sources[0].prepare if sources else None,
+        policy=policy,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

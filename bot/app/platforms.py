@@ -122,6 +122,7 @@ def _host(
         claims=Deduplicator(store.preferences),
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
+        tool_desk=parts.tools_desk(answering, store, turns),
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -230,6 +231,7 @@ async def open_terminal(
             sign_ins=sources[0] if sources else NOWHERE,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
+            tool_desk=parts.tools_desk(answering, store, turns),
             choice=models,
             clock=parts.CLOCK,
             new_id=parts.new_id,

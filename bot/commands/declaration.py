@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
+from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
@@ -169,6 +170,10 @@ class Caller(Protocol):
 
     async def policy_asker(self) -> PolicyAsker:
         """With their authority at this moment, and the place whose policies are meant."""
+        ...
+
+    async def tool_asker(self) -> Asker:
+        """As whom a question would be asked here."""
         ...
 
     async def viewer(self) -> Viewer:

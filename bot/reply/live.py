@@ -328,6 +328,8 @@ class LiveReply:
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
 """Ends after which the model can go on."""
 
+ASIDE: Final = frozenset({reply_surface.ReplyAction.DECIDE, reply_surface.ReplyAction.STOP})
+"""What stands below a reply that waits for its asker's consent."""
 AGAIN: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
 JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
 """What stands below an answer; an end without one is nobody's opinion."""

@@ -97,6 +97,10 @@ class Draft:
                 self.read([result.content] if result.status is ResultStatus.SUCCESS else [])
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
+            case events.TurnPutAside(calls):
+                tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls.values()}))
+                self._begin_part()
+                self._add(reply_texts.WAITS_FOR_CONSENT.format(tools=tools))
             case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
             case events.TurnEnded(_, text):

@@ -37,6 +37,7 @@ ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stan
 NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 THINKING = "Thinking…"
+WAITS_FOR_CONSENT = "*I wait to be allowed to use {tools}: whoever asked me can allow or refuse it, for a day.*"
 STATUS_LINES = {
     "recall": "Searching past threads…",
     "remember": "Making a note…",

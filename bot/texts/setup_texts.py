@@ -42,10 +42,7 @@ COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again la
 
 # Tools
 
-TOOL_WITHHELD = (
-    "The tool {name} is loaded and not offered: its effect is “{effect}”, and nobody can be asked yet before it runs. "
-    'If a call changes nothing outside, declare it: @tool(effect="reads").'
-)
+TOOLS_ASKED_FIRST = "{names}: the person is asked before a call runs, unless the tool policy says otherwise"
 
 # Models
 

@@ -112,11 +112,11 @@ class McpServerConfig:
         verb = "runs" if isinstance(self.reach, StdioReach) else "is at"
         return f"{self.name} {verb} {self.runs}, as {self.origin} says"
 
-    def effect_of(self, tool: str) -> ToolEffect | None:
-        """What the operator says of a tool; None if nothing. The pattern with most letters counts, then the worst."""
+    def effect_of(self, tool: str) -> ToolEffect:
+        """What the operator says of a tool, by the pattern with most letters, then the worst; else it acts outward."""
         said = [(pattern, effect) for pattern, effect in self.effects.items() if fnmatchcase(tool, pattern)]
         if not said:
-            return None
+            return ToolEffect.ACTS_OUTWARD
         return max(said, key=lambda one: (sum(char not in "*?[]" for char in one[0]), _SEVERITY.index(one[1])))[1]
 
 

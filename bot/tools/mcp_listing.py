@@ -69,8 +69,6 @@ class ToolListing:
     omitted: tuple[OmittedTool, ...] = ()
 
 
-NOT_ALLOWED: Final = 'nobody has said what it does, as "effects" in mcp.json would'
-MUST_ASK: Final = "the file says of it: {effect}; before that somebody must be asked, which is not possible yet"
 TOO_MANY: Final = f"the server has more than {MAX_TOOLS} tools"
 NO_NAME: Final = "its name cannot be called"
 TAKEN: Final = "another tool of the server has this name already"
@@ -103,25 +101,15 @@ def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | Omitt
     name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
     if len(name) > MAX_NAME_CHARS:  # the same in each list, whatever else is in it
         name = f"{name[: MAX_NAME_CHARS - 5]}_{sha256(tool.name.encode()).hexdigest()[:4]}"
-    if (refused := _refusal(config.effect_of(tool.name))) is not None:
-        return OmittedTool(shown, refused)
     schema = checked_schema(tool.input_schema)
     if schema is None:
         return OmittedTool(shown, NO_SCHEMA)
     description = one_line(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
-    return OfferedTool(name, tool.name, description, schema, ToolEffect.READS)
+    return OfferedTool(name, tool.name, description, schema, config.effect_of(tool.name))
 
 
-def _own(config: McpServerConfig, tool: OfferedTool) -> OfferedTool | OmittedTool:
-    if (refused := _refusal(config.effect_of(tool.name))) is not None:
-        return OmittedTool(tool.name, refused)
-    return replace(tool, name=f"{config.name}.{tool.name}")
-
-
-def _refusal(effect: ToolEffect | None) -> str | None:
-    if effect is None:
-        return NOT_ALLOWED
-    return None if effect is ToolEffect.READS else MUST_ASK.format(effect=effect.value)
+def _own(config: McpServerConfig, tool: OfferedTool) -> OfferedTool:
+    return replace(tool, name=f"{config.name}.{tool.name}", effect=config.effect_of(tool.name))
 
 
 _RESOURCES: Final = OfferedTool(

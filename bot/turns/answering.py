@@ -20,11 +20,11 @@ from typing import Final
 from agent.errors import LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
-from agent.records import Claim, Closing, Incoming
+from agent.records import Claim, Closing, Incoming, PutAside
 from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.reply.files import handed_over
-from bot.reply.live import LiveReply, offered_actions, shown_ending
+from bot.reply.live import ASIDE, LiveReply, offered_actions, shown_ending
 from bot.reply_surface import FILES, PageGone, PageKey, PageRef, PageRefused, PageUnsent, Surface, SurfaceError
 from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner
@@ -97,7 +97,7 @@ class RunningTurn:
     lease: Lease
     earlier: "RunningTurn | None"
     task: asyncio.Task[Outcome | None] = field(init=False)
-    thinking: asyncio.Task[Closing] | None = None
+    thinking: asyncio.Task[Closing | PutAside] | None = None
     taken_back: bool = False
     """What it has shown is deleted, and nothing more said."""
     others_wait: bool = True
@@ -106,6 +106,8 @@ class RunningTurn:
     """Somebody else has the turn."""
     put_off: bool = False
     """It ended because the ledger could not be asked, and goes on once it can."""
+    put_aside: bool = False
+    """It waits for its asker."""
 
     def __post_init__(self) -> None:
         self.taken_back = self.claim.withdrawn
@@ -162,8 +164,10 @@ class Answering:
             except StoreError as error:
                 log.log(severity(error), "turn %d: lease not renewed: %s", claim.turn, error)
 
-    async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
-        """Think, show the reply, store it. Where nothing can be stored the person is told, as long as it lasts."""
+    async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        """Think, show the reply, store it; None if it waits for its asker. Where nothing can be stored the person is
+        told, as long as it lasts.
+        """
         surface = self.surface_for(running.claim.incoming)
         ended = False
         try:
@@ -178,7 +182,7 @@ class Answering:
             surface.finish(ended=ended)
         return outcome
 
-    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
+    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         claim = running.claim
 
         async def keep_pages(pages: tuple[str, ...]) -> None:
@@ -192,8 +196,14 @@ class Answering:
         )
         try:
             async with live:
-                closing = await self._reply(running, live, stopped)
-                closing = replace(closing, kept=await self.thinking.kept(claim, closing))
+                thought = await self._reply(running, live, stopped)
+                if isinstance(thought, PutAside):
+                    await live.finish(None, ASIDE)
+                    running.put_aside = True
+                    await self.ledger.put_aside(claim, thought.until)
+                    log.info("turn %d: waits until its asker decides about %d calls", claim.turn, len(thought.calls))
+                    return None
+                closing = replace(thought, kept=await self.thinking.kept(claim, thought))
                 whole = "" if running.taken_back else shown_ending(closing)
                 closing = replace(closing, pages=await live.finish(whole, offered_actions(closing)))
             closing = await self._with_files(closing, surface, running)
@@ -243,7 +253,7 @@ class Answering:
                 log.info("turn %d: a page too many is taken away", turn)
                 await surface.delete(page)
 
-    async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
+    async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         claim = running.claim
         if claim.attempts > self.max_attempts:
             return Closing(Outcome.REFUSED, reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
@@ -257,6 +267,8 @@ class Answering:
                 await asyncio.wait({running.thinking})
                 raise
             closing = Closing(Outcome.STOPPED, "")  # before its first step
+        if isinstance(closing, PutAside):
+            return closing
         return replace(closing, reply="") if running.taken_back else closing
 
 

@@ -15,16 +15,25 @@ from typing import Any, TypeVar
 
 from agent.context import Context, ContextBudget, Persona
 from agent.errors import FailureReason, ProviderError, StoreError
-from agent.events import AgentEvent, HandleClosed, HandleOpened, IterationStarted, ModelSwitched, Outcome, TextArrived
+from agent.events import (
+    AgentEvent,
+    HandleClosed,
+    HandleOpened,
+    IterationStarted,
+    ModelSwitched,
+    Outcome,
+    TextArrived,
+    TurnPutAside,
+)
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, ResultStatus, Role
+from agent.messages import ModelCall, Provenance, ResultStatus, Role
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
-from agent.records import Claim, Closing, Incoming, RecallQuery, Waiting, platform_of
+from agent.records import Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
 from agent.spending import Spent
 from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
@@ -38,6 +47,7 @@ from bot.setting_parsers import FooterStyle
 from bot.spending_text import cost_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
+from bot.turns.approvals import ApprovalPolicy, wait_until
 
 # What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.
 
@@ -57,6 +67,8 @@ class AgentConfig:
     budget: ContextBudget
     fresh_word: Callable[[], str]
     """Random: marks what the system says in one turn, so that nobody who writes can say it in its place."""
+    policy: ApprovalPolicy | None = None
+    """What runs unasked; None: everything that `tools` offers."""
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""
@@ -157,21 +169,22 @@ class TurnRunner:
             if not stopped():
                 raise
 
-    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
-        """Everything up to the complete reply, shown on `live` as it grows.
+    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+        """Everything up to the complete reply, shown on `live` as it grows, or up to a call that needs consent.
 
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
         await self._prepare(claim, stopped)
         tools = self._mind.tools.registry(asker_of(claim.incoming))
-        turn = Turn(tools.check, tools.repeatable, self._mind.turn_limits, decode(claim.progress))
-        closing = Closing(Outcome.STOPPED, "")
+        context: Context | None = None
+        turn = await self._turn(claim, tools, lambda: Provenance.FOREIGN if context is None else context.provenance)
+        closing = Closing(Outcome.STOPPED, turn.text)
         heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming))
         notice = ""
         try:
             if stopped():
-                return closing
+                return closed(closing, turn, claim.incoming.place)
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             files = await self._files(claim.incoming, live)
@@ -209,6 +222,8 @@ class TurnRunner:
             await _show_again(turn.progress, live)
             with self._mind.answering():
                 ended = await loop.run()
+            if isinstance(ended, TurnPutAside):
+                return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
             written = turn.progress.summary
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
@@ -229,6 +244,12 @@ class TurnRunner:
         calls = turn.progress.calls
         below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
+
+    async def _turn(self, claim: Claim, tools: Registry, words: Callable[[], Provenance]) -> Turn:
+        progress, limits, policy = decode(claim.progress), self._mind.turn_limits, self._mind.policy
+        if policy is not None and (tools.asks or policy.rows):
+            return await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+        return Turn(tools.check, tools.repeatable, limits, progress)
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""

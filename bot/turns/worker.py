@@ -104,6 +104,8 @@ class TurnSlots:
 
 log = logging.getLogger(__name__)
 
+TAKEN_BACK_S: Final = 0.05
+"""Between two looks whether what waited has ended."""
 LEAVE_S: Final = 1.5
 """At the end, for writes to a platform that are in flight: one that hangs is given up with its connection. Its turn is
 not given back, since nobody knows whether that write took effect."""
@@ -203,7 +205,7 @@ class Turns:
             self._notifier.notify()
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
-        """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost or parked.
+        """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost, parked or put aside.
 
         Raises AnsweredElsewhere. Cancelling it stops the turn, within `end_s`: what was said is kept.
         """
@@ -248,6 +250,11 @@ class Turns:
             self._notifier.notify()
         return taken_over > 0
 
+    def wake(self) -> None:
+        """A turn that waited for its asker may go on."""
+        self._idle.clear()
+        self._notifier.notify()
+
     async def idle(self) -> None:
         """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""
         try:
@@ -284,7 +291,7 @@ class Turns:
         return open_
 
     async def take_back(self, person: str, conversation: str | None) -> None:
-        """Before something is forgotten: end the running turns that answer it, and delete what they have shown."""
+        """Before something is forgotten: end the open turns that answer it, and delete what they have shown."""
         running = [
             running
             for running in self._running.values()
@@ -293,7 +300,16 @@ class Turns:
         ]
         for one in running:
             one.taken_back = True
+        waiting = frozenset(await self._ledger.take_back(person, conversation))
+        for turn in waiting:
+            self.stop(turn)
+        if waiting:
+            self._notifier.notify()
         await self._end(running)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.end_s):
+                while waiting and waiting - (await self._ledger.ended(waiting)).keys():
+                    await self._clock.sleep(TAKEN_BACK_S)
 
     async def _end(self, running: list[RunningTurn]) -> None:
         for one in running:
@@ -393,5 +409,7 @@ class Turns:
             log.error("turn %d: lost", turn, exc_info=lost)
         outcome = None if lost is not None else task.result()
         asking = self._asking.get((incoming.source, incoming.event_id))
-        if asking is not None and (lost is not None or outcome is not None):  # else it goes on later, here or elsewhere
+        if asking is not None and (
+            lost is not None or outcome is not None or running.put_aside
+        ):  # else it goes on later
             asking.resolve(outcome)

@@ -30,6 +30,7 @@ from store.tables import (
     RUNNING,
     WAITING,
     action_record,
+    consent,
     conversation,
     erased,
     fact,
@@ -141,6 +142,7 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
         values: dict[str, object] = {}
         if rows.progress_sources(progress) & doomed.said.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
+            drop(connection, consent.c.turn, [turn_id])
             model_calls.settle(connection, turn.c.id == turn_id, now)
         kept = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
         if kept != payload:
@@ -351,7 +353,7 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
     counts["actions"] += drop(connection, action_record.c.turn, silent)
-    for column in (page.c.turn, verdict.c.turn):
+    for column in (page.c.turn, verdict.c.turn, consent.c.turn):
         drop(connection, column, silent)
     for where in in_batches(turn.c.id, doomed.turns):
         model_calls.detach(connection, select(turn.c.id).where(where), now)

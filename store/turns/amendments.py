@@ -4,6 +4,7 @@ Rules
   A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
   done, and that has not joined a running one.
   What was spoken is put down as soon as it was listened to, and stands as if it had been written.
+  One whose turn waits for its asker's consent begins anew when it is edited, or ends, if something was done of it.
   A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
   or claims it, takes back what it has shown.
 """
@@ -11,23 +12,24 @@ Rules
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, and_, delete, exists, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, or_, select, true, update
 
 from agent.events import Outcome
 from agent.memory.audience import label
 from agent.memory.forgetting_plans import EDIT, post_key
+from agent.progress import decode
 from agent.records import Author, Claim, Closing, Job, Waiting
-from store import job_queue, rows
+from store import job_queue, model_calls, rows
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import DONE, RUNNING, WAITING, message, turn
+from store.tables import DONE, RUNNING, WAITING, consent, message, turn, workspace
 
 
 def stop(connection: Connection, conversation: str) -> list[int]:
     """Mark the turns of a conversation that wait or run; the oldest first."""
     open_ = and_(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
     found = list(connection.execute(select(turn.c.id).where(open_).order_by(turn.c.id)).scalars())
-    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True))
+    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True, run_at=None))
     return found
 
 
@@ -45,13 +47,40 @@ def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
 
 def amend(connection: Connection, channel: str, message_id: str, said: IndexedText, job: Job | None = None) -> bool:
     """Put `said` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
-    if (question := _waiting(connection, channel, message_id)) is None:
+    question = _waiting(connection, channel, message_id) or _put_aside(connection, channel, message_id)
+    if question is None:
         return False
     if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
     _, asked, conversation = question
     index.change_text(connection, asked, conversation, said)
     return True
+
+
+def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """The same of a turn that waits for its asker, which begins anew if nothing is done of it, and else is stopped."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(
+            turn.c.id, turn.c.conversation, turn.c.epoch, turn.c.progress, message.c.id.label("asked"), message.c.time
+        )
+        .select_from(turn.join(message, asked))
+        .where(this, aside)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    if found is None:
+        return None
+    done = any(result is not None for step in decode(found.progress).steps for result in step.results)
+    if done:
+        connection.execute(update(turn).where(turn.c.id == found.id).values(stopping=True, run_at=None))
+        return None
+    model_calls.settle(connection, turn.c.id == found.id, found.time)
+    connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
+    for kept in (workspace.c.task_id, consent.c.turn):
+        connection.execute(delete(kept.table).where(kept == found.id))
+    return found.id, found.asked, found.conversation
 
 
 def set_text(connection: Connection, claim: Claim, said: IndexedText) -> None:
@@ -75,6 +104,17 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
     return True
 
 
+def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
+    """Mark what waits of this person and has shown something, to be ended without a word; in a conversation, or all."""
+    begun = and_(turn.c.person == person, turn.c.state == WAITING, or_(turn.c.progress != "", turn.c.reply_ref != ""))
+    here = true() if conversation is None else turn.c.conversation == conversation
+    found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, here).with_for_update()).all()
+    for row in found:
+        marked = {"stopping": True, "run_at": None, "payload": rows.mark_withdrawn(row.payload)}
+        connection.execute(update(turn).where(turn.c.id == row.id).values(**marked))
+    return [row.id for row in found]
+
+
 def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
     """Mark a turn that was begun. What has joined another one, and is answered with it, is let be."""
     this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
@@ -88,7 +128,7 @@ def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
     ).one_or_none()
     if found is None:
         return False
-    marked = {"stopping": True, "payload": rows.mark_withdrawn(found.payload)}
+    marked = {"stopping": True, "run_at": None, "payload": rows.mark_withdrawn(found.payload)}
     connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))

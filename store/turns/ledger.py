@@ -29,8 +29,20 @@ from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
 from store.search import index
 from store.search.text import IndexedText, index_words, is_telling, stem
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, page, turn, workspace
-from store.turns import amendments, claims
+from store.tables import (
+    DONE,
+    RUNNING,
+    WAITING,
+    action_record,
+    consent,
+    conversation,
+    fact,
+    message,
+    page,
+    turn,
+    workspace,
+)
+from store.turns import amendments, claims, consents
 from store.turns.claims import claim_turn
 from store.turns.place_restriction import restrict_place
 
@@ -79,8 +91,8 @@ def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
 
 
 def _waiting(limit: int) -> sa.ScalarSelect[int]:
-    """How many turns wait, counted no further than `limit`."""
-    some = sa.select(turn.c.id).where(turn.c.state == WAITING).limit(limit).subquery()
+    """How many turns wait for a free slot, counted no further than `limit`."""
+    some = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(limit).subquery()
     return sa.select(sa.func.count()).select_from(some).scalar_subquery()
 
 
@@ -248,6 +260,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         model_calls.keep(connection, claim, rows.progress_calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
+        connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
         fact_store.begin_anew(connection, claim.message)
         history.discard_kept_by(connection, claim.message)
         return False
@@ -387,6 +400,12 @@ def release(connection: sa.Connection, claim: Claim) -> None:
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
 
 
+def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
+    """Waiting so long, it holds up nobody in its conversation."""
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _HELD_IN_VAIN)
+    consents.go_on(connection, claim.turn)  # the asker may have been quick
+
+
 MAX_KNOWN: Final = 10_000
 """Channels whose kind is remembered; another one costs a look at the next message."""
 
@@ -413,7 +432,9 @@ class SqlLedger(SqlStore):
     claim = writes(claim_turn)
     renew = writes(renew)
     release = writes(release)
+    put_aside = writes(put_aside)
     stop = writes(amendments.stop)
+    take_back = writes(amendments.take_back)
     stopping = reads(amendments.stopping)
     withdrawn = reads(amendments.withdrawn)
     waiting = reads(amendments.waiting_to_join)

@@ -21,6 +21,7 @@ from store.memory import profiles
 from store.tables import (
     RUNNING,
     WAITING,
+    consent,
     conversation,
     fact,
     fact_ground,
@@ -72,10 +73,11 @@ def _set_back(connection: Connection, channel: str, wide: Collection[str], place
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         this = turn.c.id == id_
         model_calls.settle(connection, this, now)
-        anew = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": ""}
+        anew = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
         told = _within(payload, place.within_team)
         connection.execute(update(turn).where(this, turn.c.state == state).values(payload=told, **anew))
         connection.execute(delete(workspace).where(workspace.c.task_id == id_))
+        connection.execute(delete(consent).where(consent.c.turn == id_))
 
 
 def _within(payload: str, team: str | None) -> str:

@@ -133,6 +133,7 @@ async def ran(
     loop, model = a_loop(answers, tool or Echo(), events, saved, progress, capabilities=capabilities)
     async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()
+    assert isinstance(ended, TurnEnded)
     return Ran(ended, events, saved, model, loop)
 
 

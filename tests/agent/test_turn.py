@@ -14,7 +14,7 @@ from agent.events import (
     ThoughtArrived,
     WorkspaceArrived,
 )
-from agent.messages import Image, ResultStatus, ToolCall, ToolResult
+from agent.messages import Consent, Image, ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
@@ -22,13 +22,16 @@ from agent.state import Workspace
 from agent.turn import (
     CRASHED_CALL,
     EMPTY_ANSWER,
+    NOT_ALLOWED,
     NOT_RUN,
     REFUSED_CALL,
     REMINDER,
     REPEATED_CALL,
+    AwaitConsent,
     CallAnswered,
     CallModel,
     CallPlaced,
+    ConsentDecided,
     Effect,
     Finish,
     ResponseBegun,
@@ -51,7 +54,7 @@ def check(call: ToolCall) -> str | None:
     return None if call.name in {"read", "write"} else f"unknown tool {call.name!r}"
 
 
-def read_only(name: str) -> bool:
+def repeatable(name: str) -> bool:
     return name == "read"
 
 
@@ -59,7 +62,7 @@ FRESH = Progress()
 
 
 def new_turn(progress: Progress = FRESH, **limits: int) -> Turn:
-    return Turn(check, read_only, TurnLimits(**limits), progress)
+    return Turn(check, repeatable, TurnLimits(**limits), progress)
 
 
 def feed(turn: Turn, *happened: TurnInput) -> list[Effect]:
@@ -401,3 +404,72 @@ class TestAfterACrash:
     def test_a_saved_reply_needs_no_model(self) -> None:
         progress = self.saved(TextArrived("All done."), DONE)
         assert new_turn(progress).start() == [Finish(Outcome.ANSWERED, "All done.")]
+
+
+class TestConsent:
+    """Calls that may not run unasked: here those of "write"."""
+
+    def turn(self, progress: Progress = FRESH) -> Turn:
+        return Turn(check, repeatable, TurnLimits(), progress, needs_consent=lambda call: call.name == "write")
+
+    def asked(self, *calls: ToolCall) -> tuple[Progress, list[Effect]]:
+        turn = self.turn()
+        turn.start()
+        effects = feed(turn, CallsArrived(calls))
+        return turn.progress, effects
+
+    def decided(self, progress: Progress, *decisions: tuple[str, Consent]) -> tuple[Turn, list[Effect]]:
+        """In another process, as it was stored."""
+        turn = self.turn(decode(encode(progress)))
+        for id_, consent in decisions:
+            turn.receive(ConsentDecided(id_, consent))
+        return turn, turn.start()
+
+    def test_a_call_that_needs_it_does_not_run_and_the_turn_is_put_aside_with_it_saved(self) -> None:
+        progress, effects = self.asked(WRITE)
+        assert effects == [SaveProgress(progress), AwaitConsent((CallPlaced("1.1", WRITE),))]
+        assert progress.steps[0].consents == (Consent.AWAITED,)
+
+    def test_what_needs_none_runs_first(self) -> None:
+        turn = self.turn()
+        turn.start()
+        (_, running) = feed(turn, CallsArrived((WRITE, READ)))
+        assert running == RunTools((CallPlaced("1.2", READ),))
+        (_, aside) = turn.receive(answered("1.2"))
+        assert aside == AwaitConsent((CallPlaced("1.1", WRITE),))
+
+    def test_once_given_it_runs_and_a_crash_while_it_runs_leaves_it_unknown(self) -> None:
+        turn, (saved, running) = self.decided(self.asked(WRITE)[0], ("1.1", Consent.GIVEN))
+        assert running == RunTools((CallPlaced("1.1", WRITE),))
+        assert isinstance(saved, SaveProgress)
+        again, _ = self.decided(saved.progress, ("1.1", Consent.GIVEN))
+        (result,) = again.progress.steps[0].results
+        assert result is not None
+        assert result.status is ResultStatus.UNKNOWN
+        (_, after) = turn.receive(answered("1.1"))
+        assert isinstance(after, CallModel)
+
+    @pytest.mark.parametrize("consent", [Consent.REFUSED, Consent.EXPIRED])
+    def test_without_it_the_call_has_failed_and_the_model_goes_on(self, consent: Consent) -> None:
+        turn, effects = self.decided(self.asked(WRITE)[0], ("1.1", consent))
+        (result,) = turn.progress.steps[0].results
+        assert result == ToolResult("write", ResultStatus.FAILURE, NOT_ALLOWED[consent])
+        assert isinstance(effects[-1], CallModel)
+
+    def test_the_turn_waits_until_each_call_is_decided(self) -> None:
+        progress, _ = self.asked(WRITE, ToolCall("write", {"more": 1}))
+        turn, effects = self.decided(progress, ("1.2", Consent.REFUSED))
+        assert effects == [SaveProgress(turn.progress), AwaitConsent((CallPlaced("1.1", WRITE),))]
+        _, effects = self.decided(turn.progress, ("1.2", Consent.GIVEN), ("1.1", Consent.GIVEN))
+        assert effects[-1] == RunTools((CallPlaced("1.1", WRITE),))  # the first word about 1.2 stands
+
+    @pytest.mark.parametrize("id_", ["2.1", "1.2", "1.0", "0.1"])
+    def test_a_decision_about_another_call_changes_nothing(self, id_: str) -> None:
+        progress, _ = self.asked(WRITE)
+        turn, effects = self.decided(progress, (id_, Consent.GIVEN))
+        assert turn.progress == progress
+        assert effects[-1] == AwaitConsent((CallPlaced("1.1", WRITE),))
+
+    def test_a_call_that_could_not_run_is_not_asked_about(self) -> None:
+        _, effects = self.asked(ToolCall("nothing", {}))
+        assert not any(isinstance(effect, AwaitConsent) for effect in effects)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, update
 from agent.context import ContextBudget, Persona
 from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming
+from agent.records import Claiming, Closing
 from agent.state import SituationSummary
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
@@ -72,7 +72,9 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
-        await store.ledger.finish(first, await thinking.think(first, live, lambda: False), START)
+        closing = await thinking.think(first, live, lambda: False)
+        assert isinstance(closing, Closing)
+        await store.ledger.finish(first, closing, START)
     await store.database.write(fill, messages, words)
     await store.ledger.accept(said("and now?"))
     asked = await store.ledger.claim(Claiming("w", START, LEASE))

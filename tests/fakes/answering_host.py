@@ -3,11 +3,11 @@
 Above: flows of the Discord adapter. Below: `tests.fakes.turns_host`.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 
-from agent.ports import Clock, Transcriber
+from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.hosting import BotHost
@@ -41,8 +41,9 @@ def answering_host(
     store: StoreInMemory | None = None,
     transcriber: Transcriber | None = None,
     limits: TurnsLimits = AT_ONCE,
+    tools: Sequence[Tool] = (),
 ) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
-    made = turns_host(store, model, clock, transcriber, limits=limits)
+    made = turns_host(store, model, clock, transcriber, limits=limits, tools=tools)
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place
+from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.commands.declaration import Stoppable
@@ -29,6 +30,9 @@ class FakeCaller:
 
     async def policy_asker(self) -> PolicyAsker:
         return PolicyAsker(self.person, self.authority, self.place)
+
+    async def tool_asker(self) -> Asker:
+        return Asker(self.person, self.place, self.channel, self.authority)
 
     async def viewer(self) -> Viewer:
         return Viewer(self.person, self.place, self.channel, self.authority >= Authority.MANAGER)

@@ -11,6 +11,7 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
+from agent.ports import Asker
 from agent.records import Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
 from bot.access.acl import CommandAnswer, Requester
@@ -23,6 +24,7 @@ from bot.host import (
     PolicyAsker,
     ShownEntry,
     TellProgress,
+    ToolsAnswer,
     Viewer,
     untold,
 )
@@ -135,6 +137,9 @@ class FakeChatBot:
     async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is one
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return SpendingAccount(Spent.on(calls), Spent.on(calls))
+
+    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:  # noqa: ARG002 -- as above
+        return ToolsAnswer("What I can use when you ask me here:")
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
         return CommandAnswer(f"The policies: {words or 'none'}.")

@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Membership
+from agent.ports import Asker, Membership
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
@@ -27,6 +27,7 @@ from bot.host import (
     PolicyAsker,
     Suggestion,
     TellProgress,
+    ToolsAnswer,
     Viewer,
     untold,
 )
@@ -65,6 +66,8 @@ class FakeHost:
     policies: str = "Nothing is set for everybody here."
     asked_for_policy: list[tuple[PolicyAsker, str]] = field(default_factory=list[tuple[PolicyAsker, str]])
     asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
+    tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("What I can use when you ask me here:"))
+    asked_for_tools: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
     stopped: list[str] = field(default_factory=list[str])
@@ -266,6 +269,10 @@ class FakeHost:
         self.fail()
         self.asked_for_budget.append((person, channel, words))
         return CommandAnswer("You have used nothing today.")
+
+    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
+        self.asked_for_tools.append((asker, words))
+        return self.tools_answer
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         self.fail()

@@ -5,7 +5,20 @@ Above: hosts of the tests. Below: `bot.hosting` and its desks.
 
 from typing import Protocol
 
-from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
+from agent.ports import (
+    Clock,
+    Consents,
+    Conversations,
+    Facts,
+    Forgetting,
+    Jobs,
+    Ledger,
+    Preferences,
+    Profiles,
+    Replies,
+    Spending,
+)
+from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
@@ -18,6 +31,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
+from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.worker import Turns
 
 
@@ -26,6 +40,8 @@ class Stored(Protocol):
 
     @property
     def ledger(self) -> Ledger: ...
+    @property
+    def consents(self) -> Consents: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -56,6 +72,7 @@ def host_on(
     clock: Clock,
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
     sign_ins: ToolSignIns = NOWHERE,
+    toolbox: Toolbox | None = None,
 ) -> BotHost:
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
@@ -94,6 +111,7 @@ def host_on(
             audiences=audiences,
         ),
         policies=PolicyDesk(store.facts, clock, audiences),
+        tool_desk=ToolsDesk(toolbox or Toolbox(()), ApprovalPolicy(store.consents, clock), clock, turns.wake),
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

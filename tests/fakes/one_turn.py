@@ -79,6 +79,7 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
     loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)
     async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()
+    assert isinstance(ended, TurnEnded)
     return Ran(ended, events, turn.progress)
 
 

@@ -12,7 +12,7 @@ from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Toolbox
+from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
@@ -21,6 +21,7 @@ from bot.access.admission import AdmissionRules
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
+from bot.turns.approvals import ApprovalPolicy
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
@@ -48,14 +49,18 @@ def turns_host(
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
 
-    `tools` come besides those that every bot has.
+    `tools` come besides those that every bot has, under the policy that holds without any rows.
     """
     connections = connections_of(store, clock)
+    policy = ApprovalPolicy(store.consents, clock)
+    core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool())
+    toolbox = Toolbox(core, [FixedTools(tuple(tools))], policy)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), *tools]),
+        tools=toolbox,
+        policy=policy,
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
@@ -66,4 +71,4 @@ def turns_host(
     owner = f"process {next(_owners)}"
     turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), clock, owner, limits)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
-    return host_on(store, turns, connections, clock, AdmissionRules(access))
+    return host_on(store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox)

@@ -112,8 +112,16 @@ class DyingLedger:
         self.steps.here("the reply is stored")
         return others_wait
 
+    async def put_aside(self, claim: Claim, until: datetime) -> None:
+        self.steps.here("before it is put aside")
+        await self.inner.put_aside(claim, until)
+        self.steps.here("it is put aside")
+
     async def stop(self, conversation: str) -> list[int]:
         return await self.inner.stop(conversation)
+
+    async def take_back(self, person: str, conversation: str | None) -> list[int]:
+        return await self.inner.take_back(person, conversation)
 
     async def waiting(self, claim: Claim) -> list[Waiting]:
         self.steps.here("before it is asked what else waits")

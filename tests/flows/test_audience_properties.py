@@ -36,7 +36,7 @@ from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Incoming, Person, Quoted
+from agent.records import Claiming, Closing, Incoming, Person, Quoted
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
@@ -245,6 +245,7 @@ class Town:
         assert claim is not None
         async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
             closing = await self.thinking.think(claim, live, lambda: False)
+            assert isinstance(closing, Closing)
             pages = [f"{claim.turn} {page}" for page in await live.finish(closing.reply)]
         await self.store.ledger.finish(claim, replace(closing, pages=tuple(pages)), self.clock.now())
         self.replies.append((said, Quoted("a reply", "bot", closing.reply, (*pages,))))

@@ -9,6 +9,7 @@ from agent.tools.registry import RESERVED
 from bot.app import CLOCK
 from bot.app.parts import BUILT_IN
 from bot.exits import Exit
+from bot.texts import setup_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_service import ROOT, on_slack, service, until
@@ -69,15 +70,11 @@ def test_without_its_name_it_is_not_there(folder: Path) -> None:
     assert "unknown tool 'ferry'" in ran.stdout
 
 
-def test_what_acts_outward_is_loaded_and_said_and_cannot_be_called(folder: Path) -> None:
-    settings = named(folder, "my_tools", "loud_tools")
-    ran = cogency(folder, "ask", 'use send {"text": "hello"}', **settings)
-    assert "The tool send is loaded and not offered: its effect is “acts outward”" in ran.stderr
-    assert "unknown tool 'send'" in ran.stdout
-    looked = cogency(folder, "doctor", **settings)
+def test_doctor_says_of_each_tool_whether_somebody_is_asked_first(folder: Path) -> None:
+    looked = cogency(folder, "doctor", **named(folder, "my_tools", "loud_tools"))
     assert looked.returncode == Exit.OK
     assert "ferry can be called" in looked.stdout
-    assert "send is not offered" in looked.stdout
+    assert setup_texts.TOOLS_ASKED_FIRST.format(names="send") in looked.stdout
 
 
 def test_a_module_that_cannot_be_imported_stops_the_start_and_doctor_says_why(folder: Path) -> None:

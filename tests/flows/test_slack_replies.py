@@ -8,7 +8,7 @@ from itertools import cycle
 import pytest
 
 from agent.messages import Message
-from agent.ports import Clock
+from agent.ports import Clock, Tool
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of
@@ -40,8 +40,11 @@ def asked(messages: Sequence[Message]) -> str:
 class World:
     """A workspace, a store and a model; `running` starts a process on them."""
 
-    def __init__(self, slack: FakeSlack, script: Sequence[Answer | Answering] | Answering) -> None:
+    def __init__(
+        self, slack: FakeSlack, script: Sequence[Answer | Answering] | Answering, tools: Sequence[Tool] = ()
+    ) -> None:
         self.slack = slack
+        self.tools = tools
         self.store = store_in_memory()
         self.model = ScriptedProvider(script, sleep=slack.clock.sleep)
         self.ann, self.bob = slack.state.user("ann"), slack.state.user("bob")
@@ -50,7 +53,7 @@ class World:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        host = turns_host(self.store, self.model, self.slack.clock)
+        host = turns_host(self.store, self.model, self.slack.clock, tools=self.tools)
         async with serving(self.slack, host), host.turns.serving():
             yield
 
@@ -63,11 +66,15 @@ class World:
 
 @asynccontextmanager
 async def workspace(
-    script: Sequence[Answer | Answering] | Answering, clock: Clock | None = None, *, over_http: bool = False
+    script: Sequence[Answer | Answering] | Answering,
+    clock: Clock | None = None,
+    *,
+    over_http: bool = False,
+    tools: Sequence[Tool] = (),
 ) -> AsyncGenerator[World, None]:
     """Where pace and limits count, `clock` is one that stands still while anybody works: a busy machine is no delay."""
     async with FakeSlack(clock or FastClock(), over_http=over_http) as slack:
-        yield World(slack, script)
+        yield World(slack, script, tools)
 
 
 async def test_a_mention_is_answered_in_its_thread() -> None:

@@ -68,8 +68,8 @@ class Mechanism(Enum):
         "the tool says that its results may be kept",
     )
     EFFECT = (
-        "a tool that acts outward, or that nothing takes back, is not offered unasked",
-        "tools of every effect are offered",
+        "a call that acts outward, or that nothing takes back, waits until its asker allows it",
+        "calls of every effect run unasked",
     )
     OWN_WORDS = (
         "a fact is kept only in words that its person wrote, and ends others only so",

@@ -19,7 +19,7 @@ from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.fakes.store import store_in_memory
+from tests.fakes.store import StoredTurn, store_in_memory
 from tests.injection.attempts import ATTEMPTS, Attempt, Goal, Mechanism, Source, Where, mechanisms, rows
 from tests.injection.world import EVIL, LOOKED_UP, SECRET, Bot, Call, Puppet, Tooled
 
@@ -57,6 +57,11 @@ class Result:
     harm: bool
 
 
+def is_over(turn: StoredTurn) -> bool:
+    """Nobody works on it any more."""
+    return turn.state == "done" or (turn.state == "waiting" and bool(turn.progress))
+
+
 @dataclass
 class Stage:
     """Ann asks, Ben reads along, and Mallory means no good, in one Slack."""
@@ -77,10 +82,10 @@ class Stage:
         self.places["closed"] = state.channel("closed", "private")
 
     async def ask(self, who: str, where: str, text: str, thread: str = "", files: Sequence[Any] = ()) -> FakeMessage:
-        """Ask, and wait for the answer."""
+        """Ask, and wait for the answer, or until the bot waits for a word about what it would do."""
         turns = len(self.bot.store.turns) + 1
         asked = await self.slack.say(self.people[who], self.places[where], f"{ME} {text}", thread, files=[*files])
-        await self.slack.until(lambda: sum(turn.state == "done" for turn in self.bot.store.turns) == turns)
+        await self.slack.until(lambda: sum(map(is_over, self.bot.store.turns)) == turns)
         return asked
 
     def shown(self, where: str) -> list[Sent]:

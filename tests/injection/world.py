@@ -20,7 +20,7 @@ from agent.ports import Knowledge, Memories, Tool, ToolContext, ToolEffect, Tool
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Author, Hit, Incoming, Job, Known, RecallQuery
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import UNASKED, FixedTools, Toolbox, may_be_offered
+from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
@@ -28,6 +28,7 @@ from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
+from bot.turns.approvals import ApprovalPolicy
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns
 from store.databases.database import LocalNotifier
@@ -182,8 +183,8 @@ class Bot:
         remember: Tool = RememberTool(store.facts)
         if off is Mechanism.OWN_WORDS:
             remember = Credulous(RememberTool(store.facts))
-        effects = frozenset(ToolEffect) if off is Mechanism.EFFECT else UNASKED
-        own = FixedTools(tuple(tool for tool in self.tools if may_be_offered(tool, effects)))
+        policy = None if off is Mechanism.EFFECT else ApprovalPolicy(store.consents, self.clock)
+        own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
         core: list[Tool] = [RecallTool(memories), remember, ShareFileTool()]
         sources = [own, other]
@@ -196,7 +197,8 @@ class Bot:
             persona=lambda _: Persona(
                 "You are a bot.", "Answer in English.", self.instructions if off is Mechanism.NOT_READ else ""
             ),
-            tools=Toolbox(core, sources),
+            tools=Toolbox(core, sources, policy, frozenset(ToolEffect)),
+            policy=policy,
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             groups_of=self._every_group if everywhere else connections.readers.groups_of,

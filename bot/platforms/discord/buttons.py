@@ -26,6 +26,7 @@ _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
 """Discord's numbers for a row, a button in it, and a grey one."""
 
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
+    ReplyAction.DECIDE: {"label": command_texts.DECIDE_BUTTON},
     ReplyAction.STOP: {"label": "Stop"},
     ReplyAction.CONTINUE: {"label": "Continue"},
     ReplyAction.REGENERATE: {"label": "Regenerate"},

@@ -14,6 +14,7 @@ from discord import app_commands
 from agent.errors import CogencyError
 from bot.access.acl import Requester
 from bot.caches import MAX_ENTRIES
+from bot.commands import tools
 from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelForm, Suggest
 from bot.commands.discovery import form_named
 from bot.host import Host
@@ -59,7 +60,7 @@ class CommandDesk:
         self._host = host
         self._connection = connection
         self._members = members
-        self._pressing = Pressing(host, connection, members, surroundings)
+        self._pressing = Pressing(host, connection, members, surroundings, self._show_waiting)
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
@@ -123,6 +124,10 @@ class CommandDesk:
             values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
             words = " ".join([press.words, *map(str, values)]).strip()
             await self._answer(command, self._call(interaction, words, press.options(command), pressed=True))
+
+    async def _show_waiting(self, interaction: Interaction, turn: int) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await self._answer(tools.COMMAND, self._call(interaction, tools.show_words(turn), {}))
 
     async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
         """A form is opened, or was sent."""

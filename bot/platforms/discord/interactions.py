@@ -11,6 +11,7 @@ from discord import app_commands
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
+from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandCall, Stoppable
@@ -189,6 +190,12 @@ class DiscordCaller:
         author, direct = self._author, is_direct(self.interaction)
         place = own_place(await self.members.author(author)) if direct else objects.private_place_of(self.interaction)
         return Viewer(self.person, place, self.channel, self._manages_channel)
+
+    async def tool_asker(self) -> Asker:
+        author = await self.members.author(self._author) if is_direct(self.interaction) else self._author
+        where = objects.where(self.interaction.channel or self.interaction, author, direct=is_direct(self.interaction))
+        place = own_place(author) if is_direct(self.interaction) else where.place
+        return Asker(self.person, place, self.channel, author.standing.authority)
 
     async def forgetter(self) -> Forgetter:
         """ "This thread" is the channel, and what they asked there in private; in a DM what goes on there now."""

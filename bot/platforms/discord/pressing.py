@@ -174,6 +174,8 @@ class Pressing:
     connection: Connection
     members: Members
     surroundings: Surroundings
+    show_waiting: Callable[[Interaction, int], Awaitable[None]]
+    """What this turn waits for, to whoever it waits for."""
 
     async def press(self, interaction: Interaction, made: ReplyPress) -> None:
         try:
@@ -190,6 +192,8 @@ class Pressing:
                     await self._judge(interaction, made.turn, ReplyVerdict.BAD)
                 case ReplyAction.DELETE:
                     await self._delete(interaction, made.turn)
+                case ReplyAction.DECIDE:
+                    await self.show_waiting(interaction, made.turn)
                 case ReplyAction.UNDO:
                     await self._take_back(interaction, made)
                 case _:

@@ -28,11 +28,12 @@ _LABELS: Final = {
     ReplyAction.BAD: command_texts.BAD_BUTTON,
     ReplyAction.DELETE: command_texts.DELETE_BUTTON,
     ReplyAction.UNDO: command_texts.UNDO_BUTTON,
+    ReplyAction.DECIDE: command_texts.DECIDE_BUTTON,
 }
 _WORDS: Final = frozenset({"markdown", "rich_text"})
 """Blocks of a reply's own words: as they were sent, and as Slack stores them."""
 _JUDGING: Final = (ReplyAction.GOOD, ReplyAction.BAD)
-_BUTTONS: Final = (ReplyAction.STOP, ReplyAction.CONTINUE, ReplyAction.REGENERATE, ReplyAction.UNDO)
+_BUTTONS: Final = (ReplyAction.DECIDE, ReplyAction.STOP, ReplyAction.CONTINUE, ReplyAction.REGENERATE, ReplyAction.UNDO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Json, JsonObject
-from agent.ports import Clock, Membership
+from agent.ports import Asker, Clock, Membership
 from agent.records import Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
-from bot.commands import forget, memory
+from bot.commands import forget, memory, tools
 from bot.commands.declaration import (
     Command,
     CommandCall,
@@ -96,7 +96,19 @@ class PersonalCommands:
 
     @property
     def replies(self) -> ReplyPresses:
-        return ReplyPresses(self.host, self.api, self.me, self.people, self.places, self.asking.may_read, self.clock)
+        return ReplyPresses(
+            self.host,
+            self.api,
+            self.me,
+            self.people,
+            self.places,
+            self.asking.may_read,
+            self.clock,
+            self._show_waiting,
+        )
+
+    async def _show_waiting(self, to: ReplyTo, turn: int) -> None:
+        await self.run(tools.COMMAND, to, tools.show_words(turn))
 
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
@@ -329,6 +341,12 @@ class SlackCaller:
             if not (await self.membership.readable(member.person.id, [group])).get(group, False):
                 raise Refused(command_texts.NOT_CHANGED_THERE)
         return place
+
+    async def tool_asker(self) -> Asker:
+        member, to = await self.people.member(self.to.user), self.to
+        alone = to.home or inbound.is_direct(to.channel)
+        place = person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member)
+        return Asker(member.person, place, to.channel, member.authority)
 
     async def stoppable(self) -> Stoppable:
         """Slack does not say in which thread a command is written."""

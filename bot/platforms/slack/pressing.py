@@ -25,7 +25,9 @@ from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import ReplyAction
 from bot.texts import memory_texts, reply_texts
 
-JUDGING: Final = frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO})
+JUDGING: Final = frozenset(
+    {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE}
+)
 """What brings no words of a place anywhere."""
 
 LOOK_S: Final = 2.0
@@ -48,6 +50,8 @@ class ReplyPresses:
     may_read: Callable[[str, str], Awaitable[None]]
     """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
+    show_waiting: Callable[[ReplyTo, int], Awaitable[None]]
+    """What this turn waits for, to whoever it waits for."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
@@ -68,6 +72,8 @@ class ReplyPresses:
                 await self._delete(made, here)
             case ReplyAction.UNDO:
                 await self._take_back(made, here, body)
+            case ReplyAction.DECIDE:
+                await self.show_waiting(here, made.turn)
             case ReplyAction.CONTINUE:
                 await self._ask(await self._question(made, here, f"continue:{made.turn}", reply_texts.GO_ON), here)
             case ReplyAction.REGENERATE:

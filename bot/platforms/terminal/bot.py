@@ -15,17 +15,18 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
-from agent.ports import Clock, Conversations
+from agent.ports import Asker, Clock, Conversations
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
-from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
+from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
+from bot.turns.approvals import ToolsDesk
 from bot.turns.worker import AnsweredElsewhere, Turns
 
 # --------------------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ class ChatBot(CommandHost, Protocol):
 
     async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
         """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
-        on with it.
+        on with it, or if it waits for the person's word (`tools`).
 
         When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
         caller.
@@ -146,6 +147,7 @@ class TerminalBot:
     sign_ins: ToolSignIns
     budgets: BudgetDesk
     policies: PolicyDesk
+    tool_desk: ToolsDesk
     choice: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -193,8 +195,8 @@ class TerminalBot:
         self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, threads))
         if not began:
             await self._stack.enter_async_context(self.turns.serving())
-        if await self.turns.take_over_turns(self.person.id, SOURCE, self.source) or not began:
-            await self.turns.idle()
+        await self.turns.take_over_turns(self.person.id, SOURCE, self.source)
+        await self.turns.idle()
 
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
@@ -244,6 +246,9 @@ class TerminalBot:
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
         return await self.policies.answer(asker, words)
+
+    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
+        return await self.tool_desk.answer(asker, words)
 
     async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)

@@ -18,11 +18,15 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.events import Outcome
 from agent.messages import Depth, Json
+from agent.ports import Asker
 from agent.records import Person, Thread
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
 from bot.commands.forget import COMMAND as FORGET
 from bot.commands.forget import forget
+from bot.commands.tools import ALLOW, ALWAYS, REFUSE
+from bot.commands.tools import COMMAND as TOOLS
+from bot.commands.tools import show as show_tools
 from bot.exits import Exit, exit_code, printable_json
 from bot.host import Forgetter, PolicyAsker, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
@@ -34,10 +38,11 @@ from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
-ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all"})
+ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "always"})
 """What begins an answer to a question of the program's; anything else is the person's next question."""
 SHOWN_MESSAGES = 6
 """Three questions with their answers: enough to remember what it was about, and it fits a screen."""
+DECISIONS = {"y": ALLOW, "yes": ALLOW, "always": ALWAYS, "n": REFUSE, "no": REFUSE}
 PROMPT = "> "
 """Where a person writes at a terminal that shows plain text alone."""
 MAX_QUESTION_CHARS = 1_000_000
@@ -90,7 +95,8 @@ async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
     await bot.unfinished(_unseen)
     outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display))
     display.close()
-    ended = "lost" if outcome is None else outcome.value
+    waits = outcome is None and (await bot.tools(Asker(bot.person, bot.place), "")).call
+    ended = ("waiting" if waits else "lost") if outcome is None else outcome.value
     answer: dict[str, Json] = {"version": 1, "outcome": ended, "answer": "".join(said), "model": bot.model_name}
     return printable_json(answer, indent=2), exit_of(outcome)
 
@@ -162,6 +168,12 @@ def _for_its_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def _decisions(panel: Panel) -> dict[str, str]:
+    """What may be said about a call that waits, and the words of the command for it."""
+    words = {one.words.partition(" ")[0]: one.words for one in panel.actions}
+    return words if ALLOW in words else {}
+
+
 _WORD = re.compile(r"\w+")
 
 
@@ -202,14 +214,35 @@ class _Chat:
     async def ask(self, text: str, depth: Depth) -> None:
         surface = self._open()
         display = self._displays[-1]
+        waits: Panel | None = None
 
         async def asking() -> None:
+            nonlocal waits
             outcome = await self._bot.ask(text, self._conversation, surface, depth)
+            if outcome is None and _decisions(panel := await self._panel(show_tools, "")):
+                waits = panel
+                return
             if outcome is Outcome.REFUSED:
                 display.fail()
             self._fail(exit_of(outcome))
 
         await self._answered(asking())
+        if waits is not None:
+            await self._decide(waits)
+
+    async def _decide(self, panel: Panel) -> None:
+        """Ask about one call after the other that waits for the person's word, and go on with what waited."""
+        while words := _decisions(panel):
+            ways = command_texts.DECIDE if ALWAYS in words else command_texts.DECIDE_ONCE
+            said = await self._window.answer(f"{panel.text}\n\n{ways}")
+            meant = words.get(DECISIONS.get((said or "").strip().lower(), ""))
+            if meant is None:
+                self._show(Panel(command_texts.STILL_WAITS, refused=said is None))
+                self._instead = said if said and said.strip() and _first_word(said) not in ANSWERS else None
+                return
+            panel = await self._panel(show_tools, meant, pressed=True)
+        self._show(panel)
+        await self._answered(self._bot.unfinished(self._go_on))
 
     def _complain(self, markdown: str, code: Exit) -> None:
         self._fail(code)
@@ -243,6 +276,8 @@ class _Chat:
     async def _carry_out(self, command: Command, words: str) -> None:
         if command is FORGET:
             await self._forget(words)
+        elif command is TOOLS:
+            await self._decide(await self._panel(show_tools, words))
         elif command.run is not None:
             panel = await self._panel(command.run, words)
             self._show(panel if panel.file is None else exported(panel.file, words))
@@ -275,6 +310,9 @@ class _Chat:
 
     async def policy_asker(self) -> PolicyAsker:
         return PolicyAsker(self.person, Authority.ADMIN, self._bot.place)
+
+    async def tool_asker(self) -> Asker:
+        return Asker(self.person, self._bot.place, self._conversation)
 
     async def viewer(self) -> Viewer:
         return Viewer(self.person, self._bot.place)

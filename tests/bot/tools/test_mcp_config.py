@@ -56,12 +56,12 @@ def test_a_process_is_given_what_programs_need_and_what_is_named_and_none_of_our
         ({"delete_*": "irreversible", "*": "reads"}, "delete_all", ToolEffect.IRREVERSIBLE),
         ({"*": "acts outward", "get_*": "reads"}, "get_page", ToolEffect.READS),
         ({"*_a": "reads", "b_*": "acts outward"}, "b_a", ToolEffect.ACTS_OUTWARD),
-        ({"get_*": "reads"}, "set_page", None),
-        ({}, "get", None),
+        ({"get_*": "reads"}, "set_page", ToolEffect.ACTS_OUTWARD),
+        ({}, "get", ToolEffect.ACTS_OUTWARD),
     ],
 )
 def test_the_pattern_with_most_letters_counts_and_of_two_the_worse(
-    pattern: dict[str, str], tool: str, effect: ToolEffect | None
+    pattern: dict[str, str], tool: str, effect: ToolEffect
 ) -> None:
     (server,) = read({"s": {"command": "x", "effects": pattern}})
     assert server.effect_of(tool) is effect

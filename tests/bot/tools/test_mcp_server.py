@@ -23,7 +23,7 @@ from agent.messages import ToolCall
 from agent.ports import ToolEffect
 from agent.tools.registry import Registry
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
-from bot.tools.mcp_listing import MAX_TOOLS, MUST_ASK, NO_NAME, NO_SCHEMA, NOT_ALLOWED, TAKEN, TOO_MANY
+from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
 from bot.tools.mcp_server import McpLimits
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
@@ -60,14 +60,13 @@ async def test_what_a_shared_server_brings_is_the_teams_where_its_operator_says_
         assert (await called(server, "echo")).audience == TeamAudience("slack:T1")
 
 
-async def test_only_what_the_operator_says_reads_is_offered() -> None:
+async def test_only_the_operator_says_what_a_tool_does_and_what_nobody_speaks_of_acts_outward() -> None:
     said = {"e*": ToolEffect.READS, "echo": ToolEffect.ACTS_OUTWARD, "hang": ToolEffect.IRREVERSIBLE}
     async with connected(config(raw(), effects=said)) as (server,):
-        assert [tool.name for tool in server.tools] == ["raw.endless"]
-        why = {tool.name: tool.why for tool in server.listing.omitted}
-        assert why["die"] == NOT_ALLOWED
-        assert why["echo"] == MUST_ASK.format(effect="acts outward")
-        assert why["hang"] == MUST_ASK.format(effect="irreversible")
+        effects = {tool.name: tool.effect for tool in server.tools}
+        assert effects["raw.endless"] is ToolEffect.READS
+        assert effects["raw.echo"] is effects["raw.die"] is ToolEffect.ACTS_OUTWARD
+        assert effects["raw.hang"] is ToolEffect.IRREVERSIBLE
 
 
 async def test_a_server_that_dies_in_mid_call_fails_that_call_and_is_there_for_the_next() -> None:

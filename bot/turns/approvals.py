@@ -1,0 +1,180 @@
+"""What may run for whom: the policy of turns, and `/tools`, by which people decide about calls that wait for them.
+
+Rules
+  A turn that needs its asker's word waits in the ledger, a day at most, and goes on in whichever process takes it up.
+  Only the asker decides, about one call after the other, each shown whole; a word counts for that very call.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.messages import Consent, Provenance
+from agent.ports import Asker, Clock, Consents, Tool, ToolEffect
+from agent.progress import Progress
+from agent.protocol.render import joined
+from agent.records import Claim, ConsentOutcome, Undecided
+from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, decide, shown_arguments
+from agent.tools.registry import Registry, Toolbox
+from agent.turn import ConsentDecided, Turn, TurnLimits
+from bot.host import ToolsAnswer
+from bot.texts import command_texts
+from bot.texts.formatting import counted, literal, shortened
+
+CONSENT_TIME: Final = timedelta(days=1)
+"""Who has not looked for a day has forgotten what they asked for."""
+
+
+def wait_until(progress: Progress, now: datetime) -> datetime:
+    """When it is too late for a word about the newest calls."""
+    return (progress.steps[-1].time or now) + CONSENT_TIME
+
+
+@dataclass(slots=True, eq=False)
+class ApprovalPolicy:
+    """Implements `ToolPolicy`. `rows`: of now."""
+
+    consents: Consents
+    clock: Clock
+    rows: Sequence[PolicyRow] = ()
+
+    def offers(self, tool: Tool, asker: Asker) -> bool:
+        return decide(self.rows, tool.name, tool.effect, asker, Provenance.OWN).answer is not PolicyAnswer.NO
+
+    async def turn(
+        self,
+        claim: Claim,
+        asker: Asker,
+        tools: Registry,
+        limits: TurnLimits,
+        progress: Progress,
+        words: Callable[[], Provenance],
+    ) -> Turn:
+        """The claimed turn, with what its asker has said meanwhile of the calls that it waits for. Raises StoreError.
+
+        `words`: whose words its context holds; known before its first call.
+        """
+        standing = await self.consents.standing(claim.incoming.conversation, asker.person.id)
+
+        def effect_of(name: str) -> ToolEffect:
+            return tools.get(name).effect
+
+        gate = CallGate(self.rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress)
+        turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
+        for decided in await self._decided(claim, progress):
+            turn.receive(decided)
+        return turn
+
+    async def _decided(self, claim: Claim, progress: Progress) -> list[ConsentDecided]:
+        """No word in time is a no."""
+        awaited = progress.awaited
+        if not awaited:
+            return []
+        said, now = await self.consents.decided(claim.turn), self.clock.now()
+        late = now >= wait_until(progress, now)
+        words = {key: said.get(key, Consent.EXPIRED if late else Consent.AWAITED) for key in awaited}
+        return [
+            ConsentDecided(key.partition("-")[0], word) for key, word in words.items() if word is not Consent.AWAITED
+        ]
+
+
+# What `/tools` says, and does. A call that waits comes first, in full; what may be used stands below.
+
+DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
+    "allow": (Consent.GIVEN, False),
+    "always": (Consent.GIVEN, True),
+    "refuse": (Consent.REFUSED, False),
+}
+"""The words that decide about a call, whose name follows: "allow 12.2.1-3f09…"; and whether they stand."""
+TURN_DIGITS: Final = 9
+"""Of a number that every database takes."""
+DESCRIPTION_CHARS: Final = 120
+MAX_LISTED: Final = 40
+"""Tools: more fill a message that nobody reads."""
+ASKED_CHARS: Final = 200
+INLINE_CHARS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsDesk:
+    """`prepare`: as of `AgentConfig`. `wake`: a turn that waited may go on now."""
+
+    toolbox: Toolbox
+    policy: ApprovalPolicy
+    clock: Clock
+    wake: Callable[[], None]
+    prepare: Callable[[Asker], Awaitable[None]] | None = None
+
+    async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
+        """What `/tools` with these words says to this person there, for them alone. Raises StoreError."""
+        if self.prepare is not None:
+            await self.prepare(asker)
+        match " ".join(words.split()).split(" ", 1):
+            case [word, name] if (word := word.lower()) in DECISIONS:
+                outcome = await self._decide(asker.person.id, word, name)
+                kept = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
+                said = command_texts.DECIDED[word] if kept else command_texts.NOT_DECIDED[outcome.name]
+                waiting = await self.policy.consents.undecided(asker.person.id)
+                return self._question(asker, waiting, said) if waiting else ToolsAnswer(said, refused=not kept)
+            case ["waiting", turn]:
+                waiting = await self.policy.consents.undecided(asker.person.id)
+                waiting = [one for one in waiting if str(one.turn) == turn]
+                return self._question(asker, waiting) if waiting else ToolsAnswer(command_texts.NOTHING_WAITS)
+            case [""]:
+                waiting = await self.policy.consents.undecided(asker.person.id)
+                return self._question(asker, waiting) if waiting else ToolsAnswer(self._listed(asker))
+            case _:
+                return ToolsAnswer(command_texts.TOOLS_USAGE, refused=True)
+
+    async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
+        turn, _, key = name.partition(".")
+        if not (turn.isascii() and turn.isdecimal() and len(turn) <= TURN_DIGITS):
+            return ConsentOutcome.OVER
+        consent, standing = DECISIONS[word]
+        now = self.clock.now()
+        outcome = await self.policy.consents.decide(int(turn), key, person, consent, now, standing=standing)
+        if outcome is ConsentOutcome.GOES_ON:
+            self.wake()
+        return outcome
+
+    def _question(self, asker: Asker, waiting: Sequence[Undecided], said: str = "") -> ToolsAnswer:
+        """About the oldest that waits, whole."""
+        first, *others = waiting
+        effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
+        more = command_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
+        text = joined([said, question_text(first, effect), more if others else ""])
+        may_stand = effect is not None and effect is not ToolEffect.IRREVERSIBLE
+        return ToolsAnswer(text, f"{first.turn}.{first.key}", may_stand=may_stand)
+
+    def _listed(self, asker: Asker) -> str:
+        """What is there for them here, and why something is not."""
+        tools = self.toolbox.all(asker)
+        lines = [self._line(tool, asker) for tool in tools[:MAX_LISTED]]
+        more = len(tools) - len(lines)
+        lines += [command_texts.MORE_TOOLS.format(tools=counted(more, "more tool", "more tools"))] if more else []
+        return "\n".join([command_texts.TOOLS_HERE, "", *lines])
+
+    def _line(self, tool: Tool, asker: Asker) -> str:
+        decision = decide(self.policy.rows, tool.name, tool.effect, asker, Provenance.OWN)
+        how = command_texts.TOOL_ANSWERS[decision.answer]
+        if decision.every_time:
+            how = command_texts.ASKED_EACH_TIME
+        return f"- `{tool.name}`: {literal(shortened(tool.description, DESCRIPTION_CHARS))} *{how}*"
+
+
+def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
+    """What would happen, in words, with every character of its arguments."""
+    about = command_texts.EFFECTS["" if effect is None else effect.name]
+    asked = command_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
+    given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call).items()]
+    head = command_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
+    return "\n".join([head, "", *(given or [command_texts.NO_ARGUMENTS]), "", asked])
+
+
+def _argument(name: str, shown: str) -> str:
+    if "\n" in shown or "`" in shown or len(shown) > INLINE_CHARS or not shown.strip():
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+        return f"**{literal(name)}**:\n{fence}\n{shown}\n{fence}"
+    return f"**{literal(name)}**: `{shown}`"

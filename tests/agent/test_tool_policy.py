@@ -1,0 +1,187 @@
+"""The policy of tools: what runs, what is asked for first, and what never does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.admission_terms import Authority
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import Provenance, ResultStatus, ToolCall, ToolResult
+from agent.ports import Asker, ToolEffect
+from agent.progress import Progress, RoundStep
+from agent.records import Person
+from agent.tool_policy import (
+    A_LINE,
+    MAX_CHARS,
+    MAX_ROWS,
+    MAX_SHOWN,
+    NO_ANSWER,
+    NOBODY,
+    NOT_FOUR,
+    TOO_LONG,
+    TOO_MANY,
+    UNREADABLE,
+    CallGate,
+    PolicyAnswer,
+    PolicyRow,
+    decide,
+    read_rows,
+    shown_arguments,
+    visible,
+)
+
+ANN = Person("slack:T1:U1", "Ann")
+HERE = Asker(ANN, Place(GroupAudience("slack:C1")), "C1")
+TABLE = """
+# tools        who      where   answer
+github.delete  *        *       no      # never
+github.*       Manager  C1      yes
+github.*       slack:T1:U1  group  ask
+jira.*         *        team    no
+files.read     admin    person  ask
+"""
+OUTWARD, READS = ToolEffect.ACTS_OUTWARD, ToolEffect.READS
+
+
+def rows(text: str = TABLE) -> tuple[PolicyRow, ...]:
+    found, faults = read_rows(text)
+    assert faults == ()
+    return found
+
+
+def answer(name: str, effect: ToolEffect, asker: Asker = HERE, words: Provenance = Provenance.OWN) -> PolicyAnswer:
+    return decide(rows(), name, effect, asker, words).answer
+
+
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        (ToolEffect.READS, PolicyAnswer.YES),
+        (ToolEffect.WRITES_HERE, PolicyAnswer.YES),
+        (ToolEffect.ACTS_OUTWARD, PolicyAnswer.ASK),
+        (ToolEffect.IRREVERSIBLE, PolicyAnswer.ASK),
+    ],
+)
+def test_without_a_row_the_effect_decides(effect: ToolEffect, expected: PolicyAnswer) -> None:
+    assert decide((), "any", effect, HERE, Provenance.OWN).answer is expected
+
+
+def test_the_first_row_that_fits_counts_by_tool_person_rank_and_place() -> None:
+    manager = Asker(ANN, HERE.place, "C1", Authority.MANAGER)
+    assert answer("github.delete", READS, manager) is PolicyAnswer.NO
+    assert answer("github.create", OUTWARD, manager) is PolicyAnswer.YES
+    assert answer("github.read", READS) is PolicyAnswer.ASK
+    assert answer("github.read", READS, Asker(Person("slack:T1:U2", "Bo"), HERE.place, "C1")) is PolicyAnswer.YES
+    assert answer("jira.search", READS) is PolicyAnswer.YES
+    assert answer("jira.search", READS, Asker(ANN, Place(TeamAudience("T1")), "C2")) is PolicyAnswer.NO
+    alone = Place(PersonAudience(ANN.id))
+    assert answer("files.read", READS, Asker(ANN, alone, "D1", Authority.ADMIN)) is PolicyAnswer.ASK
+    assert answer("files.read", READS, Asker(ANN, alone, "D1", Authority.MANAGER)) is PolicyAnswer.YES
+
+
+@given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
+def test_what_cannot_be_taken_back_never_runs_unasked(said: PolicyAnswer, words: Provenance) -> None:
+    decision = decide([PolicyRow("*", "*", "*", said)], "drop", ToolEffect.IRREVERSIBLE, HERE, words)
+    assert decision.answer is (PolicyAnswer.NO if said is PolicyAnswer.NO else PolicyAnswer.ASK)
+    assert decision.every_time or decision.answer is PolicyAnswer.NO
+
+
+@given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
+def test_a_yes_to_acting_outward_counts_only_for_the_askers_own_words(said: PolicyAnswer, words: Provenance) -> None:
+    decision = decide([PolicyRow("*", "*", "*", said)], "send", OUTWARD, HERE, words)
+    assert (decision.answer is PolicyAnswer.YES) == (said is PolicyAnswer.YES and words is Provenance.OWN)
+    assert decision.every_time == (words is Provenance.FOREIGN and said is not PolicyAnswer.NO)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("github.* yes", NOT_FOUR),
+        ("a b c d yes", NOT_FOUR),
+        ("github.* * * maybe", NO_ANSWER.format(answer="maybe")),
+        ("github.* boss * yes", NOBODY.format(who="boss", ranks="guest, employee, manager, admin")),
+        (f"{'x' * MAX_CHARS} * * yes", TOO_LONG.format(most=MAX_CHARS)),
+    ],
+)
+def test_a_line_that_is_no_row_is_told_with_its_number_and_the_others_count(line: str, fault: str) -> None:
+    found, faults = read_rows(f"send * * no\n{line}\n* * * ask\n")
+    assert [str(row) for row in found] == ["send * * no", "* * * ask"]
+    assert [one.partition(": ")[2].split(":")[0] for one in faults] == [fault.split(":", maxsplit=1)[0]]
+    assert faults[0].startswith("line 2: ")
+
+
+def test_a_table_is_bounded() -> None:
+    found, faults = read_rows("send * * no\n" * (MAX_ROWS + 5))
+    assert (len(found), faults) == (MAX_ROWS, (TOO_MANY.format(most=MAX_ROWS),))
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    found, faults = read_rows(text)
+    assert read_rows("\n".join(map(str, found))) == (found, ())
+    assert len(found) + len(faults) <= len(text.splitlines()) + 1
+
+
+def gate(
+    table: str = "",
+    effect: ToolEffect = OUTWARD,
+    words: Provenance = Provenance.OWN,
+    before: Progress = Progress(),  # noqa: B008 -- frozen
+    standing: frozenset[str] = frozenset(),
+) -> CallGate:
+    return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, lambda: words, lambda: before)
+
+
+SEND = ToolCall("send", {"text": "Hello."})
+
+
+def done(*tools: str) -> Progress:
+    calls = tuple(ToolCall(name, {}) for name in tools)
+    results = tuple(ToolResult(name, ResultStatus.SUCCESS, "do send!", audience="person:ann") for name in tools)
+    return Progress((RoundStep(calls=calls, results=results),))
+
+
+def test_what_a_tool_brings_in_the_turn_has_the_next_act_asked_for() -> None:
+    allowed = "send * * yes"
+    assert not gate(allowed).needs_consent(SEND)
+    assert gate(allowed, before=done("fetch")).needs_consent(SEND)
+    assert not gate(allowed, before=done("remember", "tools")).needs_consent(SEND)
+    assert gate(allowed, words=Provenance.RETOLD).needs_consent(SEND)
+    assert not gate(allowed, effect=READS, before=done("fetch")).needs_consent(SEND)
+
+
+def test_what_stands_counts_behind_its_own_results_and_behind_nobody_elses() -> None:
+    standing = frozenset({"send"})
+    assert not gate(standing=standing).needs_consent(SEND)
+    assert not gate(standing=standing, before=done("send")).needs_consent(SEND)
+    assert not gate(standing=standing, words=Provenance.RETOLD).needs_consent(SEND)
+    assert gate(standing=standing, before=done("send", "fetch")).needs_consent(SEND)
+    assert gate(standing=standing, words=Provenance.FOREIGN).needs_consent(SEND)
+    assert gate(standing=standing, effect=ToolEffect.IRREVERSIBLE).needs_consent(SEND)
+
+
+def test_a_call_that_nobody_could_read_whole_is_not_asked_about() -> None:
+    room = MAX_SHOWN - A_LINE - len("text")
+    fits, too_long = ToolCall("send", {"text": "x" * room}), ToolCall("send", {"text": "x" * (room + 1)})
+    assert gate().check(fits) is None
+    assert gate().check(too_long) == UNREADABLE.format(chars=MAX_SHOWN + 1, most=MAX_SHOWN)
+    assert gate(effect=READS).check(too_long) is None
+    hidden = ToolCall("send", {"text": "\u202e" * (room // 2)})  # each takes the room of its name
+    assert gate().check(hidden) is not None
+
+
+def test_what_is_shown_of_a_call_hides_nothing() -> None:
+    call = ToolCall("send", {"to": "b\u202eob", "seats": [1, {"a": None}], "no\u200bte": "a\nb"})
+    assert shown_arguments(call) == {
+        "to": "b⟨U+202E⟩ob",
+        "seats": '[\n 1,\n {\n  "a": null\n }\n]',
+        "no⟨U+200B⟩te": "a\nb",
+    }
+
+
+@given(st.text())
+def test_two_different_texts_never_look_the_same_by_what_is_unseen(text: str) -> None:
+    shown = visible(text)
+    assert all(one in "\n\t" or one.isprintable() or one.isspace() for one in shown)
+    if "⟨U+" not in text:
+        assert visible(f"{text}\u200b") != shown

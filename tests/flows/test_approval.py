@@ -1,0 +1,122 @@
+"""A tool that acts outward, by the real command and the real service: nothing is done before somebody has allowed it,
+and whatever happens to processes meanwhile, it is done once.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from bot.app import CLOCK
+from bot.exits import Exit
+from bot.texts import command_texts
+from tests.fakes.postgresql import PostgresServer
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.flows.test_python_tools import named
+from tests.flows.test_service import on_slack, service, until
+from tests.flows.test_terminal import cogency
+
+USE = 'use send {"text": "hello"}'
+TOOLS = '''
+from pathlib import Path
+from agent import tool
+
+@tool
+def send(text: str) -> str:
+    """Send it."""
+    with Path({sent!r}).open("a") as file:
+        file.write(text + "\\n")
+    return "it is on its way"
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "loud_tools.py").write_text(TOOLS.format(sent=str(tmp_path / "sent")))
+    return tmp_path
+
+
+def sent(folder: Path) -> str:
+    return (folder / "sent").read_text() if (folder / "sent").exists() else ""
+
+
+def waiting(slack: FakeSlack, channel: str) -> list[FakeMessage]:
+    """The replies below which somebody may decide."""
+    return [one for one in slack.state.answers(channel) if command_texts.DECIDE_BUTTON in labels(one.blocks, one.user)]
+
+
+async def allow(slack: FakeSlack, user: str, page: FakeMessage) -> None:
+    """Press the button below the reply, and what it shows."""
+    await slack.click(user, page, command_texts.DECIDE_BUTTON)
+    await until(lambda: slack.state.whispers)
+    await slack.click(user, slack.state.whispers[-1], command_texts.ALLOW_ONCE)
+
+
+async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(folder: Path) -> None:
+    async with FakeSlack(CLOCK) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        settings = on_slack(slack) | named(folder, "loud_tools")
+        async with service(folder, **settings) as first:
+            await slack.connected(2)
+            await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: waiting(slack, general))
+            first.kill()
+            await first.wait()
+        assert sent(folder) == ""
+        async with service(folder, **settings):
+            await slack.connected(2)
+            (page,) = waiting(slack, general)
+            await allow(slack, ann, page)
+            await until(lambda: "it is on its way" in page.text)
+        assert slack.state.answers(general) == [page]
+    assert sent(folder) == "hello\n"
+
+
+async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_killed(
+    folder: Path, postgres: PostgresServer
+) -> None:
+    async with FakeSlack(CLOCK) as slack, postgres.database() as url:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        settings = on_slack(slack) | named(folder, "loud_tools") | {"COGENCY_DATABASE_URL": url}
+        async with service(folder, **settings) as first:
+            await slack.connected(2)
+            await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: waiting(slack, general))
+            (page,) = waiting(slack, general)
+            async with service(folder, **settings):
+                await slack.connected(4)
+                first.kill()
+                await first.wait()
+                await slack.connected(2)
+                await allow(slack, ann, page)
+                await until(lambda: "it is on its way" in page.text)
+    assert sent(folder) == "hello\n"
+
+
+def test_in_the_terminal_it_is_asked_for_and_done_when_it_is_allowed(folder: Path) -> None:
+    settings = named(folder, "loud_tools")
+    ran = cogency(folder, "chat", typed=f"{USE}\nno\n{USE}\nyes\n", **settings)
+    assert ran.returncode == Exit.OK, ran.stderr
+    assert ran.stdout.count("May I use") == 2
+    assert "**text**: `hello`" in ran.stdout
+    assert command_texts.DECIDED["refuse"] in ran.stdout
+    assert "it is on its way" in ran.stdout
+    assert sent(folder) == "hello\n"
+
+
+def test_whoever_does_not_decide_in_the_terminal_may_decide_later(folder: Path) -> None:
+    settings = named(folder, "loud_tools")
+    asked = cogency(folder, "chat", typed=f"{USE}\nlater\n", **settings)
+    assert command_texts.STILL_WAITS.replace("`", "") in asked.stdout.replace("`", "")
+    assert sent(folder) == ""
+    ran = cogency(folder, "chat", typed="/tools\nyes\n", **settings)
+    assert "it is on its way" in ran.stdout, ran.stdout + ran.stderr
+    assert sent(folder) == "hello\n"
+
+
+def test_a_question_that_waits_is_no_answer_for_a_program(folder: Path) -> None:
+    ran = cogency(folder, "ask", "--json", USE, **named(folder, "loud_tools"))
+    assert ran.returncode == Exit.FAILED
+    assert '"outcome": "waiting"' in ran.stdout
+    assert sent(folder) == ""

@@ -1,0 +1,187 @@
+"""Calls that wait for their asker's word on Discord: real discord.py, turns and store; the model is scripted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from agent.messages import Message
+from agent.ports import ToolEffect
+from agent.providers.scripted import ScriptedProvider
+from bot.texts import command_texts, reply_texts
+from bot.turns.approvals import CONSENT_TIME
+from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, seen
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.one_turn import Echo
+from tests.flows.test_discord_control import AT_THE_END, labels
+
+ME = f"<@{BOT}>"
+CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
+WAITING = f"I will tell Ben.\n\n{reply_texts.WAITS_FOR_CONSENT.format(tools='`echo`')}"
+ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
+
+
+def says(messages: Sequence[Message]) -> str:
+    """A model that calls the tool, and then tells how that went."""
+    last = messages[-1].text
+    if "hears Hello Ben." in last:
+        return "Ben knows."
+    return "Then not." if "not run" in last else CALL
+
+
+class Approval:
+    """A server in which the model wants to act."""
+
+    def __init__(self, fake: FakeDiscord, clock: MovedClock, tool: Echo) -> None:
+        self.fake, self.clock, self.tool = fake, clock, tool
+        self.host = self._new_host()
+
+    def _new_host(self, before: AnsweringHost | None = None) -> AnsweringHost:
+        store = None if before is None else before.store
+        return answering_host(ScriptedProvider(says), self.clock, store, tools=[self.tool])
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """A process, on what the ones before have left."""
+        self.host = self._new_host(self.host)
+        async with serving(self.fake, self.host), self.host.answering():
+            yield
+
+    async def asked(self) -> tuple[Payload, Payload]:
+        """The question, and the reply once it waits for a word."""
+        question = await self.fake.say(ANN, f"{ME} tell Ben")
+        page = await self.shown(WAITING)
+        await self.until(lambda: all(turn.state == "waiting" for turn in self.host.store.turns))
+        return question, page
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Also of the ledger, which tells nobody."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not happened():  # noqa: ASYNC110 -- see above
+                await asyncio.sleep(0.01)
+
+    async def shown(self, text: str) -> Payload:
+        await self.until(lambda: any(text in seen(one) for one in by_the_bot(self.fake)))
+        return next(one for one in by_the_bot(self.fake) if text in seen(one))
+
+    async def panel(self, page: Payload) -> Payload:
+        await self.fake.press(ANN, page, command_texts.DECIDE_BUTTON)
+        return await self.shown("May I use `echo`?")
+
+    async def ended(self) -> None:
+        await self.until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
+
+
+@asynccontextmanager
+async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerator[Approval, None]:
+    clock = MovedClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        yield Approval(fake, clock, Echo(effect=effect))
+
+
+async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        assert labels(page) == [command_texts.DECIDE_BUTTON, "Stop"]
+        await here.fake.press(BO, page, command_texts.DECIDE_BUTTON)
+        assert (await here.shown(command_texts.NOTHING_WAITS))["flags"] & EPHEMERAL
+        panel = await here.panel(page)
+        assert panel["flags"] & EPHEMERAL
+        for told in (command_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
+            assert told in seen(panel)
+        assert labels(panel) == [ALLOW, HERE, REFUSE]
+        await here.fake.press(BO, panel, ALLOW)
+        await here.shown(reply_texts.NOT_YOURS)
+        assert here.tool.said == []
+        await here.fake.press(ANN, panel, ALLOW)
+        answer = await here.shown("I will tell Ben.\n\nBen knows.")
+        await here.until(lambda: labels(answer) == AT_THE_END)
+        assert answer["id"] == page["id"]
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_a_refused_call_does_not_run_and_a_second_press_says_so() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        panel = await here.panel(page)
+        before = panel["components"]
+        await here.fake.press(ANN, panel, REFUSE)
+        await here.shown("I will tell Ben.\n\nThen not.")
+        await here.fake.press(ANN, {**panel, "components": before}, ALLOW)
+        await here.shown(command_texts.NOT_DECIDED["REFUSED_BEFORE"])
+    assert here.tool.said == []
+
+
+async def test_what_cannot_be_taken_back_is_allowed_once_only() -> None:
+    async with approval(ToolEffect.IRREVERSIBLE) as here, here.running():
+        _, page = await here.asked()
+        panel = await here.panel(page)
+        assert labels(panel) == [ALLOW, REFUSE]
+        assert command_texts.EFFECTS["IRREVERSIBLE"] in seen(panel)
+
+
+async def test_a_word_counts_in_another_process_and_what_waits_is_shown_by_the_command() -> None:
+    async with approval() as here:
+        async with here.running():
+            await here.asked()
+        async with here.running():
+            await here.fake.command(ANN, "tools")
+            await here.fake.press(ANN, await here.shown("May I use `echo`?"), ALLOW)
+            await here.shown("I will tell Ben.\n\nBen knows.")
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_a_day_later_the_answer_goes_on_without_it_and_a_press_says_so() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        panel = await here.panel(page)
+        here.clock.ahead_s += CONSENT_TIME.total_seconds()
+        await here.shown("I will tell Ben.\n\nThen not.")
+        await here.fake.press(ANN, panel, ALLOW)
+        await here.shown(command_texts.NOT_DECIDED["OVER"])
+    assert here.tool.said == []
+
+
+async def test_the_button_stop_ends_it_with_what_was_said() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        await here.fake.press(ANN, page, "Stop")
+        await here.shown("I will tell Ben.\n\n*Stopped.*")
+        await here.ended()
+    assert here.tool.said == []
+
+
+async def test_with_its_question_what_waits_disappears() -> None:
+    async with approval() as here, here.running():
+        question, page = await here.asked()
+        await here.fake.take_back(question)
+        await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
+        await here.ended()
+    assert here.tool.said == []
+
+
+async def test_an_edited_question_is_asked_anew() -> None:
+    async with approval() as here, here.running():
+        question, page = await here.asked()
+        await here.fake.change(question, f"{ME} tell Ben at once")
+        await here.until(lambda: [turn.epoch for turn in here.host.store.turns] == [3])
+        await here.until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
+        panel = await here.panel(page)
+        assert "tell Ben at once" in seen(panel)
+        await here.fake.press(ANN, panel, ALLOW)
+        await here.shown("I will tell Ben.\n\nBen knows.")
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        await here.fake.command(ANN, "forget", what="everything")
+        await here.until(lambda: any("Forget" in labels(one) for one in by_the_bot(here.fake)))
+        question = next(one for one in by_the_bot(here.fake) if "Forget" in labels(one))
+        await here.fake.press(ANN, question, "Forget")
+        await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
+        await here.until(lambda: not here.host.store.turns)
+    assert here.tool.said == []

@@ -1,0 +1,266 @@
+"""Calls that wait for their asker's word in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from agent.messages import Message
+from agent.ports import ToolEffect
+from bot.texts import command_texts, reply_texts
+from bot.turns.approvals import CONSENT_TIME
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.one_turn import Echo
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_things import FakeMessage, FakeWhisper
+from tests.flows.test_slack_replies import ME, World, workspace
+
+CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
+WAITS = reply_texts.WAITS_FOR_CONSENT.format(tools="`echo`")
+ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
+
+
+def says(messages: Sequence[Message]) -> str:
+    """A model that calls the tool, and then tells how that went."""
+    last = messages[-1].text
+    if "hears Hello Ben." in last:
+        return "Ben knows."
+    return "Then not." if "not run" in last else CALL
+
+
+class Approval:
+    """A workspace in which the model wants to act."""
+
+    def __init__(self, world: World, tool: Echo, clock: MovedClock) -> None:
+        self.world, self.tool, self.clock = world, tool, clock
+        self.ann, self.bob, self.general, self.slack = world.ann, world.bob, world.general, world.slack
+
+    async def asked(self, text: str = "tell Ben", thread: str = "", channel: str = "") -> FakeMessage:
+        """The question, once the bot waits for a word about what it came to."""
+        channel = channel or self.general
+        waiting = len(self.waiting(channel))
+        question = await self.slack.say(self.ann, channel, f"{ME} {text}", thread)
+        await self.slack.until(lambda: len(self.waiting(channel)) > waiting and self.is_put_aside())
+        return question
+
+    def waiting(self, channel: str = "") -> list[FakeMessage]:
+        return [one for one in self.slack.state.answers(channel or self.general) if WAITS in one.text]
+
+    def is_put_aside(self) -> bool:
+        return all(turn.state != "running" for turn in self.world.store.turns)
+
+    async def shown_to(self, user: str, page: FakeMessage) -> FakeWhisper:
+        """What this user reads when they press the button below a reply that waits."""
+        before = len(self.slack.state.whispers)
+        await self.slack.click(user, page, command_texts.DECIDE_BUTTON)
+        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
+        return self.slack.state.whispers[-1]
+
+    async def pressed(self, label: str, page: FakeMessage | None = None) -> FakeWhisper:
+        whisper = await self.shown_to(self.ann, page or self.waiting()[-1])
+        before = whisper.text
+        await self.slack.click(self.ann, whisper, label)
+        await self.slack.until(lambda: whisper.text != before)
+        return whisper
+
+    def texts(self) -> list[str]:
+        return [one.text for one in self.slack.state.answers(self.general)]
+
+
+@asynccontextmanager
+async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerator[Approval, None]:
+    clock, tool = MovedClock(), Echo(effect=effect)
+    async with workspace(says, clock, tools=[tool]) as world:
+        yield Approval(world, tool, clock)
+
+
+async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        (page,) = here.waiting()
+        assert page.text == f"I will tell Ben.\n\n{WAITS}"
+        assert not here.slack.state.whispers
+        bobs = await here.shown_to(here.bob, page)
+        assert (bobs.user, bobs.text) == (here.bob, command_texts.NOTHING_WAITS)
+        shown = await here.shown_to(here.ann, page)
+        assert (shown.user, shown.channel) == (here.ann, here.general)
+        for told in ("May I use `echo`?", command_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
+            assert told in str(shown.blocks[0])
+        assert labels(shown.blocks, here.ann) == [ALLOW, HERE, REFUSE]
+        assert here.tool.said == []
+        await here.slack.click(here.ann, shown, ALLOW)
+        await here.world.answered()
+        (answer,) = here.slack.state.answers(here.general)
+    assert here.tool.said == ["Hello Ben."]
+    assert (answer.ts, answer.text) == (page.ts, "I will tell Ben.\n\nBen knows.")
+
+
+async def test_a_refused_call_does_not_run_and_the_answer_goes_on_without_it() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        await here.pressed(REFUSE)
+        await here.world.answered()
+        assert here.texts() == ["I will tell Ben.\n\nThen not."]
+    assert here.tool.said == []
+
+
+async def test_a_second_press_says_which_word_counts() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        await here.slack.click(here.ann, shown, REFUSE)
+        await here.world.answered()
+        await here.slack.click(here.ann, again, ALLOW)
+        await here.slack.until(lambda: again.text == command_texts.NOT_DECIDED["REFUSED_BEFORE"])
+    assert here.tool.said == []
+
+
+async def test_what_somebody_else_was_shown_decides_nothing() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        stolen = FakeWhisper(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
+        await here.slack.click(here.bob, stolen, ALLOW)
+        await here.slack.until(lambda: any(one.text == reply_texts.NOT_YOURS for one in here.slack.state.whispers))
+        assert here.waiting()
+    assert here.tool.said == []
+
+
+async def test_what_is_allowed_in_a_thread_is_not_asked_for_again_there_and_elsewhere_it_is() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        await here.pressed(HERE)
+        await here.world.answered()
+        await here.slack.say(here.ann, here.general, f"{ME} once more", question.ts)
+        await here.world.answered(2)
+        assert here.tool.said == ["Hello Ben."] * 2
+        await here.asked("and from here")
+        assert here.tool.said == ["Hello Ben."] * 2
+
+
+async def test_as_soon_as_somebody_else_has_written_in_the_thread_it_is_asked_for_again() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        await here.pressed(HERE)
+        await here.world.answered()
+        await here.slack.say(here.bob, here.general, f"{ME} what is this?", question.ts)
+        await here.slack.until(lambda: len(here.waiting()) == 1)
+        await here.asked("once more", question.ts)
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_what_cannot_be_taken_back_is_asked_for_each_time() -> None:
+    async with approval(ToolEffect.IRREVERSIBLE) as here, here.world.running():
+        question = await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        assert command_texts.EFFECTS["IRREVERSIBLE"] in str(shown.blocks[0])
+        assert labels(shown.blocks, here.ann) == [ALLOW, REFUSE]
+        await here.slack.click(here.ann, shown, ALLOW)
+        await here.world.answered()
+        await here.asked("once more", question.ts)
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_a_word_counts_after_a_restart_and_what_waits_is_shown_by_the_command() -> None:
+    async with approval() as here:
+        async with here.world.running():
+            await here.asked()
+        async with here.world.running():
+            await here.slack.command(here.ann, here.general, "/tools")
+            await here.slack.until(lambda: here.slack.state.whispers)
+            (shown,) = here.slack.state.whispers
+            await here.slack.click(here.ann, shown, ALLOW)
+            await here.world.answered()
+            assert here.texts() == ["I will tell Ben.\n\nBen knows."]
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_other_questions_in_the_thread_are_answered_meanwhile() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        await here.asked("and again", question.ts)
+        assert len(here.waiting()) == 2
+        await here.pressed(REFUSE, here.waiting()[1])
+        await here.world.answered()
+        assert len(here.waiting()) == 1
+
+
+async def test_a_day_later_the_answer_goes_on_without_it_and_the_button_says_so() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        here.clock.ahead_s += CONSENT_TIME.total_seconds()
+        await here.world.answered()
+        assert here.texts() == ["I will tell Ben.\n\nThen not."]
+        await here.slack.click(here.ann, shown, ALLOW)
+        said = command_texts.NOT_DECIDED["OVER"]
+        await here.slack.until(lambda: any(one.text == said for one in here.slack.state.whispers))
+    assert here.tool.said == []
+
+
+async def test_the_word_stop_ends_it_with_what_was_said() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        await here.slack.say(here.ann, here.general, f"{ME} stop", question.ts)
+        await here.world.answered()
+        assert here.texts() == ["I will tell Ben.\n\n*Stopped.*"]
+        await here.slack.click(here.ann, shown, ALLOW)
+        said = command_texts.NOT_DECIDED["OVER"]
+        await here.slack.until(lambda: any(one.text == said for one in here.slack.state.whispers))
+    assert here.tool.said == []
+
+
+async def deleted(here: Approval, question: FakeMessage) -> None:
+    gone = {"type": "message", "subtype": "message_deleted", "channel": question.channel}
+    deletion = {**gone, "deleted_ts": question.ts, "previous_message": question.wire()}
+    await here.slack.deliver(here.slack.envelope(deletion))
+
+
+async def test_with_its_question_what_waits_disappears() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        await deleted(here, question)
+        await here.slack.until(lambda: not here.slack.state.answers(here.general))
+        await here.world.answered()
+    assert here.tool.said == []
+
+
+async def test_an_edited_question_is_asked_anew() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked()
+        shown = await here.shown_to(here.ann, here.waiting()[0])
+        edited = {**question.wire(), "text": f"{ME} tell Ben at once", "edited": {"user": here.ann, "ts": "1.2"}}
+        change = {"type": "message", "subtype": "message_changed", "channel": question.channel, "message": edited}
+        await here.slack.deliver(here.slack.envelope({**change, "previous_message": question.wire(), "ts": "2.1"}))
+        await here.slack.until(lambda: len(here.world.model.requests) == 2 and here.is_put_aside())
+        assert "tell Ben at once" in here.world.model.requests[-1][-1].text
+        assert len(here.waiting()) == 1
+        await here.slack.click(here.ann, shown, ALLOW)
+        await here.world.answered()
+    assert here.tool.said == ["Hello Ben."]  # the very same call: what was shown is what is done
+
+
+async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        await here.slack.command(here.ann, here.general, "/forget", "everything")
+        await here.slack.until(lambda: here.slack.state.whispers)
+        await here.slack.click(here.ann, here.slack.state.whispers[-1], "Forget")
+        await here.slack.until(lambda: not here.slack.state.answers(here.general))
+        await here.slack.until(lambda: not here.world.store.turns)
+    assert here.tool.said == []
+
+
+async def test_a_private_question_waits_in_private() -> None:
+    async with approval() as here, here.world.running():
+        await here.slack.command(here.ann, here.general, "/ask", "privately tell Ben")
+        await here.slack.until(lambda: any(WAITS in one.text for one in here.slack.state.whispers))
+        (page,) = here.slack.state.whispers
+        before = len(here.slack.state.whispers)
+        await here.slack.click(here.ann, page, command_texts.DECIDE_BUTTON)
+        await here.slack.until(lambda: len(here.slack.state.whispers) > before)
+        await here.slack.click(here.ann, here.slack.state.whispers[-1], ALLOW)
+        await here.world.answered()
+        await here.slack.until(lambda: any("Ben knows." in one.text for one in here.slack.state.whispers))
+        assert not here.slack.state.answers(here.general)
+    assert here.tool.said == ["Hello Ben."]
