@@ -33,6 +33,8 @@ RENEW_LEASE: Final = timedelta(seconds=60)
 RENEW_PATIENCE_S: Final = 30.0
 """For another process that renews; a call waits no longer."""
 LOOK_S: Final = 0.2
+KEEP_S: Final = 20.0
+"""For the store to be back; with a request it is less than the lease."""
 REVOKE_S: Final = 10.0
 """Whoever signs out, or is forgotten, waits for no server for longer."""
 
@@ -67,12 +69,17 @@ class Accounts:
     async def complete(self, handle: str, person: str, server: str, account: Account) -> bool:
         """End a sign-in with this account. What stood there before is revoked, or these tokens if the sign-in is over.
 
-        Raises StoreError.
+        Not what the same client was given before: some authorization servers, Google's among them, revoke with one
+        token all that a client has of its user. Raises StoreError.
         """
-        before = await self.of(person, server)
-        done = await self.kept.complete(handle, person, server, self._sealed(person, server, account))
+        try:
+            before = await self.of(person, server)
+            done = await self.kept.complete(handle, person, server, self._sealed(person, server, account))
+        except StoreError:
+            await self._revoke(server, account)  # nobody has them
+            raise
         idle = before if done else account
-        if idle is not None and not (done and idle.access_token == account.access_token):
+        if idle is not None and not (done and idle.grant.client_id == account.grant.client_id):
             await self._revoke(server, idle)
         return done
 
@@ -165,10 +172,26 @@ class Accounts:
         except OAuthFailed:
             await self.kept.swap(person, server, sealed, self._sealed(person, server, account))
             raise
-        if await self.kept.swap(person, server, sealed, self._sealed(person, server, renewed)):
+        if await self._keep(person, server, sealed, self._sealed(person, server, renewed)):
             return renewed.access_token
         await self._revoke(server, renewed)  # signed out meanwhile: these tokens are nobody's
         return ""
+
+    async def _keep(self, person: str, server: str, before: bytes, after: bytes) -> bool:
+        """What was renewed, also through a short outage: the old refresh token is worth nothing any more.
+
+        Raises StoreError.
+        """
+        deadline, tries = self._clock.monotonic() + KEEP_S, 0
+        while True:
+            try:
+                swapped = await self.kept.swap(person, server, before, after)
+                return swapped or (tries > 0 and await self.kept.get(person, server) == after)
+            except StoreError:
+                if self._clock.monotonic() > deadline:
+                    raise
+            tries += 1
+            await self._clock.sleep(LOOK_S)
 
     async def aclose(self) -> None:
         """What is being renewed is kept first."""

@@ -51,6 +51,8 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
     renewing: asyncio.Event = field(default_factory=asyncio.Event)
     pause_s: float = 0.0
     thefts: int = 0
+    revokes_all: bool = False
+    """With one token all that its client has of its user, as Google does."""
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -136,6 +138,10 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         self.access.pop(token.token, None)
         self.refresh.pop(token.token, None)
+        if self.revokes_all:
+            same = token.client_id, token.subject
+            self.access = {name: one for name, one in self.access.items() if (one.client_id, one.subject) != same}
+            self.refresh = {name: one for name, one in self.refresh.items() if (one.client_id, one.subject) != same}
 
     def end(self, user: str) -> None:
         """Whatever this user gave is over."""

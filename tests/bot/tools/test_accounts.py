@@ -4,15 +4,19 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from pydantic import AnyUrl
 
-from agent.errors import SettingsError, ToolError
-from agent.ports import Asker, Tool
+from agent.errors import SettingsError, StoreError, ToolError
+from agent.ports import Asker, Tool, ToolAccounts
 from bot.tools.accounts import NotSignedIn, PersonAuth
+from bot.tools.mcp_config import OAuthClientConfig
 from bot.tools.mcp_people import PeopleLimits, PersonServers
 from bot.tools.oauth import OAuthFailed
 from bot.tools.sealing import SealingKeys, keys_in_file
@@ -98,6 +102,53 @@ async def test_an_authorization_server_that_is_away_ends_no_sign_in(store: Store
             with pytest.raises(OAuthFailed, match="cannot be reached"):
                 await _bearer(world)
         assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
+
+
+@dataclass
+class Shaky:
+    """A store that is away for the next swaps; `done`: whether each of them has happened all the same."""
+
+    kept: ToolAccounts
+    done: list[bool]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kept, name)
+
+    async def swap(self, person: str, server: str, before: bytes, after: bytes | None) -> bool:
+        if not self.done:
+            return await self.kept.swap(person, server, before, after)
+        if self.done.pop():
+            await self.kept.swap(person, server, before, after)
+        raise StoreError("away")
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_store_that_is_away_while_an_account_is_renewed_ends_no_sign_in(
+    store: Store, service: ToolService, done: bool
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+        world.clock.ahead_s += 3_590
+        world.people.accounts.kept = cast("ToolAccounts", Shaky(store.tool_accounts, [False, done]))
+        assert await _bearer(world)
+        assert await world.use(ANN) == "the notes of ann: buy bread"
+        assert (service.authorization.refreshed, service.authorization.thefts) == (1, 0)
+
+
+async def test_who_signs_in_again_is_signed_in_where_one_revocation_ends_all_of_a_client(
+    store: Store, service: ToolService
+) -> None:
+    service.authorization.revokes_all = True
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+    (client,) = service.authorization.clients
+    again = replace(with_account(service), oauth=OAuthClientConfig(client_id=client))
+    async with sign_ins(store, again) as world:
+        redirect = AnyUrl(world.desk.client("wiki").redirect)
+        known = service.authorization.clients[client]
+        service.authorization.clients[client] = known.model_copy(update={"redirect_uris": [redirect]})
+        assert (await world.signed_in(ANN, "ann")).status_code == 200
+        assert await world.use(ANN) == "the notes of ann: buy bread"
 
 
 async def test_many_calls_at_once_renew_once(store: Store, service: ToolService) -> None:
