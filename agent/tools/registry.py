@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from heapq import nlargest
 from itertools import groupby, islice
 from math import log
 from typing import Any, Final, Protocol, assert_never, cast
@@ -440,7 +441,7 @@ class ToolSearch:
         found += self.search(about) if isinstance(about, str) else []
         unknown = [name[:MAX_SHOWN_CHARS] for name in names if not self._named(name)]
         if not found:
-            near = dict.fromkeys(one for name in names for one in nearest(name, self._tools))
+            near = dict.fromkeys(one for name in names[:MAX_FOUND] for one in nearest(name, self._tools))
             hint = f"did you mean {' or '.join(map(repr, islice(near, MAX_FOUND)))}?" if near else OTHER_WORDS
             raise ToolError("no such tool", hint)
         shown = list(dict.fromkeys(found))[:MAX_ASKED]
@@ -532,7 +533,23 @@ def _server(name: str) -> str:
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """The tools that may be meant by a name that none has; those that end in it, if there are some."""
     name, known = name[:MAX_NAME_CHARS], list(names)
-    return _ending(name, known)[:MAX_FOUND] or get_close_matches(name, known, n=3)
+    if ending := _ending(name, known)[:MAX_FOUND]:
+        return ending
+    if len(known) > MAX_COMPARED:
+        pairs = _pairs(name)
+        known = nlargest(MAX_COMPARED, known, key=lambda one: len(pairs & _pairs(one)))
+    return get_close_matches(name, known, n=3)
+
+
+MAX_COMPARED: Final = 100
+"""Letter by letter with a name that none has, which takes a thousandth of a second for ten of them: a server of tools
+could have a model ask for what there is none of, again and again, while everybody waits."""
+
+
+@lru_cache(16_384)
+def _pairs(name: str) -> frozenset[str]:
+    """The letters that stand beside each other."""
+    return frozenset(map(str.__add__, name, name[1:]))
 
 
 def _ending(name: str, names: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """More tools than a prefix has room for: what stands there in their place, how they are found, and how called."""
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from agent.errors import ToolError
 from agent.events import CallStarted
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Json, JsonObject, Keep, Role, ToolCall, estimate_tokens
-from agent.ports import Asker
+from agent.ports import Asker, ToolSpec
 from agent.providers.catalog import OPENAI, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.scripted import ScriptedProvider
@@ -29,6 +30,7 @@ from agent.tools.registry import (
     ToolSearch,
     bounded,
     listed,
+    nearest,
 )
 from benchmarks.tokens import ServerTool, prefix_tokens, server_tools
 from tests.fakes.clock import FakeClock
@@ -190,6 +192,20 @@ def test_no_half_of_a_pair_comes_out_of_arguments_written_as_a_text() -> None:
     assert meant.name == ISSUE
     str(meant.args["query"]).encode()
     assert "\0" not in str(meant.args["query"])
+
+
+async def test_names_that_no_tool_has_hold_nobody_up_among_ten_thousand_tools() -> None:
+    known = [f"server-{each // 200}.get_the_{each}_things_of_somebody_or_other" for each in range(10_000)]
+    asked_for = [f"server-x{each}.get_the_thing_of_anybody_or_others_{each}_list" for each in range(20)]
+    search, context = (
+        ToolSearch([ToolSpec(name, "", {}) for name in known]),
+        ToolContext(ANN, HERE, "c", 1, FakeClock().now()),
+    )
+    assert nearest("get_the_7777_thing_of_somebody_or_other", known)[0].endswith("_7777_things_of_somebody_or_other")
+    before = time.process_time()
+    with pytest.raises(ToolError, match="no such tool"):
+        await search.run({"names": list[Json](asked_for)}, context)
+    assert time.process_time() - before < 2.0  # a comparison with each takes ten times as long
 
 
 def test_nothing_is_unwrapped_where_all_tools_stand_in_the_prefix() -> None:
