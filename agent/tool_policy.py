@@ -19,7 +19,7 @@ id. `where` is *, the kind of audience (person, group, team) or the platform's i
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -148,12 +148,14 @@ NO_ANSWER: Final = "its last word must be yes, ask or no, not {answer}"
 NOBODY: Final = "{who} is nobody: write *, a rank ({ranks}) or the id of a person"
 
 
-def shown_arguments(call: ToolCall) -> Mapping[str, str]:
-    """The arguments of a call as its person reads them: texts as they are, everything else as JSON."""
-    return {
-        visible(name): visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
+def shown_arguments(call: ToolCall) -> Sequence[tuple[str, str]]:
+    """The arguments of a call as its person reads them: texts as they are, everything else as JSON. Each of them, also
+    where two names look the same.
+    """
+    return [
+        (visible(name), visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)))
         for name, value in call.args.items()
-    }
+    ]
 
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -188,7 +190,7 @@ class CallGate:
         """What is wrong with the call, for the model; also that nobody could read all of it before allowing it."""
         if (problem := self.checked(call)) is not None or not self.needs_consent(call):
             return problem
-        chars = sum(len(name) + len(text) + A_LINE for name, text in shown_arguments(call).items())
+        chars = sum(len(name) + len(text) + A_LINE for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:

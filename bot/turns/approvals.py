@@ -168,7 +168,7 @@ def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     """What would happen, in words, with every character of its arguments."""
     about = command_texts.EFFECTS["" if effect is None else effect.name]
     asked = command_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
-    given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call).items()]
+    given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = command_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
     return "\n".join([head, "", *(given or [command_texts.NO_ARGUMENTS]), "", asked])
 

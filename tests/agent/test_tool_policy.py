@@ -172,7 +172,7 @@ def test_a_call_that_nobody_could_read_whole_is_not_asked_about() -> None:
 
 def test_what_is_shown_of_a_call_hides_nothing() -> None:
     call = ToolCall("send", {"to": "b\u202eob", "seats": [1, {"a": None}], "no\u200bte": "a\nb"})
-    assert shown_arguments(call) == {
+    assert dict(shown_arguments(call)) == {
         "to": "b⟨U+202E⟩ob",
         "seats": '[\n 1,\n {\n  "a": null\n }\n]',
         "no⟨U+200B⟩te": "a\nb",
@@ -185,3 +185,8 @@ def test_two_different_texts_never_look_the_same_by_what_is_unseen(text: str) ->
     assert all(one in "\n\t" or one.isprintable() or one.isspace() for one in shown)
     if "⟨U+" not in text:
         assert visible(f"{text}\u200b") != shown
+
+
+def test_no_argument_hides_behind_another_whose_name_looks_the_same() -> None:
+    call = ToolCall("mail.send", {"to\u200b": "mallory", "to⟨U+200B⟩": "ann"})
+    assert [shown for _, shown in shown_arguments(call)] == ["mallory", "ann"]
