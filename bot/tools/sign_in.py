@@ -14,7 +14,7 @@ The rules.
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -101,21 +101,23 @@ class SignInDesk:
             case [sign, "in", server, pasted] if sign.casefold() == "sign":
                 said = await self._known(server, lambda name: self._pasted(person, name, pasted.strip("<>`")))
             case [sign, "out", server] if sign.casefold() == "sign":
-                said = await self._known(server, lambda name: self._sign_out(person, name))
+                kept = await self._accounts.all_of(person.id)  # also where the operator has taken the server away
+                said = await self._known(server, lambda name: self._sign_out(person, name), kept)
             case _:
                 said = tool_texts.USAGE
         return SignInAnswer(said)
 
     async def _listed(self, person: Person) -> SignInAnswer:
         accounts = await self._accounts.all_of(person.id)
-        lines = [_line(name, is_kept=name in accounts, account=accounts.get(name)) for name in self._servers]
-        signed_in = tuple(name for name in self._servers if name in accounts)
+        names = dict.fromkeys((*self._servers, *accounts))
+        lines = [_line(name, is_kept=name in accounts, account=accounts.get(name)) for name in names]
+        signed_in = tuple(name for name in names if name in accounts)
         others = tuple(name for name in self._servers if name not in accounts)
         return SignInAnswer("\n".join([tool_texts.ACCOUNTS, "", *lines]), signed_in, others)
 
-    async def _known(self, server: str, do: Callable[[str], Awaitable[str]]) -> str:
+    async def _known(self, server: str, do: Callable[[str], Awaitable[str]], more: Collection[str] = ()) -> str:
         name = server.strip("`.")
-        if name not in self._servers:
+        if name not in self._servers and name not in more:
             names = ", ".join(f"`{one}`" for one in self._servers)
             return tool_texts.NO_SUCH_SERVER.format(server=literal(name[:40]), servers=names or tool_texts.NONE)
         try:

@@ -272,6 +272,18 @@ async def test_who_signs_out_is_so_here_and_at_the_server(store: Store, service:
         assert await world.use(BOB) == "the notes of bob: sell boat"
 
 
+async def test_who_is_signed_in_at_a_server_that_was_taken_away_sees_so_and_can_sign_out(
+    store: Store, service: ToolService
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+    async with sign_ins(store, with_account(service, "other")) as world:
+        assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
+        assert "no server" in (await world.desk.answer(BOB, "sign out wiki")).text.lower()
+        assert "wiki" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert await store.tool_accounts.all_of(ANN.id) == {}
+
+
 async def test_a_server_that_cannot_be_told_is_named_and_the_tokens_go_all_the_same(store: Store) -> None:
     async with tool_service() as service, sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
