@@ -394,7 +394,8 @@ class ForgetDesk:
                         mark = f"{SEARCH}{self.clock.now().isoformat()}"
                         await self.preferences.set(person, mark, LOOKING)
                         search.mark = mark
-                search.stopped |= (await self.preferences.of(person)).get(search.mark) == STOPPED
+                if (await self.preferences.of(person)).get(search.mark) == STOPPED:
+                    search.stopped = True  # never taken back: it may have been stopped here meanwhile
 
     async def _begin_erasing(self, person: str, search: _Search) -> None:
         """From now on nothing stops it, here or elsewhere."""

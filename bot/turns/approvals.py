@@ -95,6 +95,7 @@ MAX_LISTED: Final = 40
 """Tools: more fill a message that nobody reads."""
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
+_BACKTICKS: Final = re.compile("`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,6 @@ def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
 
 def _argument(name: str, shown: str) -> str:
     if "\n" in shown or "`" in shown or len(shown) > INLINE_CHARS or not shown.strip():
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+        fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
         return f"**{literal(name)}**:\n{fence}\n{shown}\n{fence}"
     return f"**{literal(name)}**: `{shown}`"

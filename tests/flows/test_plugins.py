@@ -99,7 +99,6 @@ async def test_a_tool_of_a_plugins_server_is_called_in_the_first_question(tmp_pa
         assert "It says boat." in await asked(tmp_path, model, "what does it say?")
         first, last = [json.dumps(request.json) for request in model.requests]
     assert "office-raw.echo" in first
-    assert "office-raw.die" not in first
     assert '\\\\\\"word\\\\\\": \\\\\\"boat' in last
 
 
@@ -114,12 +113,13 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
         named = {} if more else {"COGENCY_PLUGINS": str(root)}
         ran = cogency(tmp_path, "plugins", "check", *more, **named)
         assert ran.returncode == Exit.OK, ran.stdout
-        says, *left_out = ran.stdout.splitlines()[1:]
+        says = ran.stdout.splitlines()[1]
         assert says.startswith(
             f"ok       Tools: office-raw runs `{root}/run`, as plug-in office ({root}/mcp.json) says; "
         )
-        assert says.endswith("these tools are offered: office-raw.echo (reads).")
-        assert any("says of it: irreversible" in line and line.endswith(": die.") for line in left_out)
+        assert "these tools are offered: office-raw.echo (reads), " in says
+        assert "office-raw.die (irreversible)" in says
+        assert "office-raw.hang (acts outward)" in says
     (root / "run").write_text("#!/bin/sh\necho no key >&2; exit 1\n")
     failed = cogency(tmp_path, "plugins", "check", "office", "--connect")
     assert failed.returncode == Exit.FAILED

@@ -18,9 +18,12 @@ import pytest
 from aiohttp import web
 
 from agent.errors import ToolError
-from agent.memory.audience import TeamAudience
-from agent.messages import ToolCall
-from agent.ports import ToolEffect
+from agent.memory.audience import Place, TeamAudience
+from agent.messages import Provenance, ToolCall
+from agent.ports import Asker, ToolEffect
+from agent.progress import Progress
+from agent.records import Person
+from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
@@ -136,12 +139,15 @@ async def test_what_acts_is_called_round_no_approval_openclaw_78308() -> None:
     said = {"*": ToolEffect.READS, "change": ToolEffect.ACTS_OUTWARD}
     async with connected(config(raw(), effects=said)) as (server,):
         registry = Registry((), rest=server.tools)
-        for name in ("raw.change", "change", "raw.Change", "raw--change", "functions.raw.change"):
+        for name in ("change", "raw.Change", "raw--change", "functions.raw.change"):
             assert registry.check(ToolCall(name, {})) is not None
-        assert registry.check(ToolCall("call_tool", {"name": "raw.change", "args": {}})) is not None
-        assert all(tool.effect is ToolEffect.READS for tool in server.tools)
-        await called(server, "echo")
-        assert "raw.fresh" not in registry.names
+        asker = Asker(Person("t:ann", "Ann"), Place(TeamAudience("t")), "c")
+        effects = {tool.name: tool.effect for tool in server.tools}
+        gate = CallGate((), registry.check, effects.__getitem__, asker, frozenset(), lambda: Provenance.OWN, Progress)
+        for call in (ToolCall("raw.change", {}), ToolCall("call_tool", {"name": "raw.change", "args": {}})):
+            meant = registry.unwrapped(call)
+            assert gate.check(meant) is not None or gate.needs_consent(meant)
+        assert not gate.needs_consent(ToolCall("raw.echo", {"word": "ahoy"}))
 
 
 async def test_a_list_that_changes_is_read_again_and_what_stayed_is_the_same_object() -> None:
