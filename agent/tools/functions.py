@@ -113,7 +113,8 @@ class FunctionTool(Generic[P, R]):
 
     async def _in_thread(self, call: Callable[[], Any]) -> object:
         if not self.threads.acquire(blocking=False):
-            raise ToolError(f"{self.name} is busy: {MAX_THREADS} calls of it have not ended yet. Try again later.")
+            busy = f"{self.name} is busy: {MAX_THREADS} calls of it have not ended yet. Try again later."
+            raise ToolError(busy, ours=True)
         loop, context = asyncio.get_running_loop(), copy_context()
         done: asyncio.Future[Any] = loop.create_future()
 

@@ -31,7 +31,6 @@ from agent.messages import (
     Image,
     Json,
     JsonObject,
-    Keep,
     Link,
     ResultStatus,
     SharedFile,
@@ -432,10 +431,9 @@ class ToolSearch:
         }
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        del context
         named, about = args.get("names"), args.get("about")
         if not named and not about:
-            raise ToolError("say `names` of the list, or what a tool should be `about`")
+            raise ToolError("say `names` of the list, or what a tool should be `about`", ours=True)
         names = list(map(str, named)) if isinstance(named, list) else []
         found = [name for asked in names for name in self._named(asked)]
         found += self.search(about) if isinstance(about, str) else []
@@ -443,12 +441,12 @@ class ToolSearch:
         if not found:
             near = dict.fromkeys(one for name in names[:MAX_FOUND] for one in nearest(name, self._tools))
             hint = f"did you mean {' or '.join(map(repr, islice(near, MAX_FOUND)))}?" if near else OTHER_WORDS
-            raise ToolError("no such tool", hint)
+            raise ToolError("no such tool", hint, ours=True)
         shown = list(dict.fromkeys(found))[:MAX_ASKED]
         room = RESULT_CHARS // len(shown)
         told = [_cut(described(self._tools[name]), room) for name in shown]
         told += [f"There is no tool {', '.join(map(repr, unknown))}."] if unknown else []
-        return ToolOutput("\n".join([BROUGHT, *told]), keep=Keep.TURN)
+        return ToolOutput("\n".join([BROUGHT, *told]), audience=context.place.audience)
 
     def _named(self, name: str) -> list[str]:
         """The tools of this name, or of this last part of a name: of several servers' there may be two."""

@@ -92,7 +92,7 @@ class SkillTool:
             head += [NOT_RUN] if any(map(_PROGRAM.search, files)) else []
         whole = pages(text, PAGE_CHARS)
         if not isinstance(page, int) or not 1 <= page <= len(whole):
-            raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(whole)}")
+            raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(whole)}", ours=True)
         if len(whole) > 1:
             head.append(PAGE.format(page=page, pages=len(whole)))
         return ToolOutput("\n".join([*head, "", whole[page - 1]]), audience=context.place.audience)
@@ -102,7 +102,7 @@ class SkillTool:
             return self._skills[name]
         near = get_close_matches(name, self._skills, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "the description of this tool lists them"
-        raise ToolError(f"there is no skill {name[:80]!r}", hint)
+        raise ToolError(f"there is no skill {name[:80]!r}", hint, ours=True)
 
 
 _PROPERTIES: Final[dict[str, Json]] = {

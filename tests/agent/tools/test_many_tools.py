@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from agent import Agent, SettingsError, ToolContext, ToolEffect
 from agent.errors import ToolError
 from agent.events import CallStarted
-from agent.memory.audience import PersonAudience, Place
-from agent.messages import Json, JsonObject, Keep, Role, ToolCall, estimate_tokens
+from agent.loop import run_call
+from agent.memory.audience import WIDE, PersonAudience, Place, TeamAudience
+from agent.messages import Json, JsonObject, Role, ToolCall, estimate_tokens
 from agent.ports import Asker, ToolSpec
+from agent.progress import Progress, RoundStep, decode, encode, turn_drawn_from
 from agent.providers.catalog import OPENAI, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.scripted import ScriptedProvider
@@ -32,6 +34,7 @@ from agent.tools.registry import (
     listed,
     nearest,
 )
+from agent.turn import CallPlaced
 from benchmarks.tokens import ServerTool, prefix_tokens, server_tools
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import ModelServer, event, head
@@ -40,6 +43,7 @@ ISSUE = "github.create_issue"
 ARGS = '{"owner": "acme", "query": "boat"}'
 ANN = Person("ann", "Ann")
 HERE = Place(PersonAudience("ann"))
+CHANNEL = Place(TeamAudience("T1"))
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,6 @@ async def asked(tools: Registry, **args: Any) -> str:
     assert tools.check(ToolCall("tools", args)) is None
     output = await search.run(args, context)
     assert not isinstance(output, str)
-    assert output.keep is Keep.TURN
     return tools.result("tools", output, ANN).content
 
 
@@ -97,6 +100,16 @@ def test_two_hundred_tools_cost_no_more_than_the_bound_in_either_form() -> None:
     assert prefix_tokens(40) < prefix_tokens(40, listed=False) / 2
     assert prefix_tokens(200) <= 2_500
     assert prefix_tokens(200, native=True) <= 2_500
+
+
+@pytest.mark.parametrize("name", [ISSUE, "nothing.like_it"])
+async def test_reading_how_to_call_a_tool_narrows_no_reply_and_is_kept_over_a_wait(name: str) -> None:
+    tools, call = registry(), ToolCall("tools", {"names": [name]})
+    context = ToolContext(ANN, CHANNEL, "c", 1, FakeClock().now())
+    result = (await run_call(CallPlaced("1.1", call), tools, context)).result
+    progress = Progress((RoundStep(calls=(call,), results=(result,)),))
+    assert turn_drawn_from(progress, CHANNEL) == WIDE
+    assert decode(encode(progress)) == progress
 
 
 async def test_names_bring_schemas_and_so_does_the_end_of_a_name() -> None:
