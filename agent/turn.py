@@ -434,15 +434,21 @@ class Turn:
 
     def _go_on_with_calls(self, step: RoundStep) -> list[Effect]:
         results = tuple(
-            ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
-            if result is None and step.consent(at) in RUNNING and not self._repeatable(call.name)
-            else result
+            self._lost(call, step.consent(at)) if result is None else result
             for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True))
         )
         begun = tuple(Consent.BEGUN if one is Consent.GIVEN else one for one in step.consents)
         step = replace(step, results=results)
         self._progress = replace(self._progress, steps=(*self._progress.steps[:-1], replace(step, consents=begun)))
         return [SaveProgress(self._progress), *self._after_step(step)]
+
+    def _lost(self, call: ToolCall, consent: Consent) -> ToolResult | None:
+        """What became of a call without a result; None if it is still to run, or to be decided about."""
+        if consent in RUNNING and not self._repeatable(call.name):
+            return ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
+        if consent is not Consent.AWAITED and (gone := self._check(call)) is not None:  # it waited, for a day perhaps
+            return ToolResult(call.name, ResultStatus.FAILURE, gone)
+        return None
 
     def _open_calls(self, *consents: Consent) -> tuple[CallPlaced, ...]:
         """The calls without a result whose consent is one of these."""

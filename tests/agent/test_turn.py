@@ -449,6 +449,16 @@ class TestConsent:
         (_, after) = turn.receive(answered("1.1"))
         assert isinstance(after, CallModel)
 
+    def test_a_tool_that_went_while_its_call_waited_is_a_failed_result(self) -> None:
+        progress, _ = self.asked(WRITE)
+        turn = Turn(lambda _: "unknown tool 'write'", repeatable, TurnLimits(), progress)
+        assert turn.start() == [SaveProgress(progress), AwaitConsent((CallPlaced("1.1", WRITE),))]
+        turn.receive(ConsentDecided("1.1", Consent.GIVEN))
+        *_, after = turn.start()
+        assert isinstance(after, CallModel)
+        (result,) = turn.progress.steps[0].results
+        assert result == ToolResult("write", ResultStatus.FAILURE, "unknown tool 'write'")
+
     @pytest.mark.parametrize("consent", [Consent.REFUSED, Consent.EXPIRED])
     def test_without_it_the_call_has_failed_and_the_model_goes_on(self, consent: Consent) -> None:
         turn, effects = self.decided(self.asked(WRITE)[0], ("1.1", consent))
