@@ -455,10 +455,11 @@ class Answered:
 
 
 DELETE_REPLY: Final = "delete_reply"
-INDEXING: Final = "indexing"
 """The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
 a `ShownPage`.
 """
+INDEXING: Final = "indexing"
+"""The kind of job whose steps `Memories.index_more` does."""
 EPHEMERAL_PAGE: Final = "@"
 """The id of an ephemeral page begins with this: one person alone sees it, and nobody can delete it later."""
 
