@@ -216,7 +216,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(one.text for one in parts.history if not _is_own(one, parts.person)),
             *(one.text for one in (*parts.quoted, *parts.files)),
         ),
-        provenance=_provenance(parts, retold=bool(summary or earlier[0])),
+        provenance=_provenance(parts, retold=bool(earlier[0])),
     )
 
 
@@ -225,9 +225,8 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
 
     Facts and the profile rest on the person's own words, and on what managers set.
     """
-    people = (one for one in parts.history if one.author is Author.PERSON)
     found = any(not one.mine for one in parts.earlier)
-    others = any(one.person != parts.person.id for one in people)
+    others = any(one.person != parts.person.id for one in parts.history)  # what the bot answered them, too
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
     if others or shared or found or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN

@@ -11,7 +11,7 @@ from agent.memory.facts import Scope
 from agent.memory.layers import WorkingItem
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
-from agent.messages import ResultStatus, Role, ToolCall, ToolResult
+from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult
 from agent.protocol.grammar import LAST_ROUND
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
@@ -42,6 +42,31 @@ def learned(id_: int, text: str) -> ProfileEntry:
 
 RECALL = ToolCall("recall", {"query": "boat"})
 HISTORY = (stored(1, "My boat is blue."), stored(2, "Noted.", Author.BOT))
+
+
+BEN = Person("terminal:ben", "Ben")
+CHANNEL = Place(TeamAudience("terminal:team"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (PARTS, Provenance.OWN),
+        (replace(PARTS, history=HISTORY, place=CHANNEL), Provenance.OWN),
+        (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=True)]), Provenance.OWN),
+        (replace(PARTS, summary=SituationSummary(goal="find the boat")), Provenance.RETOLD),
+        (replace(PARTS, history=[replace(HISTORY[1], drawn_from="person:terminal:anna")]), Provenance.RETOLD),
+        (replace(PARTS, summary=SituationSummary(goal="find the boat"), place=CHANNEL), Provenance.FOREIGN),
+        (replace(PARTS, history=[*HISTORY, stored(3, "Mine is red.", person=BEN)]), Provenance.FOREIGN),
+        (replace(PARTS, history=[*HISTORY, stored(3, "Red, Ben.", Author.BOT, BEN)]), Provenance.FOREIGN),
+        (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=False)]), Provenance.FOREIGN),
+        (replace(PARTS, quoted=[Quoted("a linked message", "Ben", "Mine is red.")]), Provenance.FOREIGN),
+        (replace(PARTS, files=[Quoted("attached file", "", "red")]), Provenance.FOREIGN),
+        (replace(PARTS, images=(Image("image/png", b""),)), Provenance.FOREIGN),
+    ],
+)
+def test_a_context_knows_whose_words_it_holds(parts: ContextParts, words: Provenance) -> None:
+    assert build_context(parts).provenance is words
 
 
 def test_the_order_is_prefix_history_context_question() -> None:
