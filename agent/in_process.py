@@ -38,7 +38,7 @@ from agent.records import (
 from agent.state import LastActions, SituationSummary
 
 MAX_MESSAGES: Final = 10_000
-"""Some ten megabytes, and some ten milliseconds to search."""
+"""Of a thousand letters each: some twenty megabytes, and some sixty milliseconds to search."""
 MAX_READ_CHARS: Final = 4_000
 """Of one message, for a search: as much as is quoted of it."""
 SHORT_CHARS: Final = 2
@@ -54,6 +54,8 @@ class InProcessStore:
 
     _said: deque[tuple[int, StoredMessage]] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Each message with its turn, in order."""
+    _looks: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """How each of them looks, for a search."""
     _facts: tuple[Fact, ...] = ()
     _items: deque[tuple[str, str, WorkingItem]] = field(default_factory=lambda: deque(maxlen=MAX_ITEMS))
     _summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
@@ -149,6 +151,7 @@ class InProcessStore:
             drawn_from=drawn,
         )
         self._said.append((turn, said))
+        self._looks.append(as_it_looks(text[:MAX_READ_CHARS]))
         if len(self._summaries) > len(self._said):  # of conversations that are gone
             here = {message.conversation for _, message in self._said}
             self._summaries = {name: one for name, one in self._summaries.items() if name in here}
@@ -192,14 +195,18 @@ class InProcessStore:
     async def search(self, query: RecallQuery) -> list[Hit]:
         """The messages of the person's threads with the rarest words of the question; of equals the newest first."""
         theirs = {one.conversation for _, one in self._said if one.person == query.person}
-        usable = [one for _, one in self._said if one.conversation in theirs and _is_asked_for(one, query)]
-        words = {one.id: _words(one.text) for one in usable}
+        wanted = [_words(one) for one in (query.text, *query.wordings)]
+        sought = frozenset[str]().union(*wanted)
+        words = {
+            one: _words_in(looks, sought)
+            for (_, one), looks in zip(self._said, self._looks, strict=True)
+            if one.conversation in theirs and _is_asked_for(one, query)
+        }
         known = Counter(word for each in words.values() for word in each)
-        wanted = [_words(one) & known.keys() for one in (query.text, *query.wordings)]
         found = [
             Hit(one, score)
-            for one in reversed(usable)
-            if (score := max(sum(1 / known[word] for word in each & words[one.id]) for each in wanted)) > 0
+            for one, here in reversed(words.items())
+            if (score := max(sum(1 / known[word] for word in each & here) for each in wanted)) > 0
         ]
         return sorted(found, key=lambda hit: hit.score, reverse=True)[: query.limit]
 
@@ -230,6 +237,11 @@ def _is_asked_for(one: StoredMessage, query: RecallQuery) -> bool:
         and (not by or (one.author is Author.PERSON and by in {one.person.casefold(), one.name.casefold()}))
         and (query.within is None or query.within.since <= one.time < query.within.until)
     )
+
+
+def _words_in(looks: str, sought: frozenset[str]) -> frozenset[str]:
+    """Those that are sought; most texts hold none of them, which shows before they are taken apart."""
+    return sought.intersection(_WORD.findall(looks)) if any(word in looks for word in sought) else frozenset()
 
 
 def _words(text: str) -> frozenset[str]:
