@@ -74,7 +74,7 @@ def cost(call: ModelCall) -> Money | None:
     except LookupError:
         return None
     newest = _newest_version(found.provider, model) if vendor == "mistral" else model
-    if found.model_price.input_mtok is None or priced(newest).total_price != found.total_price:
+    if found.model_price.input_mtok is None or (newest != model and priced(newest).total_price != found.total_price):
         return None
     return Money(round(found.total_price * NANO))
 
