@@ -2,7 +2,8 @@
 
 A server writes names, descriptions and schemas as it likes, and each of them stands before the model in every turn, or
 is run by the check of a call. So they are bounded, and of a schema only those keywords are kept that cost a bounded
-time: no pattern, no reference that leads elsewhere or round in a circle. The server checks its arguments itself, too.
+time: no pattern, no reference that leads elsewhere or round in a circle. What is kept refuses nothing that the whole
+schema takes: the server checks its arguments itself, too.
 """
 
 import re
@@ -38,7 +39,8 @@ _FIELD_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@.\-]{0,63}", re.ASCII)
 _BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _SIZES: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_CHOICES: Final = ("anyOf", "oneOf", "allOf")
+_CHOICES: Final = {"oneOf": "anyOf", "anyOf": "anyOf", "allOf": "allOf"}
+"""As what they are kept: of schemas that say less, more than one may hold."""
 _TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
 
 
@@ -166,25 +168,31 @@ class _SchemaReader:
         self._nodes += 1
         if not isinstance(schema, Mapping) or depth > MAX_SCHEMA_DEPTH or self._nodes > MAX_NODES:
             return {}
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and self._nodes + len(properties) > MAX_NODES:
+            return {}
         reference = schema.get("$ref")
         kept = self.read(self._target(reference), depth + 1) if isinstance(reference, str) else {}
         kept |= self._values(schema)
-        if isinstance(properties := schema.get("properties"), dict):
-            kept["properties"] = {name: self.read(value, depth + 1) for name, value in properties.items()}
+        if isinstance(properties, dict):
+            own = {name: self.read(value, depth + 1) for name, value in properties.items()}
+            inherited = kept.get("properties")
+            kept["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
             self.names_are_plain &= all(map(_FIELD_NAME.fullmatch, properties))
             required = schema.get("required")
             if isinstance(required, list):
-                kept["required"] = [name for name in required if isinstance(name, str) and name in properties]
-        if isinstance(items := schema.get("items"), dict):
+                named = (name for name in required if isinstance(name, str) and name in properties)
+                kept["required"] = list(dict.fromkeys(named))
+        if isinstance(items := schema.get("items"), dict) and "prefixItems" not in schema:
             kept["items"] = self.read(items, depth + 1)
-        rest = schema.get("additionalProperties")
+        rest = None if "patternProperties" in schema else schema.get("additionalProperties")
         if isinstance(rest, bool):
             kept["additionalProperties"] = rest
         elif isinstance(rest, dict):
             kept["additionalProperties"] = self.read(rest, depth + 1)
-        for key in _CHOICES:
-            if isinstance(choices := schema.get(key), list) and choices:
-                kept[key] = [self.read(choice, depth + 1) for choice in choices[:MAX_ENUM]]
+        for key, kept_as in _CHOICES.items():
+            if isinstance(choices := schema.get(key), list) and 0 < len(choices) <= MAX_ENUM:
+                kept[kept_as] = [self.read(choice, depth + 1) for choice in choices]
         return kept
 
     def _target(self, reference: str) -> Json:
@@ -192,7 +200,7 @@ class _SchemaReader:
         if not reference.startswith("#/"):
             return None
         found: Json = dict(self._root)
-        for part in reference[2:].split("/")[:MAX_SCHEMA_DEPTH]:
+        for part in reference[2:].split("/", MAX_SCHEMA_DEPTH):
             found = found.get(part) if isinstance(found, dict) else None
         return found
 
@@ -207,13 +215,11 @@ class _SchemaReader:
             kept["type"] = list(dict.fromkeys(kinds))
         if isinstance(description := schema.get("description"), str):
             kept["description"] = one_line(description, MAX_FIELD_CHARS)
-        if isinstance(values := schema.get("enum"), list) and values:
-            plain = [value for value in values if value is None or isinstance(value, str | int | float)]
-            if len(values) <= MAX_ENUM and len(plain) == len(values):
-                kept["enum"] = [
-                    one_line(value, MAX_FIELD_CHARS) if isinstance(value, str) else value for value in plain
-                ]
-        if isinstance(constant := schema.get("const"), str | int | float):
+        values = schema.get("enum")
+        if isinstance(values, list) and 0 < len(values) <= MAX_ENUM and all(map(_is_plain, values)):
+            kept["enum"] = values
+        constant = schema.get("const")
+        if constant is not None and _is_plain(constant):
             kept["const"] = constant
         for key in _NUMBERS:
             value = schema.get(key)
@@ -224,3 +230,10 @@ class _SchemaReader:
             if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
                 kept[key] = value
         return kept
+
+
+def _is_plain(value: Json) -> bool:
+    """Whether it can be shown just as it is."""
+    if isinstance(value, str):
+        return value == one_line(value, MAX_FIELD_CHARS)
+    return value is None or isinstance(value, int | float)

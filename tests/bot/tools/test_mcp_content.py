@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult
 
 from agent.errors import ToolError
@@ -129,6 +130,53 @@ def test_whatever_a_schema_is_it_can_be_checked_and_offered_or_is_refused(
     kept = checked_schema(schema)
     if kept is not None:
         Registry([Told(kept)]).check(ToolCall("told", args))
+
+
+X: JsonObject = {"type": "string", "pattern": "^x"}
+Y: JsonObject = {"type": "string", "pattern": "^y"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "args"),
+    [
+        ({"properties": {"a": {"oneOf": [X, Y]}}}, {"a": "x"}),
+        ({"properties": {"a": {"oneOf": [X, Y], "anyOf": [Y, X]}}}, {"a": "x"}),
+        ({"properties": {"a": {"anyOf": [{"const": n} for n in range(150)]}}}, {"a": 149}),
+        ({"properties": {}, "patternProperties": {"^x": {}}, "additionalProperties": False}, {"xy": 1}),
+        ({"properties": {"a": {"prefixItems": [{"type": "integer"}], "items": X}}}, {"a": [1, "x"]}),
+        ({"properties": {"a": {"enum": ["two  blanks", "a\nline"]}}}, {"a": "two  blanks"}),
+        ({"properties": {"a": {"enum": ["x" * 300]}}}, {"a": "x" * 300}),
+        ({"properties": {"a": {"const": "x" * 300}}}, {"a": "x" * 300}),
+        (
+            {
+                "$ref": "#/$defs/x",
+                "properties": {"b": {}},
+                "$defs": {"x": {"properties": {"a": {}}, "additionalProperties": False}},
+            },
+            {"a": 1},
+        ),
+    ],
+)
+def test_what_is_kept_of_a_schema_refuses_nothing_that_the_whole_one_takes(
+    schema: JsonObject, args: JsonObject
+) -> None:
+    Draft202012Validator({"type": "object", **schema}).validate(args)  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
+    kept = checked_schema(schema)
+    assert kept is not None
+    assert Registry([Told(kept)]).check(ToolCall("told", args)) is None
+
+
+def test_a_schema_of_thousands_of_names_or_of_long_values_is_not_shown_whole() -> None:
+    names: dict[str, Json] = {f"n{number}": {} for number in range(5_000)}
+    many: dict[str, Json] = {"properties": names, "required": [*names]}
+    schemas: list[dict[str, Json]] = [
+        many,
+        {"properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}, "$defs": {"x": many}},
+        {"properties": {"a": {"const": "x" * 100_000}}},
+        {"properties": {"a": {}}, "required": ["a" for _ in range(5_000)]},
+    ]
+    for schema in schemas:
+        assert len(str(checked_schema(schema))) < 1_000
 
 
 def test_a_reference_in_a_circle_and_a_tree_that_doubles_end() -> None:
