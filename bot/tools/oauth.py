@@ -179,7 +179,7 @@ class OAuthHttp:
             auth_method=known.token_endpoint_auth_method or ("client_secret_basic" if known.client_secret else "none"),
             resource=resource,
             scope=scope,
-            redirect=client.redirect,
+            redirect=str(AnyUrl(client.redirect)),  # as it is registered: they are compared sign by sign
         )
 
     async def _challenge(self) -> httpx2.Response:
@@ -267,7 +267,8 @@ class OAuthHttp:
         if answer.status_code == HTTPStatus.BAD_REQUEST and grant.auth_method == "none":
             # Servers of the official Python SDK want a secret named, also of whom has none.
             answer = await self._post(grant, grant.revoke_url, {**data, "client_secret": ""})
-        return answer.status_code == HTTPStatus.OK
+        # Google revokes both tokens with the first, and has no good word for the second.
+        return answer.status_code == HTTPStatus.OK or _error_of(answer)[0] == "invalid_token"
 
     async def _ask_tokens(self, grant: OAuthGrant, data: Mapping[str, str]) -> httpx2.Response:
         answer = await self._post(grant, grant.token_url, {**data, "resource": grant.resource})

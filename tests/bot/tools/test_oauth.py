@@ -241,3 +241,24 @@ async def test_only_what_says_so_ends_a_sign_in(status: int, error: str, ends: b
 async def test_no_secret_stands_in_what_a_traceback_shows() -> None:
     shown = repr(Account(GRANT, "swordfish", "halibut")) + repr(OAuthClientConfig("id", "trout"))
     assert not {word for word in ("swordfish", "halibut", "trout") if word in shown}
+
+
+@pytest.mark.parametrize(("error", "done"), [("invalid_token", True), ("unsupported_token_type", False)])
+async def test_a_token_that_ended_with_the_one_before_counts_as_revoked(error: str, done: bool) -> None:
+    world, left = World(), {"refresh", "access"}
+
+    def revoke(request: httpx2.Request) -> httpx2.Response:
+        known = parse_qs(request.content.decode())["token"][0] in left
+        left.clear()
+        return httpx2.Response(200) if known else httpx2.Response(400, json={"error": error})
+
+    world.answers[f"{ISSUER}/revoke"] = revoke
+    assert await world.http().revoke(ACCOUNT) is done
+
+
+async def test_browsers_are_sent_back_to_the_very_address_that_is_registered() -> None:
+    world = World()
+    client = BotClient("https://Bot.Example:443/sign-in/callback/wiki")
+    grant = await world.http().discover(client, PLAIN)
+    (registered,) = (one for one in world.asked if one.url.path == "/register")
+    assert json.loads(registered.content)["redirect_uris"] == [grant.redirect]
