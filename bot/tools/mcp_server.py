@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, TypeVar, assert_never
 import anyio
 import httpx2
 import mcp_types as types
-from mcp import Client, MCPError
+from mcp import Client, InputRequiredRoundsExceededError, MCPError
 from mcp.client import Transport
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -46,6 +46,8 @@ CLIENT: Final = types.Implementation(name="cogency", version=version("cogency-bo
 RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.InputRequiredResult | types.CallToolResult
 )
+CALL_ERRORS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, TimeoutError)
+"""What the SDK raises for one request, as it says. Whatever else comes ends the connection, and is told with that."""
 MAX_PAGES: Final = 20
 """Of one list: ten tools a page are enough for as many as are offered."""
 LOST: Final = (
@@ -166,13 +168,13 @@ class McpServer:
         """Connect, and connect again, until cancelled."""
         failures = 0
         while True:
-            began, fate = self._clock.monotonic(), Fate()
+            began, fate, why = self._clock.monotonic(), Fate(), ""
             self.attempts += 1
             try:
                 why = await self._outcome(fate)
             finally:
                 self.connected.clear()
-                self._forsake(fate.why or "it is stopped")
+                self._forsake(why or fate.why or "it is stopped")
             if fate.connected and self._clock.monotonic() - began >= self._limits.steady_s:
                 failures = 0
             pause = min(self._limits.most_pause_s, self._limits.first_pause_s * 2.0 ** min(failures, 30))
@@ -251,12 +253,14 @@ class McpServer:
         with request.scope:
             try:
                 answer = await request.do(client)
-            except Exception as error:  # noqa: BLE001 -- whatever the SDK raises for one call ends with that call
+            except ToolError as error:
+                request.fail(str(error))
+            except CALL_ERRORS as error:
                 if isinstance(error, MCPError) and _is_end(error):
                     self.connected.clear()
                     fate.end("the connection ended")
                     request.fail(LOST.format(name=self.config.name, why="the connection ended"))
-                request.fail(str(error) if isinstance(error, ToolError) else reason_of(error))
+                request.fail(reason_of(error))
             else:
                 if not request.answer.done():
                     request.answer.set_result(answer)
@@ -413,6 +417,8 @@ def reason_of(error: BaseException) -> str:
             return f"the server does not keep to the protocol: {one_line(fault, 300)}"
         case MCPError(code=code) if code == types.REQUEST_TIMEOUT:
             return "the server did not answer in time"
+        case InputRequiredRoundsExceededError():
+            return NEEDS_INPUT
         case MCPError(message=message) if "elicitation" in message.lower():  # what it asks for, it may not ask here
             return NEEDS_INPUT
         case MCPError():

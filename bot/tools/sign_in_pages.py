@@ -27,6 +27,7 @@ COOKIE: Final = "cogency-sign-in"
 COOKIE_S: Final = 1_200
 """Twice as long as a link works."""
 MAX_COOKIE_CHARS: Final = 100
+LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
     "X-Frame-Options": "DENY",
@@ -86,10 +87,10 @@ class SignInPages:
     async def _answered(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
         try:
             desk = await self._desk()
-            answer = PageAnswer(503, tool_texts.PAGE_LATER) if desk is None else await ask(desk)
+            answer = LATER if desk is None else await ask(desk)
         except CogencyError as error:
             log.warning("a page of a sign-in could not be shown: %s", error)
-            answer = PageAnswer(503, tool_texts.PAGE_LATER)
+            answer = LATER
         if answer.json:
             return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
         response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)

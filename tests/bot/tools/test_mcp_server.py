@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from mcp import Client, InputRequiredRoundsExceededError
 
 from agent.errors import ToolError
 from agent.memory.audience import Place, TeamAudience
@@ -27,7 +28,7 @@ from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
-from bot.tools.mcp_server import McpLimits
+from bot.tools.mcp_server import NEEDS_INPUT, McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
 from tests.fakes.mcp_world import called, config, connected, context, raw
@@ -98,6 +99,21 @@ async def test_a_megabyte_of_text_is_cut_and_an_answer_against_the_protocol_is_o
         with pytest.raises(ToolError, match="no such thing: fail"):
             await called(server, "fail")
         assert server.attempts == 1
+
+
+async def test_an_error_that_no_request_should_raise_ends_the_connection_and_reaches_nobody_as_it_is() -> None:
+    async def mistaken(client: Client) -> None:
+        raise KeyError(client.protocol_version)
+
+    async with connected(config(raw())) as (server,):
+        with pytest.raises(ToolError, match=r"connection to the server 'raw' ended .*KeyError"):
+            await server.ask(mistaken)
+        assert (await called(server, "echo")).parts
+        assert server.attempts == 2
+
+
+def test_a_server_that_asks_for_more_in_every_round_is_told_in_words() -> None:
+    assert reason_of(InputRequiredRoundsExceededError(10)) == NEEDS_INPUT
 
 
 async def test_progress_is_told_in_numbers_only() -> None:
