@@ -20,6 +20,7 @@ from bot.reply_surface import PageGone, PageUnsent
 from bot.texts import memory_texts
 from store.forgetting.selection import ErasedIds, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
+from store.memory.people import SqlPreferences
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
@@ -223,6 +224,35 @@ async def test_a_stop_that_another_process_hears_of_ends_it_where_it_runs() -> N
     assert not await elsewhere.stop_everywhere("ann"), "nothing is looked for any more"
     assert world.store.chosen == {}
     assert "2 messages" in (await here.ask(ANN, "about Apollo")).text
+
+
+class PreferencesReadMeanwhile(SqlPreferences):
+    """Something happens here between what they are read and when the reader hears of it."""
+
+    def __init__(self, store: StoreInMemory, meanwhile: Callable[[], object]) -> None:
+        super().__init__(store.database)
+        self._meanwhile = meanwhile
+
+    async def of(self, owner: str) -> dict[str, str]:
+        chosen = await super().of(owner)
+        self._meanwhile()
+        return chosen
+
+
+async def test_a_stop_here_while_others_are_asked_for_theirs_is_not_lost() -> None:
+    world, slow = await slow_desk()
+    stopped: list[bool] = []
+
+    def stop() -> None:
+        stopped.append(desk.stop("ann"))
+        slow.go_on.set()
+
+    desk = replace(world.desk, preferences=PreferencesReadMeanwhile(world.store, stop))
+    async with asyncio.timeout(PATIENCE_S):
+        answer = await desk.ask(ANN, "about Apollo")
+    assert stopped == [True]
+    assert (answer.text, answer.token) == (memory_texts.FORGET_STOPPED, "")
+    assert world.store.chosen == {}
 
 
 async def test_what_is_being_erased_is_not_stopped_by_another_process_either() -> None:
