@@ -51,9 +51,9 @@ def decide(
 
 
 def go_on(connection: sa.Connection, number: int) -> bool:
-    """Let a turn of which every call is decided go on at once; whether it does."""
-    progress = connection.execute(sa.select(turn.c.progress).where(turn.c.id == number)).scalar_one()
-    if decode(progress).awaited.keys() - decided(connection, number).keys():
+    """Let a turn of which every call is decided, or that was stopped, go on at once; whether it does."""
+    found = connection.execute(sa.select(turn.c.progress, turn.c.stopping).where(turn.c.id == number)).one()
+    if not found.stopping and decode(found.progress).awaited.keys() - decided(connection, number).keys():
         return False
     connection.execute(sa.update(turn).where(turn.c.id == number).values(run_at=None))
     return True

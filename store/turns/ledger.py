@@ -403,7 +403,7 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Waiting so long, it holds up nobody in its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _HELD_IN_VAIN)
-    consents.go_on(connection, claim.turn)  # the asker may have been quick
+    consents.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
 
 
 MAX_KNOWN: Final = 10_000

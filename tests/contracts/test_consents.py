@@ -121,6 +121,21 @@ async def test_a_quick_word_counts_while_the_turn_is_still_being_put_aside(store
     assert (await claimed(store)).turn == claim.turn
 
 
+async def test_what_is_stopped_or_deleted_while_it_is_being_put_aside_ends_at_once(store: Store) -> None:
+    for asked in (said("send it"), said("send it again")):
+        await store.ledger.accept(asked)
+        claim = await claimed(store)
+        await store.ledger.save(claim, progress=encode(asks(SEND)))
+        if asked.text == "send it":
+            await store.ledger.stop(asked.conversation)
+        else:
+            await store.ledger.withdraw(asked.channel, asked.message_id, START)
+        await store.ledger.put_aside(claim, UNTIL)
+        again = await claimed(store)
+        assert (again.turn, again.stopping) == (claim.turn, True)
+        await store.ledger.finish(again, Closing(Outcome.STOPPED, ""), START)
+
+
 async def test_whoever_dies_before_it_is_put_aside_leaves_it_to_another_who_puts_it_aside(store: Store) -> None:
     await store.ledger.accept(said("send it"))
     await store.ledger.save(await claimed(store), progress=encode(asks(SEND)))
