@@ -300,16 +300,22 @@ class Turns:
         ]
         for one in running:
             one.taken_back = True
+        waiting = await self._take_back_waiting(person, conversation)
+        await self._end(running)
+        if any(one.put_aside for one in running):  # before it heard of this: it waits now
+            waiting |= await self._take_back_waiting(person, conversation)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.end_s):
+                while waiting and waiting - (await self._ledger.ended(waiting)).keys():
+                    await self._clock.sleep(TAKEN_BACK_S)
+
+    async def _take_back_waiting(self, person: str, conversation: str | None) -> frozenset[int]:
         waiting = frozenset(await self._ledger.take_back(person, conversation))
         for turn in waiting:
             self.stop(turn)
         if waiting:
             self._notifier.notify()
-        await self._end(running)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.end_s):
-                while waiting and waiting - (await self._ledger.ended(waiting)).keys():
-                    await self._clock.sleep(TAKEN_BACK_S)
+        return waiting
 
     async def _end(self, running: list[RunningTurn]) -> None:
         for one in running:

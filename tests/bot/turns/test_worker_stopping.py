@@ -2,16 +2,27 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
 from agent.errors import StoreError, StreamBroken
 from agent.events import Outcome
 from agent.providers.scripted import Answer, Until
+from agent.records import Claim
+from agent.tools.registry import Toolbox
 from bot.reply_surface import ReplyAction
+from bot.turns.approvals import ApprovalPolicy
+from bot.turns.runner import TurnRunner
 from bot.turns.worker import Turns
+from store.databases.database import LocalNotifier
+from store.forgetting.selection import ErasedIds
+from store.turns.ledger import SqlLedger
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
+from tests.fakes.one_turn import Echo
+from tests.fakes.store import KEY, StoreInMemory
 from tests.fakes.surface import BUTTONED, FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -135,3 +146,36 @@ async def test_a_stop_reaches_an_answer_that_another_process_gives() -> None:
         assert await other.stop_conversation("thread")
         assert await running is Outcome.STOPPED
     assert world.shown() == [f"{HALF}\n\n*Stopped.*"]
+
+
+class PutAsideMeanwhile(SqlLedger):
+    """A turn is put aside just after it was looked for among those that wait."""
+
+    def __init__(self, store: StoreInMemory) -> None:
+        super().__init__(store.database, ErasedIds(KEY))
+        self.putting_aside, self.looked = asyncio.Event(), asyncio.Event()
+
+    async def put_aside(self, claim: Claim, until: datetime) -> None:
+        self.putting_aside.set()
+        await self.looked.wait()
+        await super().put_aside(claim, until)
+
+    async def take_back(self, person: str, conversation: str | None) -> list[int]:
+        found = await super().take_back(person, conversation)
+        self.looked.set()
+        return found
+
+
+async def test_what_is_put_aside_while_it_is_taken_back_before_forgetting_is_taken_back_too() -> None:
+    world = World(['I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello."}}]</execute>'])
+    store, ledger, tool = world.store, PutAsideMeanwhile(world.store), Echo()
+    mind = replace(world.mind(), tools=Toolbox([tool]), policy=ApprovalPolicy(store.consents, world.clock))
+    thinking = TurnRunner(mind, ledger, store.knowledge, world.clock)
+    turns = Turns(ledger, thinking, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
+        await turns.submit(said("tell Ben"))
+        await ledger.putting_aside.wait()
+        assert "I will tell Ben." in world.shown()[0]
+        await turns.take_back("ann", None)
+    assert world.shown() == []
+    assert (tool.said, world.store.turns[0].outcome) == ([], Outcome.STOPPED)
