@@ -199,8 +199,8 @@ class Answering:
                 thought = await self._reply(running, live, stopped)
                 if isinstance(thought, PutAside):
                     await live.finish(None, ASIDE)
-                    running.put_aside = True
                     await self.ledger.put_aside(claim, thought.until)
+                    running.put_aside = True
                     log.info("turn %d: waits until its asker decides about %d calls", claim.turn, len(thought.calls))
                     return None
                 closing = replace(thought, kept=await self.thinking.kept(claim, thought))

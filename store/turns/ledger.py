@@ -195,7 +195,7 @@ _NEW_PAGE: Final = sa.insert(page)
 _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
-_SOME_WAIT: Final = sa.select(turn.c.id).where(turn.c.state == WAITING).limit(1)
+_SOME_WAIT: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
 _HELD_IN_VAIN: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 

@@ -151,7 +151,7 @@ async def test_its_conversation_goes_on_meanwhile_and_it_is_no_backlog(store: St
     other = await claimed(store, now=LATER)
     assert other.turn == next_one.turn
     assert await store.ledger.waiting(other) == []
-    await store.ledger.finish(other, Closing(Outcome.ANSWERED, "Sunny."), LATER)
+    assert not await store.ledger.finish(other, Closing(Outcome.ANSWERED, "Sunny."), LATER)
     (waiting,) = await store.consents.undecided("ann")
     await store.consents.decide(claim.turn, waiting.key, "ann", Consent.GIVEN, LATER)
     assert (await claimed(store, now=LATER)).turn == claim.turn

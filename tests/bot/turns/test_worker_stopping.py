@@ -7,8 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from agent.errors import StoreError, StreamBroken
+from agent.errors import StoreError, StoreUnavailable, StreamBroken
 from agent.events import Outcome
+from agent.ports import Ledger
 from agent.providers.scripted import Answer, Until
 from agent.records import Claim
 from agent.tools.registry import Toolbox
@@ -148,6 +149,39 @@ async def test_a_stop_reaches_an_answer_that_another_process_gives() -> None:
     assert world.shown() == [f"{HALF}\n\n*Stopped.*"]
 
 
+TELLS_BEN = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello."}}]</execute>'
+
+
+def asking_first(world: World, ledger: Ledger, tool: Echo) -> Turns:
+    """Turns in which the tool needs its asker's consent."""
+    mind = replace(world.mind(), tools=Toolbox([tool]), policy=ApprovalPolicy(world.store.consents, world.clock))
+    thinking = TurnRunner(mind, ledger, world.store.knowledge, world.clock)
+    return Turns(ledger, thinking, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
+
+
+class PutAsideAtSecondTry(SqlLedger):
+    def __init__(self, store: StoreInMemory) -> None:
+        super().__init__(store.database, ErasedIds(KEY))
+        self.tries = 0
+
+    async def put_aside(self, claim: Claim, until: datetime) -> None:
+        self.tries += 1
+        if self.tries == 1:
+            raise StoreUnavailable("the server restarts")
+        await super().put_aside(claim, until)
+
+
+async def test_whoever_waits_for_an_answer_waits_until_it_is_put_aside_indeed() -> None:
+    world, tool = World([TELLS_BEN]), Echo()
+    ledger = PutAsideAtSecondTry(world.store)
+    turns = asking_first(world, ledger, tool)
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
+        assert await turns.ask(said("tell Ben")) is None
+        assert ledger.tries == 2
+    assert len(await world.store.consents.undecided("ann")) == 1
+    assert tool.said == []
+
+
 class PutAsideMeanwhile(SqlLedger):
     """A turn is put aside just after it was looked for among those that wait."""
 
@@ -167,11 +201,9 @@ class PutAsideMeanwhile(SqlLedger):
 
 
 async def test_what_is_put_aside_while_it_is_taken_back_before_forgetting_is_taken_back_too() -> None:
-    world = World(['I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello."}}]</execute>'])
-    store, ledger, tool = world.store, PutAsideMeanwhile(world.store), Echo()
-    mind = replace(world.mind(), tools=Toolbox([tool]), policy=ApprovalPolicy(store.consents, world.clock))
-    thinking = TurnRunner(mind, ledger, store.knowledge, world.clock)
-    turns = Turns(ledger, thinking, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
+    world, tool = World([TELLS_BEN]), Echo()
+    ledger = PutAsideMeanwhile(world.store)
+    turns = asking_first(world, ledger, tool)
     async with asyncio.timeout(PATIENCE_S), turns.serving():
         await turns.submit(said("tell Ben"))
         await ledger.putting_aside.wait()
