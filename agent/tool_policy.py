@@ -4,8 +4,9 @@ Rules
   The first row that fits a call counts. Where none does, its effect decides: reading and writing here run, acting
   outward is asked for, and so is what cannot be taken back.
   What a row refuses is not even offered to the model.
-  What cannot be taken back is asked for each time, whatever a row says. So is acting outward in a turn that holds what
+  What cannot be taken back is asked for each time, whatever a row says. So is every write in a turn that holds what
   others wrote: it may do what that text wants. "Allow in this thread" counts as long as nobody else's words are there.
+  `OWN_WORDS` write nothing but what the asker has said, and see to that themselves.
 
 Its text is a line for each row, the first row on top, and "#" before a note:
 
@@ -82,7 +83,8 @@ def decide(rows: Iterable[PolicyRow], name: str, effect: ToolEffect, asker: Aske
         return Decision(PolicyAnswer.NO, row)
     if effect is ToolEffect.IRREVERSIBLE:
         return Decision(PolicyAnswer.ASK, row, every_time=True)
-    if effect is ToolEffect.ACTS_OUTWARD and words is not Provenance.OWN:
+    writes = effect is ToolEffect.ACTS_OUTWARD or (effect is ToolEffect.WRITES_HERE and name not in OWN_WORDS)
+    if writes and words is not Provenance.OWN:
         return Decision(PolicyAnswer.ASK, row, every_time=words is Provenance.FOREIGN)
     return Decision(_by_effect(effect) if row is None else row.answer, row)
 

@@ -61,7 +61,7 @@ class ToolLimits:
 
 
 UNASKED: Final = frozenset({ToolEffect.READS, ToolEffect.WRITES_HERE})
-"""What is done without asking anybody, as long as no policy says otherwise."""
+"""What is done without asking anybody, as long as no policy says otherwise and nobody else's words are there."""
 
 
 class Registry:
@@ -84,7 +84,8 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [bounded_list(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
-        self.asks: Final = any(tool.effect not in UNASKED for tool in known)
+        writes = any(tool.effect is not ToolEffect.READS for tool in rest)
+        self.asks: Final = writes or any(tool.effect not in UNASKED for tool in tools)
         """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
         """The same for a vendor that takes tools in a form of its own."""

@@ -201,7 +201,7 @@ class Answering:
                     await live.finish(None, ASIDE)
                     await self.ledger.put_aside(claim, thought.until)
                     running.put_aside = True
-                    log.info("turn %d: waits until its asker decides about %d calls", claim.turn, len(thought.calls))
+                    log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(thought.calls))
                     return None
                 closing = replace(thought, kept=await self.thinking.kept(claim, thought))
                 whole = "" if running.taken_back else shown_ending(closing)

@@ -93,6 +93,16 @@ def test_a_yes_to_acting_outward_counts_only_for_the_askers_own_words(said: Poli
     assert decision.every_time == (words is Provenance.FOREIGN and said is not PolicyAnswer.NO)
 
 
+@given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
+def test_what_writes_here_is_asked_for_too_where_somebody_elses_words_are(
+    said: PolicyAnswer, words: Provenance
+) -> None:
+    rows = [PolicyRow("*", "*", "*", said)]
+    decision = decide(rows, "notes.add", ToolEffect.WRITES_HERE, HERE, words)
+    assert (decision.answer is PolicyAnswer.YES) == (said is PolicyAnswer.YES and words is Provenance.OWN)
+    assert decide(rows, "remember", ToolEffect.WRITES_HERE, HERE, words).answer is said
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
