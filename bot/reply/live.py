@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self, assert_never
 
 from agent.events import AgentEvent, Outcome
+from agent.messages import ToolCall
 from agent.ports import Clock
 from agent.protocol.render import joined
 from agent.records import Closing
@@ -153,9 +154,9 @@ class LiveReply:
         self._draft.see(event)
         self._wake()
 
-    def read(self, texts: Iterable[str]) -> None:
-        """The turn has read these: a link to an address that stands there shows its words alone."""
-        self._draft.read(texts)
+    def read(self, texts: Iterable[str], calls: Iterable[ToolCall] = ()) -> None:
+        """As `Draft.read`: what the turn has read, and what it has called, before this process went on with it."""
+        self._draft.read(texts, calls)
 
     async def finish(
         self, text: str | None = None, offers: frozenset[reply_surface.ReplyAction] = frozenset()

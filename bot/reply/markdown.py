@@ -12,6 +12,7 @@ Where Markdowns differ, we read what models write and what chat platforms show:
   text: it could not be repeated on the next page.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -416,6 +417,7 @@ class AddressesRead:
 
     texts: list[str] = field(default_factory=list[str])
     given: list[str] = field(default_factory=list[str])
+    """The arguments of calls, as JSON."""
     _known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def __call__(self, address: str) -> bool:
@@ -423,5 +425,6 @@ class AddressesRead:
             if len(self._known) >= MAX_LINKS:
                 return False
             is_read = any(address in text for text in self.texts)
-            self._known[address] = is_read and not any(address in text for text in self.given)
+            written = json.dumps(address, ensure_ascii=False)[1:-1]
+            self._known[address] = is_read and not any(written in args for args in self.given)
         return self._known[address]

@@ -85,7 +85,7 @@ class Draft:
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
-                self.addresses.given.append(json.dumps(dict(call.args), ensure_ascii=False))
+                self.read((), [call])
             case events.CallProgressed(name, done, total):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
                     told = reply_texts.PROGRESS.format(
@@ -108,9 +108,12 @@ class Draft:
             case _:
                 assert_never(event)
 
-    def read(self, texts: Iterable[str]) -> None:
-        """The turn has read these: a link to an address that stands there shows its words alone."""
+    def read(self, texts: Iterable[str], calls: Iterable[ToolCall] = ()) -> None:
+        """The turn has read these: a link to an address that stands there, and in none of its `calls`, shows its words
+        alone.
+        """
         self.addresses.texts.extend(texts)
+        self.addresses.given.extend(json.dumps(dict(call.args), ensure_ascii=False) for call in calls)
 
     def end(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> None:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""

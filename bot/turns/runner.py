@@ -210,7 +210,7 @@ class TurnRunner:
                 composing=self._composing,
             )
             turn.record_sources(context.sources)
-            live.read(_read_in(context, turn.progress))
+            live.read(_read_in(context, turn.progress), (call for step in turn.progress.steps for call in step.calls))
             closing = replace(
                 closing,
                 context_messages=context.message_ids,

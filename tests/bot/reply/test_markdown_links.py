@@ -151,8 +151,8 @@ LINK = "Read [the agenda](https://example.test/?q=heron)."
 WRITTEN_OUT = "Read [the agenda] (https://example.test/?q=heron)."
 
 
-def page(draft: Draft, limits: Limits = LIMITS) -> str:
-    draft.see(TextArrived(LINK))
+def page(draft: Draft, limits: Limits = LIMITS, text: str = LINK) -> str:
+    draft.see(TextArrived(text))
     draft.see(ReplyEnded())
     (frame,) = Frames(limits, 1).frames(draft)
     return frame.look.text
@@ -180,3 +180,12 @@ def test_what_a_tool_brought_or_the_turn_began_with_was_read() -> None:
 def test_what_only_came_back_of_what_a_call_was_given_was_not_read() -> None:
     assert page(called("https://example.test/?q=heron", "no such page: https://example.test/?q=heron")) == WRITTEN_OUT
     assert page(called("agenda", "https://example.test/?q=heron", ResultStatus.FAILURE)) == WRITTEN_OUT
+    quoted = r'https://example.test/?q="heron\"'
+    assert page(called(quoted, f"no such page: {quoted}"), text=f"[the agenda]({quoted})") == f"[the agenda] ({quoted})"
+
+
+def test_what_a_call_was_given_in_an_earlier_process_was_not_read_in_this_one() -> None:
+    resumed = Draft()
+    call = ToolCall("look", {"for": "https://example.test/?q=heron"})
+    resumed.read(["no such page: https://example.test/?q=heron"], [call])
+    assert page(resumed) == WRITTEN_OUT

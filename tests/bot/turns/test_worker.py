@@ -22,7 +22,7 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.reply_surface import Surface
+from bot.reply_surface import Limits, Surface
 from bot.texts import reply_texts
 from bot.turns.runner import WAITED, AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -185,18 +185,23 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
     assert world.model.requests == []
 
 
-async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspace() -> None:
-    world = World(["In the harbour."])
+async def _go_on_after_a_round(world: World, query: str, found: str) -> None:
+    """Answer a question whose first round was saved by a process that crashed then."""
     await world.turns().submit(said("Where is my boat?"))
     claim = await world.store.ledger.claim(Claiming("crashed", world.clock.now(), LEASE))
     assert claim is not None
-    found = ToolResult("recall", ResultStatus.SUCCESS, "It lies in the harbour.")
-    calls = (ToolCall("recall", {"query": "boat"}),)
-    steps = (RoundStep(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(found,)),)
+    result = ToolResult("recall", ResultStatus.SUCCESS, found)
+    calls = (ToolCall("recall", {"query": query}),)
+    steps = (RoundStep(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(result,)),)
     await world.store.ledger.save(claim, progress=encode(Progress(steps)))
     await world.store.ledger.release_all()
     async with world.serving() as turns:
         await turns.idle()
+
+
+async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspace() -> None:
+    world = World(["In the harbour."])
+    await _go_on_after_a_round(world, "boat", "It lies in the harbour.")
     assert world.shown() == ["In the harbour."]
     system, section, question, step, results = world.model.requests[0]
     assert (system.role, step.role) == (Role.SYSTEM, Role.ASSISTANT)
@@ -204,6 +209,17 @@ async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspa
     assert "EXECUTION: round 2 of 10." in section.text
     assert question.text == "Where is my boat?"
     assert "It lies in the harbour." in results.text
+
+
+async def test_a_turn_that_goes_on_after_a_crash_shows_an_address_that_only_its_call_had() -> None:
+    address = "https://example.test/?q=heron"
+    brought, echoed = World([f"[here]({address})"]), World([f"[here]({address})"])
+    for world in (brought, echoed):
+        world.surfaces["thread"] = FakeSurface(world.clock, Limits(page_chars=2_000, edit_interval_s=1.2))
+    await _go_on_after_a_round(brought, "boat", f"found: {address}")
+    await _go_on_after_a_round(echoed, address, f"nothing found for {address}")
+    assert brought.shown() == [f"[here]({address})"]
+    assert echoed.shown() == [f"[here] ({address})"]
 
 
 async def test_a_reply_that_somebody_deletes_stops_its_turn() -> None:
