@@ -259,6 +259,9 @@ class Settings:
     sign_in_http: tuple[str, int] | None = setting("COGENCY_SIGN_IN_HTTP", parsers.listen_address, None)
     """Where those are served."""
 
+    plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
+    """Folders with skills and servers of tools, besides those that `cogency plugins add` has listed."""
+
     openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
     anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)
     gemini_api_key: Secret | None = setting("GEMINI_API_KEY", parsers.key, None)
@@ -275,9 +278,6 @@ class Settings:
         "GEMINI_BASE_URL", parsers.web_address, "https://generativelanguage.googleapis.com", keys=("GEMINI_API_KEY",)
     )
     ollama_base_url: str = setting("OLLAMA_BASE_URL", parsers.web_address, "http://localhost:11434")
-
-    plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
-    """Folders with skills and servers of tools, besides those that `cogency plugins add` has listed."""
 
     slack_bot_token: Secret | None = setting(
         "SLACK_BOT_TOKEN", parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"), None
@@ -425,11 +425,11 @@ def mcp_file(settings: Settings) -> McpFile:
     """
     if settings.mcp is None:
         return McpFile()
-    file = Path(settings.mcp).expanduser().absolute()
     try:
+        file = Path(settings.mcp).expanduser().absolute()
         content = _content(file)
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=file)) from None
+    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
+        raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=settings.mcp)) from None
     return parse_file(content, file, settings.mcp_variables)
 
 

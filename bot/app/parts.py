@@ -269,7 +269,7 @@ def people_settings(
     keys = (
         sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
         if settings.account_key is not None
-        else sealing.keys_in_file(Path(settings.account_key_file or "").expanduser(), "COGENCY_ACCOUNT_KEY_FILE")
+        else sealing.keys_in_file(Path(settings.account_key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
     )
     if accounts is None:
         return None

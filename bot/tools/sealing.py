@@ -70,10 +70,12 @@ def _key(word: str, where: str) -> bytes:
 def keys_in_file(file: Path, name: str) -> SealingKeys:
     """The keys in a file that nobody else may read. `name`: of the setting. Raises SettingsError."""
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # a pipe never ends
+        with os.fdopen(
+            os.open(file.expanduser(), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb"
+        ) as opened:  # a pipe never ends
             status = os.fstat(opened.fileno())
             written = opened.read(MAX_FILE_BYTES).decode("ascii") if stat.S_ISREG(status.st_mode) else ""
-    except (OSError, ValueError):
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: "~name" of nobody
         raise SettingsError(setup_texts.ACCOUNT_KEY_UNREADABLE.format(name=name, file=file)) from None
     if _others_may_read(status):
         raise SettingsError(setup_texts.ACCOUNT_KEY_OPEN.format(name=name, file=file))

@@ -131,8 +131,9 @@ def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
     file.chmod(0o666)
     with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
         mcp_file(settings(tmp_path, {"COGENCY_MCP": str(file)}))
-    with pytest.raises(SettingsError, match="cannot be read"):
-        mcp_file(settings(tmp_path, {"COGENCY_MCP": str(tmp_path / "none.json")}))
+    for name in (str(tmp_path / "none.json"), "~nobody-of-that-name/mcp.json"):
+        with pytest.raises(SettingsError, match="cannot be read"):
+            mcp_file(settings(tmp_path, {"COGENCY_MCP": name}))
 
 
 def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Path) -> None:
