@@ -42,7 +42,7 @@ COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again la
 
 # Tools
 
-TOOLS_ASKED_FIRST = "{names}: the person is asked before a call runs, unless the tool policy says otherwise"
+TOOLS_ASKED_FIRST = "{names}: the person is asked before a call runs"
 
 # Models
 
