@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Json
-from agent.ports import Report, ToolContext, ToolEffect, ToolOutput
+from agent.ports import Clock, Report, ToolContext, ToolEffect, ToolOutput
 from agent.records import Person
 from bot.tools.mcp_config import McpServerConfig, Reach, StdioReach
 from bot.tools.mcp_server import McpLimits, McpServer, open_servers
@@ -33,9 +33,11 @@ def config(reach: Reach, name: str = "raw", effects: Mapping[str, ToolEffect] = 
 
 
 @asynccontextmanager
-async def connected(*configs: McpServerConfig, limits: McpLimits = QUICK) -> AsyncGenerator[tuple[McpServer, ...]]:
-    """Servers, each tried once."""
-    async with open_servers(configs, FastClock(speed=1.0), lambda: 0.5, PATIENCE_S, limits) as servers:
+async def connected(
+    *configs: McpServerConfig, limits: McpLimits = QUICK, clock: Clock | None = None
+) -> AsyncGenerator[tuple[McpServer, ...]]:
+    """Servers, each tried once; on the clock outside, unless another is given."""
+    async with open_servers(configs, clock or FastClock(speed=1.0), lambda: 0.5, PATIENCE_S, limits) as servers:
         for server in servers:
             await server.tried.wait()
         yield servers

@@ -53,7 +53,7 @@ from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
 from tests.fakes.minds import always
 from tests.fakes.new_database import open_new
-from tests.fakes.store import store_in_memory
+from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 
 SECRET = re.compile(r"secret\d+")
@@ -387,64 +387,55 @@ def bringing(draw: st.DrawFn) -> list[Deed]:
     return [brought, again, *pointed, *changed, *draw(st.lists(anything, min_size=1, max_size=4)), *draw(some)]
 
 
+async def live(store: Store | StoreInMemory, done: list[Deed], history: int) -> None:
+    """Do it all in a town, which checks whatever a model reads there."""
+    town = Town(store, history)
+    for deed in done:
+        await deed(town)
+
+
+async def live_on_a_database(done: list[Deed], history: int) -> None:
+    store = await open_new()
+    try:
+        await live(store, done, history)
+    finally:
+        await store.close()
+
+
 @settings(max_examples=examples(60))
 @given(bringing(), budgets)
 async def test_what_a_tool_brings_reaches_only_who_may_read_it(done: list[Deed], history: int) -> None:
-    town = Town(store_in_memory(), history)
-    for deed in done:
-        await deed(town)
+    await live(store_in_memory(), done, history)
 
 
 @settings(max_examples=examples(6))
 @given(bringing(), budgets)
 async def test_what_a_tool_brings_reaches_only_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
-    store = await open_new()
-    try:
-        town = Town(store, history)
-        for deed in done:
-            await deed(town)
-    finally:
-        await store.close()
+    await live_on_a_database(done, history)
 
 
 @settings(max_examples=examples(40))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) -> None:
-    town = Town(store_in_memory(), history)
-    for deed in done:
-        await deed(town)
+    await live(store_in_memory(), done, history)
 
 
 @settings(max_examples=examples(8))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
-    store = await open_new()
-    try:
-        town = Town(store, history)
-        for deed in done:
-            await deed(town)
-    finally:
-        await store.close()
+    await live_on_a_database(done, history)
 
 
 @settings(max_examples=examples(80))
 @given(deeds, budgets)
 async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
-    town = Town(store_in_memory(), history)
-    for deed in done:
-        await deed(town)
+    await live(store_in_memory(), done, history)
 
 
 @settings(max_examples=examples(6))
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
-    store = await open_new()
-    try:
-        town = Town(store, history)
-        for deed in done:
-            await deed(town)
-    finally:
-        await store.close()
+    await live_on_a_database(done, history)
 
 
 def holds(folder: Path, name: str, words: bytes) -> bool:

@@ -1,10 +1,9 @@
 """Calls that wait for their asker's word on Discord: real discord.py, turns and store; the model is scripted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from agent.messages import Message
 from agent.ports import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from bot.texts import command_texts, reply_texts
@@ -15,20 +14,11 @@ from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
+from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_discord_control import AT_THE_END, labels
 
 ME = f"<@{BOT}>"
-CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
-WAITING = f"I will tell Ben.\n\n{reply_texts.WAITS_FOR_CONSENT.format(tools='`echo`')}"
-ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
-
-
-def says(messages: Sequence[Message]) -> str:
-    """A model that calls the tool, and then tells how that went."""
-    last = messages[-1].text
-    if "hears Hello Ben." in last:
-        return "Ben knows."
-    return "Then not." if "not run" in last else CALL
+WAITING = f"I will tell Ben.\n\n{WAITS}"
 
 
 class Approval:

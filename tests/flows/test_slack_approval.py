@@ -1,9 +1,8 @@
 """Calls that wait for their asker's word in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from agent.messages import Message
 from agent.ports import ToolEffect
 from bot.texts import command_texts, reply_texts
 from bot.turns.approvals import CONSENT_TIME
@@ -11,19 +10,8 @@ from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import FakeMessage, FakeWhisper
+from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_slack_replies import ME, World, workspace
-
-CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
-WAITS = reply_texts.WAITS_FOR_CONSENT.format(tools="`echo`")
-ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
-
-
-def says(messages: Sequence[Message]) -> str:
-    """A model that calls the tool, and then tells how that went."""
-    last = messages[-1].text
-    if "hears Hello Ben." in last:
-        return "Ben knows."
-    return "Then not." if "not run" in last else CALL
 
 
 class Approval:

@@ -135,25 +135,11 @@ class AllOfIt:
         )
 
 
-@dataclass(frozen=True)
-class Credulous:
+class Credulous(RememberTool):
     """Takes whatever is to be kept for the person's own words."""
 
-    tool: RememberTool
-    name: str = "remember"
-    effect: ToolEffect = ToolEffect.WRITES_HERE
-    timeout_s: float = 10
-
-    @property
-    def description(self) -> str:
-        return self.tool.description
-
-    @property
-    def schema(self) -> JsonObject:
-        return self.tool.schema
-
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        return await self.tool.run(args, replace(context, own_words=(str(args["text"]),), others_words=()))
+        return await super().run(args, replace(context, own_words=(str(args["text"]),), others_words=()))
 
 
 @dataclass
@@ -180,9 +166,7 @@ class Bot:
         knowledge: Knowledge = store.knowledge
         if off is Mechanism.AUDIENCE:
             memories = knowledge = AllOfIt(store)
-        remember: Tool = RememberTool(store.facts)
-        if off is Mechanism.OWN_WORDS:
-            remember = Credulous(RememberTool(store.facts))
+        remember = Credulous(store.facts) if off is Mechanism.OWN_WORDS else RememberTool(store.facts)
         policy = None if off is Mechanism.EFFECT else ApprovalPolicy(store.consents, self.clock)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -39,20 +38,6 @@ from tests.fakes.sign_in_world import (
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    opened = await open_store(await new_database(tmp_path / "bot.db"))
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def service() -> AsyncGenerator[ToolService]:
-    async with tool_service() as running:
-        running.notes = {"ann": ["buy bread"], "bob": ["sell boat"]}
-        yield running
 
 
 async def _bearer(world: SignInWorld, rejected: str = "") -> str:

@@ -5,11 +5,8 @@ The threads of other people's clients, each of which crashed in one of these way
 
 import asyncio
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +28,7 @@ from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
 from bot.tools.mcp_server import NEEDS_INPUT, McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
+from tests.fakes.clock import FakeClock
 from tests.fakes.mcp_world import called, config, connected, context, raw
 from tests.patience import PATIENCE_S
 
@@ -230,14 +228,26 @@ async def test_reconnecting_again_and_again_leaves_no_scope_behind_nanobot_4302_
         assert server.attempts == 4
 
 
+class NotingClock(FakeClock):
+    """It notes each pause, which ends at once."""
+
+    def __init__(self) -> None:
+        super().__init__(auto=False)
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await asyncio.sleep(0)
+
+
 async def test_a_server_that_cannot_be_started_is_tried_ever_more_seldom_nanobot_3610_and_hermes_62212() -> None:
-    nowhere = config(StdioReach("/nowhere/to/be/found"), "nowhere")
-    async with connected(nowhere, limits=McpLimits(first_pause_s=0.1, most_pause_s=0.4)) as (server,):
+    nowhere, clock = config(StdioReach("/nowhere/to/be/found"), "nowhere"), NotingClock()
+    limits = McpLimits(first_pause_s=1, most_pause_s=10)
+    async with connected(nowhere, limits=limits, clock=clock) as (server,):
         assert server.trouble == "its command cannot be started: no such file or directory"
-        began, used = server.attempts, time.process_time()
-        await asyncio.sleep(1.0)
-        assert server.attempts - began <= 5
-        assert time.process_time() - used < 0.5
+        await until(lambda: server.attempts >= 8)
+        assert clock.pauses[:7] == [1, 2, 4, 8, 10, 10, 10]
+        assert server.attempts <= len(clock.pauses) + 1
 
 
 async def test_why_a_process_does_not_start_is_told_its_operator() -> None:
@@ -267,9 +277,10 @@ async def test_a_process_that_does_not_want_to_end_is_killed() -> None:
 
 
 async def test_a_connection_that_nobody_uses_is_left_in_peace_hermes_103746() -> None:
-    async with connected(config(raw())) as (server,):
-        await asyncio.sleep(0.5)
-        assert server.connected.is_set()
+    clock = FakeClock(auto=False)
+    async with connected(config(raw()), clock=clock) as (server,):
+        await clock.advance(86_400)
+        assert (await called(server, "echo")).parts
         assert server.attempts == 1
 
 
@@ -280,21 +291,22 @@ from tests.fakes.mcp_world import called, config, connected, raw
 async def main():
     async with connected(config(raw("stubborn"))) as (server,):
         print((await called(server, "spawn")).parts[0], flush=True)
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 asyncio.run(main())
 """
 
 
-def test_what_a_process_started_ends_with_a_bot_that_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as bot:  # noqa: S603
+async def test_what_a_process_started_ends_with_a_bot_that_is_killed() -> None:
+    bot = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, stdout=subprocess.PIPE)
+    try:
         assert bot.stdout is not None
-        grandchild = int(bot.stdout.readline())
+        async with asyncio.timeout(PATIENCE_S):
+            grandchild = int(await bot.stdout.readline())
         assert lives(grandchild)
-        os.kill(bot.pid, signal.SIGKILL)
-    ends = time.perf_counter() + PATIENCE_S
-    while lives(grandchild) and time.perf_counter() < ends:
-        time.sleep(0.02)
-    assert not lives(grandchild)
+    finally:
+        bot.kill()
+        await bot.wait()
+    await until(lambda: not lives(grandchild))
 
 
 def test_a_flood_is_told_from_a_burst_and_from_a_steady_trickle() -> None:
@@ -341,6 +353,7 @@ async def test_the_headers_of_a_service_go_to_no_other_that_it_names() -> None:
 async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
     async with connected(config(HttpReach("http://127.0.0.1:9/mcp"), "web")) as (server,):
         assert server.trouble.startswith("it cannot be reached")
+        await until(lambda: server.attempts > 1)
 
 
 FLOODS = {

@@ -1,7 +1,7 @@
 """Signing in at a server of tools: each person for themselves, whatever others do with links, states and addresses."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -11,26 +11,11 @@ from agent.errors import SettingsError, ToolError
 from agent.memory.forgetting_plans import Everything
 from bot.tools.sign_in import SignInDesk
 from bot.tools.sign_in_pages import CONNECTIONS, SignInPages, listening
-from store.engine import Store, open_store
-from tests.fakes.new_database import new_database
+from store.engine import Store
 from tests.fakes.oauth_server import ToolService, tool_service
 from tests.fakes.sign_in_world import ANN, BOB, KEY, OTHER_KEY, Browser, context, path_of, sign_ins, with_account
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    opened = await open_store(await new_database(tmp_path / "bot.db"))
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def service() -> AsyncGenerator[ToolService]:
-    async with tool_service() as running:
-        running.notes = {"ann": ["buy bread"], "bob": ["sell boat"], "mallory": ["nothing good"]}
-        yield running
 
 
 def _bytes_in(folder: Path) -> bytes:

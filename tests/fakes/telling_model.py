@@ -1,0 +1,18 @@
+"""A model that wants to tell Ben something by `one_turn.Echo`, and what its asker reads and presses then."""
+
+from collections.abc import Sequence
+
+from agent.messages import Message
+from bot.texts import command_texts, reply_texts
+
+CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
+WAITS = reply_texts.WAITS_FOR_CONSENT.format(tools="`echo`")
+ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
+
+
+def says(messages: Sequence[Message]) -> str:
+    """A model that calls the tool, and then tells how that went."""
+    last = messages[-1].text
+    if "hears Hello Ben." in last:
+        return "Ben knows."
+    return "Then not." if "not run" in last else CALL
