@@ -175,7 +175,7 @@ class _SchemaReader:
         kept = self.read(self._target(reference), depth + 1) if isinstance(reference, str) else {}
         kept |= self._values(schema)
         if isinstance(properties, dict):
-            own = {name: self.read(value, depth + 1) for name, value in properties.items()}
+            own: dict[str, Json] = {name: self.read(value, depth + 1) for name, value in properties.items()}
             inherited = kept.get("properties")
             kept["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
             self.names_are_plain &= all(map(_FIELD_NAME.fullmatch, properties))
