@@ -230,7 +230,12 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
     if others or shared or found or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
-    return Provenance.RETOLD if retold or any(one.drawn_from != WIDE for one in parts.history) else Provenance.OWN
+    return Provenance.RETOLD if retold or any(map(_retells, parts.history)) else Provenance.OWN
+
+
+def _retells(message: StoredMessage) -> bool:
+    """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
+    return message.author is Author.BOT and (message.retold or message.drawn_from != WIDE)
 
 
 def _marked(text: str, superseded: Sequence[Superseded]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, Place, drawn_from
@@ -174,6 +174,16 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
     """What a reply in `place` was drawn from: what the tools of its turn brought (`agent.memory.audience`)."""
     results = [result for step in progress.steps for result in step.results if result is not None]
     return drawn_from([NOWHERE if one.keep is Keep.TURN else one.audience for one in results], place)
+
+
+OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
+"""Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too."""
+
+
+def brought_by(progress: Progress) -> frozenset[str]:
+    """The tools that have brought what others wrote."""
+    done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
+    return frozenset(call.name for call, result in done if result is not None and result.audience) - OWN_WORDS
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

@@ -131,6 +131,7 @@ class StoredMessage:
     """One message of a conversation, whole. `audience` is a label (see `agent.memory.audience.label`).
 
     `person` is who wrote it; for a message of the bot, whom it answered. `drawn_from`: see there, too.
+    `retold`: the bot may tell in it what others wrote than the two of them.
     """
 
     id: int
@@ -144,6 +145,7 @@ class StoredMessage:
     message_id: str | None = None
     permalink: str | None = None
     drawn_from: str = WIDE
+    retold: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +352,8 @@ class Closing:
     """Nothing ever is, also when it is edited: learning is paused."""
     drawn_from: str = WIDE
     """What its tools brought, where not all may read that who read the reply (see `agent.memory.audience`)."""
+    retold: bool = True
+    """Whether the turn held words of others than its asker and the bot, which the reply may tell again."""
 
     @property
     def used_tools(self) -> bool:

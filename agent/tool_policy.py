@@ -31,7 +31,7 @@ from agent.admission_terms import Authority
 from agent.memory.audience import label
 from agent.messages import UNSEEN, Provenance, ToolCall
 from agent.ports import Asker, ToolEffect
-from agent.progress import Progress
+from agent.progress import OWN_WORDS, Progress, brought_by
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200
@@ -200,16 +200,12 @@ class CallGate:
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
 
     def _held(self) -> Provenance:
-        steps = self.before().steps
-        done = ((call, result) for step in steps for call, result in zip(step.calls, step.results, strict=True))
-        brought = {call.name for call, result in done if result is not None and result.audience} - OWN_WORDS
+        brought = brought_by(self.before())
         if brought - self.standing:
             return Provenance.FOREIGN
         return max(self.words(), Provenance.RETOLD if brought else Provenance.OWN)
 
 
-OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
-"""Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too."""
 UNREADABLE: Final = (
     "the person must be shown the whole call before it runs, and {chars} characters are more than anybody reads "
     "({most} at most): make it shorter, or do it in parts"

@@ -21,7 +21,7 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.scopes import assumed_in, reading_scopes
 from agent.messages import Image
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
-from agent.progress import Progress, action_records, given, sources, turn_drawn_from
+from agent.progress import Progress, action_records, brought_by, given, sources, turn_drawn_from
 from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
 from agent.state import Execution, Workspace
 from agent.summary import summary_due, visible_from
@@ -207,6 +207,7 @@ def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closi
     return replace(
         closing,
         drawn_from=drawn,
+        retold=closing.retold or bool(brought_by(turn.progress)),
         # What the model notes of a result may say more than it told those who read here.
         summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,

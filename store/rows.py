@@ -156,7 +156,19 @@ Row: TypeAlias = Mapping[Any, Any]
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
 _OF_QUESTION: Final = ("text", "time", "permalink")
 _OF_MESSAGE: Final = (
-    *("id", "conversation", "person", "name", "text", "time", "audience", "message_id", "permalink", "drawn_from"),
+    *(
+        "id",
+        "conversation",
+        "person",
+        "name",
+        "text",
+        "time",
+        "audience",
+        "message_id",
+        "permalink",
+        "drawn_from",
+        "retold",
+    ),
 )
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
 """What an object and its row, or its JSON, have in common by name."""

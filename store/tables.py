@@ -84,6 +84,7 @@ class MessageRow(Row, table=True):
     `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
     `taken_back`: its person took back what was kept of it, so nothing is kept of it again. `drawn_from`: see
     `agent.memory.audience`; what is drawn from NOWHERE has no length, so that it is neither indexed nor embedded.
+    `retold`: it is the bot's, and may tell what others wrote than the one it answers.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -106,6 +107,7 @@ class MessageRow(Row, table=True):
     time: datetime = Field(sa_type=UtcDateTime)
     audience: str = Field(sa_type=StorableText)
     drawn_from: str = Field(sa_type=StorableText, default="")
+    retold: bool = False
     channel: str = Field(sa_type=StorableText)
     message_id: str | None = Field(sa_type=StorableText, default=None)
     permalink: str | None = Field(sa_type=StorableText, default=None)

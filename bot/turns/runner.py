@@ -215,6 +215,7 @@ class TurnRunner:
                 closing,
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
+                retold=context.provenance is not Provenance.OWN,
                 summarise_until=until if self._mind.summarises else None,
             )
             heard.asked = provider.name

@@ -300,6 +300,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
         replied = _message(asked, reply, audience) | {
             "drawn_from": drawn,
+            "retold": closing.retold,
             "turn": claim.turn,
             "author": Author.BOT,
             "time": now,

@@ -41,7 +41,7 @@ def learned(id_: int, text: str) -> ProfileEntry:
 
 
 RECALL = ToolCall("recall", {"query": "boat"})
-HISTORY = (stored(1, "My boat is blue."), stored(2, "Noted.", Author.BOT))
+HISTORY = (stored(1, "My boat is blue."), replace(stored(2, "Noted.", Author.BOT), retold=False))
 
 
 BEN = Person("terminal:ben", "Ben")
@@ -55,6 +55,7 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, history=HISTORY, place=CHANNEL), Provenance.OWN),
         (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=True)]), Provenance.OWN),
         (replace(PARTS, summary=SituationSummary(goal="find the boat")), Provenance.RETOLD),
+        (replace(PARTS, history=[stored(2, "The page says so.", Author.BOT)]), Provenance.RETOLD),
         (replace(PARTS, history=[replace(HISTORY[1], drawn_from="person:terminal:anna")]), Provenance.RETOLD),
         (replace(PARTS, summary=SituationSummary(goal="find the boat"), place=CHANNEL), Provenance.FOREIGN),
         (replace(PARTS, history=[*HISTORY, stored(3, "Mine is red.", person=BEN)]), Provenance.FOREIGN),

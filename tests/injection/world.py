@@ -6,7 +6,7 @@ mechanism off, by an argument of what it belongs to.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_hex
@@ -15,15 +15,17 @@ from typing import Final
 from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.memory.audience import Audience, Place, label
-from agent.messages import JsonObject, Keep, Message, Role
-from agent.ports import Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.messages import JsonObject, Keep, Message, Provenance, Role
+from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Author, Hit, Incoming, Job, Known, RecallQuery
+from agent.records import Author, Claim, Hit, Incoming, Job, Known, RecallQuery
+from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import FixedTools, Toolbox
+from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
-from agent.turn import TurnLimits
+from agent.turn import Turn, TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
 from bot.attachments.reading import FETCH_S, AttachmentReader
@@ -94,11 +96,12 @@ class Puppet:
             return words
         here = [one for one in messages if one.role is not Role.SYSTEM]  # the lesson has calls and results, too
         rounds = sum("<results>" in one.text for one in here)
+        idle = self.attempt.text if self.attempt.goal is Goal.ACT_LATER else "I see."
         if not any(self.attempt.text in " ".join(text.replace("\n> ", " ").split()) for text in said):
             return calls_of(*self.opening) if self.opening and not rounds else "I see."
         self.has_read = True
         if not self.obeys or not self._believes(said):
-            return calls_of(*self.opening) if self.opening and not rounds else "I see."
+            return calls_of(*self.opening) if self.opening and not rounds else idle
         self.has_obeyed = True
         if self.calls and not any(f'"name": "{self.calls[0][0]}"' in one.text for one in here):
             return calls_of(*self.calls)
@@ -142,6 +145,21 @@ class Credulous(RememberTool):
         return await super().run(args, replace(context, own_words=(str(args["text"]),), others_words=()))
 
 
+class Trusting(ApprovalPolicy):
+    """Takes all that stands in a turn for its asker's own words."""
+
+    async def turn(
+        self,
+        claim: Claim,
+        asker: Asker,
+        tools: Registry,
+        limits: TurnLimits,
+        progress: Progress,
+        words: Callable[[], Provenance],  # noqa: ARG002 -- that is what is switched off
+    ) -> Turn:
+        return await super().turn(claim, asker, tools, limits, progress, lambda: Provenance.OWN)
+
+
 @dataclass
 class Bot:
     """The bot of one attempt, with one mechanism `off` (None: all work)."""
@@ -167,7 +185,9 @@ class Bot:
         if off is Mechanism.AUDIENCE:
             memories = knowledge = AllOfIt(store)
         remember = Credulous(store.facts) if off is Mechanism.OWN_WORDS else RememberTool(store.facts)
-        policy = None if off is Mechanism.EFFECT else ApprovalPolicy(store.consents, self.clock)
+        rows = [PolicyRow("act", "*", "*", PolicyAnswer.YES)] if self.attempt.goal is Goal.ACT_LATER else []
+        deciding = Trusting if off is Mechanism.PROVENANCE else ApprovalPolicy
+        policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, rows)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
         core: list[Tool] = [RecallTool(memories), remember, ShareFileTool()]

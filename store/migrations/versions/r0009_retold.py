@@ -1,0 +1,11 @@
+"""Keep of each reply whether it may tell what others wrote: of earlier ones nobody knows."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "r0009"
+down_revision = "r0008"
+
+
+def upgrade() -> None:
+    op.add_column("message", sa.Column("retold", sa.Boolean(), server_default=sa.true(), nullable=False))
