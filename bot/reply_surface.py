@@ -218,6 +218,14 @@ class Surface(Protocol):
         """
         ...
 
+    async def show_waiting(self, turn: int) -> None:
+        """Show the person who asked, alone and unasked, what this turn waits for, where the platform lets that be done;
+        the button below the reply shows it, too.
+
+        An ornament, which may fail. Raises CogencyError.
+        """
+        ...
+
     async def status(self, text: str) -> None:
         """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
         ...

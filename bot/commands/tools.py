@@ -1,10 +1,12 @@
 """`/tools`: what the bot can use for somebody here, what waits for their word, and where they are signed in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
 
+from agent.ports import Asker
 from bot.access.acl import Requester
 from bot.commands import declaration
-from bot.host import CommandHost
+from bot.host import CommandHost, ToolsAnswer
 from bot.texts import command_texts
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"
@@ -13,6 +15,10 @@ WORDS = ("sign in SERVER", "sign out SERVER")
 """Offered while somebody types; what is in capitals they replace."""
 MAX_BUTTONS = 10
 """Of one panel; whoever has more accounts writes the words."""
+
+
+WaitingPanel: TypeAlias = Callable[[int], Awaitable[declaration.Panel | None]]
+"""What the turn of this number waits for, for its asker; None if it waits for nothing."""
 
 
 def show_words(turn: int) -> str:
@@ -26,16 +32,26 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
     if words[:1] and words[0].casefold() == "sign":
         return await _sign_ins(call)
     answer = await call.host.tools(await call.caller.tool_asker(), call.words)
+    if words or answer.call:
+        return _panel(answer)
+    accounts = await _sign_ins(call)
+    return declaration.Panel(f"{answer.text}\n\n{accounts.text}" if accounts.actions else answer.text, accounts.actions)
+
+
+async def waiting(host: CommandHost, asker: Asker, turn: int) -> declaration.Panel | None:
+    """What this turn waits for, to be shown to its asker unasked; None if it waits no more. Raises CogencyError."""
+    answer = await host.tools(asker, show_words(turn))
+    return _panel(answer) if answer.call else None
+
+
+def _panel(answer: ToolsAnswer) -> declaration.Panel:
     labels = {ALLOW: command_texts.ALLOW_ONCE, ALWAYS: command_texts.ALLOW_HERE, REFUSE: command_texts.REFUSE}
     actions = tuple(
         declaration.PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE)
         for word, label in labels.items()
         if answer.call and (word != ALWAYS or answer.may_stand)
     )
-    if words or answer.call:
-        return declaration.Panel(answer.text, actions, refused=answer.refused)
-    accounts = await _sign_ins(call)
-    return declaration.Panel(f"{answer.text}\n\n{accounts.text}" if accounts.actions else answer.text, accounts.actions)
+    return declaration.Panel(answer.text, actions, refused=answer.refused)
 
 
 async def _sign_ins(call: declaration.CommandCall) -> declaration.Panel:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from agent.errors import LeaseLost, StoreError, StoreUnavailable
+from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming, PutAside
@@ -25,7 +25,17 @@ from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.reply.files import handed_over
 from bot.reply.live import ASIDE, LiveReply, offered_actions, shown_ending
-from bot.reply_surface import FILES, PageGone, PageKey, PageRef, PageRefused, PageUnsent, Surface, SurfaceError
+from bot.reply_surface import (
+    FILES,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageRef,
+    PageRefused,
+    PageUnsent,
+    Surface,
+    SurfaceError,
+)
 from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner
 
@@ -84,6 +94,9 @@ FIRST_EPOCH: Final = 1
 
 ATTACH_S: Final = 60.0
 """How long files may take: some megabytes on a slow line. The conversation's next question waits meanwhile."""
+
+SHOW_WAIT_S: Final = 30.0
+"""How long a platform may ask to wait before its asker is shown what a turn waits for: later they have pressed."""
 
 STRAY_S: Final = 600.0
 """How long a process waits for another one to end a turn that it has lost: longer than answers take."""
@@ -202,6 +215,7 @@ class Answering:
                     await self.ledger.put_aside(claim, thought.until)
                     running.put_aside = True
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(thought.calls))
+                    await self._show_waiting(surface, claim.turn)
                     return None
                 closing = replace(thought, kept=await self.thinking.kept(claim, thought))
                 whole = "" if running.taken_back else shown_ending(closing)
@@ -226,6 +240,18 @@ class Answering:
                 await surface.send_ephemeral(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
+
+    async def _show_waiting(self, surface: Surface, turn: int) -> None:
+        """Behind the writing down: whatever happens here, the button below the reply stays."""
+        try:
+            await surface.show_waiting(turn)
+        except PageLimited as limited:
+            if limited.retry_after_s <= SHOW_WAIT_S:
+                await self.clock.sleep(limited.retry_after_s)
+                with suppress(CogencyError):
+                    await surface.show_waiting(turn)
+        except CogencyError as error:
+            log.info("turn %d: its asker is shown what waits by the button alone: %s", turn, error)
 
     async def _with_files(self, closing: Closing, surface: Surface, running: RunningTurn) -> Closing:
         """Hand over what is better had as files. They are no part of the answer, and never harm it."""

@@ -59,6 +59,8 @@ class FakeSurface:
         self.statuses: list[str] = []
         self.left: list[bool] = []
         self.asides: list[str] = []
+        self.waiting_shown: list[int] = []
+        self.fail_waiting: list[SurfaceError] = []
         self.attached: dict[str, dict[str, bytes]] = {}
         self.fail_attach: SurfaceError | None = None
         self.offers: dict[str, frozenset[ReplyAction]] = {}
@@ -110,6 +112,11 @@ class FakeSurface:
 
     async def send_ephemeral(self, text: str) -> None:
         self.asides.append(text)
+
+    async def show_waiting(self, turn: int) -> None:
+        self.waiting_shown.append(turn)
+        if self.fail_waiting:
+            raise self.fail_waiting.pop(0)
 
     async def status(self, text: str) -> None:
         self.statuses.append(text)

@@ -234,6 +234,9 @@ class DyingSurface:
     async def send_ephemeral(self, text: str) -> None:
         pass
 
+    async def show_waiting(self, turn: int) -> None:
+        pass
+
     async def status(self, text: str) -> None:
         pass
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from agent.ports import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from bot.texts import command_texts, reply_texts
@@ -89,6 +91,21 @@ async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has
         answer = await here.shown("I will tell Ben.\n\nBen knows.")
         await here.until(lambda: labels(answer) == AT_THE_END)
         assert answer["id"] == page["id"]
+    assert here.tool.said == ["Hello Ben."]
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_behind_a_command_its_asker_is_shown_it_at_once(private: bool) -> None:
+    async with approval() as here, here.running():
+        await here.fake.command(ANN, "ask", question="tell Ben", private=private)
+        panel = await here.shown("May I use `echo`?")
+        assert panel["flags"] & EPHEMERAL
+        assert labels(panel) == [ALLOW, HERE, REFUSE]
+        page = await here.shown(WAITING)
+        assert labels(page) == [command_texts.DECIDE_BUTTON, "Stop"]
+        await here.fake.press(ANN, panel, ALLOW)
+        await here.shown("I will tell Ben.\n\nBen knows.")
+        await here.shown(command_texts.DECIDED["allow"])
     assert here.tool.said == ["Hello Ben."]
 
 

@@ -9,6 +9,7 @@ from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import FakeMessage, FakeWhisper
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_slack_replies import ME, World, workspace
@@ -22,12 +23,22 @@ class Approval:
         self.ann, self.bob, self.general, self.slack = world.ann, world.bob, world.general, world.slack
 
     async def asked(self, text: str = "tell Ben", thread: str = "", channel: str = "") -> FakeMessage:
-        """The question, once the bot waits for a word about what it came to."""
+        """The question, once the bot waits for a word about what it came to, and has shown that."""
+        channel, shown = channel or self.general, len(self.whispers)
+        question = await self.put_aside(text, thread, channel)
+        await self.slack.until(lambda: len(self.whispers) > shown)
+        return question
+
+    async def put_aside(self, text: str = "tell Ben", thread: str = "", channel: str = "") -> FakeMessage:
         channel = channel or self.general
         waiting = len(self.waiting(channel))
         question = await self.slack.say(self.ann, channel, f"{ME} {text}", thread)
         await self.slack.until(lambda: len(self.waiting(channel)) > waiting and self.is_put_aside())
         return question
+
+    @property
+    def whispers(self) -> list[FakeWhisper]:
+        return self.slack.state.whispers
 
     def waiting(self, channel: str = "") -> list[FakeMessage]:
         return [one for one in self.slack.state.answers(channel or self.general) if WAITS in one.text]
@@ -62,23 +73,63 @@ async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerat
 
 async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
     async with approval() as here, here.world.running():
-        await here.asked()
+        question = await here.asked()
         (page,) = here.waiting()
         assert page.text == f"I will tell Ben.\n\n{WAITS}"
-        assert not here.slack.state.whispers
+        (shown,) = here.whispers
+        assert (shown.user, shown.channel, shown.thread_ts) == (here.ann, here.general, question.ts)
         bobs = await here.shown_to(here.bob, page)
         assert (bobs.user, bobs.text) == (here.bob, command_texts.NOTHING_WAITS)
-        shown = await here.shown_to(here.ann, page)
-        assert (shown.user, shown.channel) == (here.ann, here.general)
         for told in ("May I use `echo`?", command_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
             assert told in str(shown.blocks[0])
         assert labels(shown.blocks, here.ann) == [ALLOW, HERE, REFUSE]
         assert here.tool.said == []
+        again = await here.shown_to(here.ann, page)
+        assert (again.text, labels(again.blocks, here.ann)) == (shown.text, [ALLOW, HERE, REFUSE])
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
+        await here.slack.until(lambda: shown.text == command_texts.DECIDED["allow"])
         (answer,) = here.slack.state.answers(here.general)
     assert here.tool.said == ["Hello Ben."]
     assert (answer.ts, answer.text) == (page.ts, "I will tell Ben.\n\nBen knows.")
+
+
+async def test_what_cannot_be_shown_in_the_channel_is_shown_in_their_direct_messages() -> None:
+    async with approval() as here, here.world.running():
+        here.slack.faults["chat.postEphemeral"] += [Fault(error="user_not_in_channel")]
+        await here.put_aside()
+        await here.slack.until(lambda: here.slack.state.answers(here.world.dm))
+        (shown,) = here.slack.state.answers(here.world.dm)
+        await here.slack.click(here.ann, shown, ALLOW)
+        await here.world.answered()
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_what_slack_takes_too_fast_is_shown_a_little_later() -> None:
+    async with approval() as here, here.world.running():
+        here.slack.faults["chat.postEphemeral"] += [limited(2)]
+        await here.asked()
+        assert labels(here.whispers[0].blocks, here.ann) == [ALLOW, HERE, REFUSE]
+
+
+async def test_where_nothing_can_be_shown_unasked_the_button_stays() -> None:
+    async with approval() as here, here.world.running():
+        here.slack.faults["chat.postEphemeral"] += [DOWN]
+        await here.put_aside()
+        await here.slack.until(lambda: not here.slack.faults["chat.postEphemeral"])
+        await here.pressed(ALLOW)
+        await here.world.answered()
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_in_direct_messages_it_is_shown_there() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked(channel=here.world.dm)
+        (shown,) = here.whispers
+        assert (shown.user, shown.channel) == (here.ann, here.world.dm)
+        await here.slack.click(here.ann, shown, REFUSE)
+        await here.world.answered()
+    assert here.tool.said == []
 
 
 async def test_a_refused_call_does_not_run_and_the_answer_goes_on_without_it() -> None:
@@ -154,8 +205,8 @@ async def test_a_word_counts_after_a_restart_and_what_waits_is_shown_by_the_comm
             await here.asked()
         async with here.world.running():
             await here.slack.command(here.ann, here.general, "/tools")
-            await here.slack.until(lambda: here.slack.state.whispers)
-            (shown,) = here.slack.state.whispers
+            await here.slack.until(lambda: len(here.whispers) == 2)
+            _, shown = here.whispers
             await here.slack.click(here.ann, shown, ALLOW)
             await here.world.answered()
             assert here.texts() == ["I will tell Ben.\n\nBen knows."]
@@ -232,8 +283,8 @@ async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
         await here.slack.command(here.ann, here.general, "/forget", "everything")
-        await here.slack.until(lambda: here.slack.state.whispers)
-        await here.slack.click(here.ann, here.slack.state.whispers[-1], "Forget")
+        await here.slack.until(lambda: len(here.whispers) == 2)
+        await here.slack.click(here.ann, here.whispers[-1], "Forget")
         await here.slack.until(lambda: not here.slack.state.answers(here.general))
         await here.slack.until(lambda: not here.world.store.turns)
     assert here.tool.said == []
@@ -242,12 +293,13 @@ async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
 async def test_a_private_question_waits_in_private() -> None:
     async with approval() as here, here.world.running():
         await here.slack.command(here.ann, here.general, "/ask", "privately tell Ben")
-        await here.slack.until(lambda: any(WAITS in one.text for one in here.slack.state.whispers))
-        (page,) = here.slack.state.whispers
-        before = len(here.slack.state.whispers)
+        await here.slack.until(lambda: len(here.whispers) == 2)
+        page, shown = here.whispers
+        assert WAITS in page.text
         await here.slack.click(here.ann, page, command_texts.DECIDE_BUTTON)
-        await here.slack.until(lambda: len(here.slack.state.whispers) > before)
-        await here.slack.click(here.ann, here.slack.state.whispers[-1], ALLOW)
+        await here.slack.until(lambda: len(here.whispers) > 2)
+        assert here.whispers[-1].text == shown.text
+        await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
         await here.slack.until(lambda: any("Ben knows." in one.text for one in here.slack.state.whispers))
         assert not here.slack.state.answers(here.general)

@@ -12,8 +12,14 @@ from typing import Any, Final, TypeAlias, assert_never, cast
 
 import discord
 
+from agent.records import Incoming
+from agent.turn_setup import asker_of
+from bot.commands import tools
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.host import Host
 from bot.platforms.discord import interactions
+from bot.platforms.discord.buttons import Components
+from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
 from bot.texts import command_texts, formatting
@@ -111,6 +117,16 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
     return discord.ui.ActionRow(
         discord.ui.Select[Layout](custom_id=custom_id, placeholder=one.placeholder, options=options)
     )
+
+
+async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
+    """What shows the asker what this turn waits for; nothing if it waits for nothing. Raises CogencyError."""
+    panel = await tools.waiting(host, asker_of(incoming), turn)
+    if panel is None:
+        return ()
+    first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))
+    following = [interactions.layout(interactions.panel_text(text)) for text in more[: interactions.MAX_FOLLOWING]]
+    return [shown.to_components() for shown in (first, *following)]
 
 
 # The windows of forms.

@@ -15,6 +15,7 @@ from bot.texts import reply_texts
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
+IS_COMPONENTS_V2 = 1 << 15
 
 ARCHIVE_MINUTES = 1440
 """A thread disappears from the channel's list after a quiet day; writing in it brings it back."""
@@ -155,6 +156,12 @@ class Rest:
 
     async def follow_up(self, token: Token, text: str, components: Components = NONE, *, private: bool) -> str:
         body = _body(text, EPHEMERAL if private else 0, components)
+        return await self._message("POST", "/webhooks/{webhook_id}/{webhook_token}", body, **_of(token))
+
+    async def follow_up_panel(self, token: Token, components: Components) -> str:
+        """One made of components alone, for the person who used the command."""
+        flags = EPHEMERAL | IS_COMPONENTS_V2
+        body: Payload = {"components": components, "allowed_mentions": NO_PINGS, "flags": flags}
         return await self._message("POST", "/webhooks/{webhook_id}/{webhook_token}", body, **_of(token))
 
     async def edit_answer(self, token: Token, message: str, text: str, components: Components | None = None) -> None:

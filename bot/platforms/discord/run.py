@@ -27,6 +27,7 @@ from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
 from bot.reply_surface import Surface
@@ -78,7 +79,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     connection = Connection(clock, settings.edit_interval_s)
 
     def surface_for(incoming: Incoming) -> Surface:
-        return DiscordSurface(connection, incoming)
+        return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming))
 
     host.platforms.register_surface(SOURCE, surface_for)
     host.platforms.register_deletion(SOURCE, partial(clear, connection))

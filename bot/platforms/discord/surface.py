@@ -1,8 +1,9 @@
 """One reply on Discord: `bot.reply_surface.Surface` for whatever address its question came with."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2s
+from typing import TypeAlias
 
 from agent.records import Incoming
 from bot import reply_surface
@@ -31,6 +32,10 @@ FOLLOW_UPS = 5
 """Discord's limit behind an interaction that only its person's installation allows."""
 
 
+WaitingPanels: TypeAlias = Callable[[int], Awaitable[Sequence[Components]]]
+"""What shows the asker what the turn of this number waits for; none if it waits for nothing."""
+
+
 class DiscordSurface:
     """Where a page goes.
     - An interaction is answered in its own message; further pages follow it. When its token has run out, a private
@@ -45,7 +50,8 @@ class DiscordSurface:
     What a page's id says of how to reach it: `address`.
     """
 
-    def __init__(self, connection: Connection, incoming: Incoming) -> None:
+    def __init__(self, connection: Connection, incoming: Incoming, waiting: WaitingPanels | None = None) -> None:
+        self._waiting = waiting
         self._connection = connection
         self._asked = incoming
         self._address = decode_address(incoming.reply_to)
@@ -156,6 +162,16 @@ class DiscordSurface:
         elif self._refused:
             nonce = blake2s(f"{self._asked.message_id} aside".encode(), digest_size=NONCE_BYTES).hexdigest()
             await rest.send(await rest.open_dm(self._address.person), text, nonce)
+
+    async def show_waiting(self, turn: int) -> None:
+        """Only behind a command, or a press, as long as its token lives: whatever answers a message is shown to all.
+        Where few messages may follow, they are the answer's.
+        """
+        if self._waiting is None or not self._token_lives() or self._address.by_person:
+            return
+        rest = await self._connection.rest()
+        for panel in await self._waiting(turn):
+            await rest.follow_up_panel(self._token, panel)
 
     async def status(self, text: str) -> None:
         """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""

@@ -10,6 +10,9 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
+from agent.turn_setup import asker_of
+from bot.commands import tools
+from bot.commands.tools import WaitingPanel
 from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
@@ -18,7 +21,9 @@ from bot.platforms.slack.buttons import button_rows, without_undo
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
+from bot.platforms.slack.panels import ShownTo, panel_blocks
 from bot.platforms.slack.rate_limits import MethodRates
+from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
 from bot.setting_parsers import Streaming
@@ -87,6 +92,7 @@ class SlackSurface:
         conversation: str,
         session: AgentSession,
         stop: Callable[[], Awaitable[object]],
+        waiting: WaitingPanel | None = None,
     ) -> None:
         self._workspace = workspace
         self._api = workspace.api
@@ -94,6 +100,7 @@ class SlackSurface:
         self._conversation = conversation
         self._session = session
         self._stop = stop
+        self._waiting = waiting
         name = f"{to.channel}:{to.thread_ts}:{to.after}"
         self._name = name
         self._messages = message_pages.MessagePages(
@@ -167,6 +174,9 @@ class SlackSurface:
     async def send_ephemeral(self, text: str) -> None:
         with message_pages.page_errors():
             await Ephemeral(self._api, self._to).say(text)
+
+    async def show_waiting(self, turn: int) -> None:
+        await _show_waiting(self._workspace, self._to, self._waiting, turn)
 
     async def status(self, text: str) -> None:
         self._session.doing(text)
@@ -269,6 +279,17 @@ class SlackSurface:
         return bare and ts != self._to.thread_ts and ts not in self._keys
 
 
+async def _show_waiting(workspace: SurfaceParts, to: ReplyTo, waiting: WaitingPanel | None, turn: int) -> None:
+    """What the asker alone may press. Slack forgets it as soon as they load the page anew, and shows it to nobody who
+    is away: the button below the reply is the way back to it.
+    """
+    if waiting is None or (panel := await waiting(turn)) is None:
+        return
+    below = panel_blocks(panel, tools.COMMAND, ShownTo(to.user, to.channel))
+    with message_pages.page_errors():
+        await Ephemeral(workspace.api, to).say(named(panel.text, workspace.me.prefix), *below)
+
+
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
     """Delete a page of an earlier reply. Raises SurfaceError."""
     with message_pages.page_errors():
@@ -307,11 +328,15 @@ PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset
 
 
 class PrivateSurface:
-    def __init__(self, api: SlackApi, to: ReplyTo, conversation: str) -> None:
-        self._api = api
+    def __init__(
+        self, workspace: SurfaceParts, to: ReplyTo, conversation: str, waiting: WaitingPanel | None = None
+    ) -> None:
+        self._workspace = workspace
+        self._api = workspace.api
         self._to = to
         self._conversation = conversation
-        self._whisper = Ephemeral(api, to)
+        self._waiting = waiting
+        self._whisper = Ephemeral(workspace.api, to)
 
     @property
     def limits(self) -> Limits:
@@ -350,6 +375,9 @@ class PrivateSurface:
         with message_pages.page_errors():
             await self._whisper.say(text)
 
+    async def show_waiting(self, turn: int) -> None:
+        await _show_waiting(self._workspace, self._to, self._waiting, turn)
+
     async def status(self, text: str) -> None:
         """There is no private status line."""
 
@@ -367,8 +395,9 @@ class SlackSurfaces:
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode_reply_to(incoming.reply_to)
+        waiting = partial(tools.waiting, self._host, asker_of(incoming))
         if to.private:
-            return PrivateSurface(self._workspace.api, to, incoming.conversation)
+            return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)
         stop = partial(self._host.turns.stop_conversation, incoming.conversation)
-        return SlackSurface(self._workspace, to, incoming.conversation, session, stop)
+        return SlackSurface(self._workspace, to, incoming.conversation, session, stop, waiting)

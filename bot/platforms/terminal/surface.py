@@ -175,6 +175,9 @@ class TerminalSurface:
     async def send_ephemeral(self, text: str) -> None:
         """There is nothing here that only one person may see."""
 
+    async def show_waiting(self, turn: int) -> None:
+        """Whoever runs the turns here asks at once."""
+
     async def status(self, text: str) -> None:
         self._display.status(text)
 

@@ -14,6 +14,7 @@ import pytest
 
 from agent.memory.audience import PersonAudience, Place
 from agent.records import Incoming, Person
+from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.client import MAX_RATE_LIMIT_WAIT_S
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Address, token_until
@@ -37,7 +38,7 @@ from tests.fakes.discord_bot import by_the_bot, edits_of, settings
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_rest import Interaction
-from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GENERAL, VOICE
+from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GENERAL, VOICE, seen
 from tests.fakes.fast_clock import FastClock
 
 T = TypeVar("T")
@@ -79,7 +80,10 @@ class Room:
             time=NOON,
             reply_to=address.encode(),
         )
-        return DiscordSurface(self.connection, incoming)
+        return DiscordSurface(self.connection, incoming, self.waiting)
+
+    async def waiting(self, turn: int) -> list[Components]:
+        return [[{"type": 10, "content": f"Turn {turn} waits."}]]
 
     def asked(self, *, private: bool = False, follows: bool = False, number: str = "8") -> DiscordSurface:
         """The surface of an acknowledged `/ask`, or of a press (`follows`)."""
@@ -385,6 +389,17 @@ async def test_what_a_dead_process_had_posted_behind_an_interactions_answer_is_f
     assert await after.find(missing) is None
     found = [await after.find(PageKey(1, at)) for at in range(3)]
     assert found == ([*pages] if follows else [None, *pages[1:]]), "the answer itself is written anew in its place"
+
+
+async def test_only_behind_a_command_that_can_still_be_answered_is_what_waits_shown_unasked(there: Room) -> None:
+    asked = there.asked()
+    await asked.show_waiting(7)
+    (shown,) = (one for one in by_the_bot(there.fake) if "Turn 7 waits." in seen(one))
+    assert shown["flags"] & EPHEMERAL
+    await there.surface(Address(GENERAL, ANN)).show_waiting(8)
+    there.clock.ahead = timedelta(minutes=15)
+    await asked.show_waiting(9)
+    assert not any("Turn 8" in seen(one) or "Turn 9" in seen(one) for one in by_the_bot(there.fake))
 
 
 async def test_where_the_bot_may_not_look_back_the_page_is_posted(there: Room) -> None:

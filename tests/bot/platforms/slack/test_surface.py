@@ -177,7 +177,7 @@ async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface
 
 
 async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    surface = PrivateSurface(api, replace(to, private=True), CONVERSATION)
+    surface = PrivateSurface(SurfaceParts(api, ME, slack.clock), replace(to, private=True), CONVERSATION)
     page = await surface.post(KEY, PageContent("Hel"))
     await surface.edit(page, PageContent("Hello, al"))
     assert not slack.state.whispers
