@@ -32,6 +32,7 @@ from agent.errors import CogencyError
 from bot.texts import tool_texts
 from bot.tools.mcp_config import HttpReach, OAuthClientConfig, is_plain_loopback
 from bot.tools.mcp_listing import one_line
+from bot.tools.mcp_transport import certificates
 
 MAX_ANSWER_BYTES: Final = 262_144
 """Metadata and tokens are a few thousand."""
@@ -344,7 +345,8 @@ class OAuthHttp:
         address = self._safe(url)
         said = {"accept": "application/json", **headers, "accept-encoding": "identity"}
         try:
-            async with asyncio.timeout(TIMEOUT_S), httpx2.AsyncClient(transport=self._transport) as client:
+            client = httpx2.AsyncClient(transport=self._transport, verify=certificates())
+            async with asyncio.timeout(TIMEOUT_S), client:
                 request = client.build_request(method, address, headers=said, content=content, json=json_body)
                 answer = await client.send(request, stream=True, follow_redirects=False)
                 try:

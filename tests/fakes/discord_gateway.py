@@ -31,7 +31,7 @@ from tests.fakes.discord_world import (
     user,
     without_content,
 )
-from tests.patience import PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S
 
 MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
@@ -92,11 +92,13 @@ class FakeDiscord:
         return self.rest.calls
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Wait until it is so; looked at after each request and each event of the gateway."""
+        """Wait until it is so; looked at after each request and each event of the gateway, and now and then."""
         async with asyncio.timeout(PATIENCE_S):
             while not happened():
                 self._changed.clear()
-                await self._changed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await self._changed.wait()
 
     # What people do
 

@@ -36,12 +36,10 @@ from tests.fakes.slack_things import (
     Object,
     ResponseUrl,
 )
-from tests.patience import PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S
 
 REPEAT_S = 10.0
 """Real time, which a busy machine may need to acknowledge something."""
-LOOK_S = 0.05
-"""How often to look at what the fake cannot see."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory.retention import SWEEP_AFTER
 from bot.texts import memory_texts
-from tests.fakes.slack import LOOK_S, FakeSlack
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
@@ -29,7 +29,7 @@ from tests.flows.forgetting_bot import (
     holds,
     looks_up,
 )
-from tests.patience import PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
 
