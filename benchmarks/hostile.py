@@ -223,7 +223,9 @@ def _modules() -> Iterator[ModuleType]:
         package = importlib.import_module(name)
         yield package
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-            if not found.name.startswith("store.migrations.") and not found.name.endswith(("__main__", "pdf_process")):
+            if not found.name.startswith("store.migrations.") and not found.name.endswith(
+                ("__main__", "reader_process")
+            ):
                 yield importlib.import_module(found.name)
 
 

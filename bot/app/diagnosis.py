@@ -25,6 +25,7 @@ from bot.app.parts import (
     plugins_in_use,
     tool_servers,
 )
+from bot.attachments.reader import missing
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
@@ -56,6 +57,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
         *_plugins(settings),
+        *_files(),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
         *await examine_servers(settings),
@@ -92,6 +94,12 @@ def _plugins(settings: Settings) -> list[Finding]:
         for fault in plugin.faults
     ]
     return [*found, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
+
+
+def _files() -> list[Finding]:
+    """What reads the files that people attach: nothing is said where all of it is there."""
+    is_there = not missing("office")
+    return [] if is_there else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
 
 
 async def _database(settings: Settings) -> list[Finding]:

@@ -16,7 +16,8 @@ class FileKind(StrEnum):
     PDF = "PDF"
     SOUND = "sound"
     OFFICE = "office"
-    """Documents, tables and slides of an office suite: zip archives of XML, or older forms."""
+    """Documents, tables, slides and books: zip archives of XML, or older forms."""
+    HTML = "HTML"
     OTHER = "other"
 
 
@@ -33,11 +34,11 @@ TEXTS: Final = _set_of(
     """
     adoc asc asm astro awk bash bat bib c cc cfg clj cls cmake cmd cnf conf config cpp cs csproj css csv cts cu cue cxx
     d dart diff dockerfile dot edn el elm env erb erl ex exs f f90 fish fs fsx gd gitignore glsl go gql gradle graphql
-    groovy h hbs hcl hh hpp hrl hs htm html hxx ics inc ini ino ipynb java jl js json json5 jsonc jsonl jsx kt kts less
+    groovy h hbs hcl hh hpp hrl hs  hxx ics inc ini ino ipynb java jl js json json5 jsonc jsonl jsx kt kts less
     lisp log lua m make makefile markdown mat md mdx mjs mk ml mli mm mts nasm ndjson nim nix org pas patch php pl plist
     pm po pot prisma properties proto ps1 psm1 pug py pyi pyx qml r rb reg rkt robot rs rst s sass sbt scala scm scss sh
     sln sol sql srt sv svelte svg swift tcl tex text tf tfvars thrift toml ts tsv tsx txt v vb vbs vcf vhd vhdl vim vtt
-    vue wat xhtml xml xsd xsl xslt yaml yml zig zsh
+    vue wat xml xsd xsl xslt yaml yml zig zsh
     """
 )
 """Names of code, data and markup end so. Some of them (ts, for one) are announced as something else."""
@@ -48,7 +49,13 @@ _TEXT_TYPES: Final = _set_of(
     x-latex x-ndjson x-perl x-php x-python x-ruby x-sh x-shellscript x-sql x-subrip x-tcl x-tex x-toml x-yaml xml yaml
     """
 )
-_OFFICE: Final = _set_of("doc docm docx key numbers odp ods odt pages pot ppt pptm pptx rtf xls xlsb xlsm xlsx")
+HTML: Final = frozenset({"htm", "html", "xhtml"})
+_OFFICE: Final = _set_of(
+    """
+    doc docm docx dot dotm dotx epub key numbers odp ods odt otp ots ott pages pot potm potx pps ppsm ppsx ppt pptm pptx
+    rtf xls xlsb xlsm xlsx xlt xltm xltx
+    """
+)
 _OTHER: Final = _set_of(
     """
     7z apk avi bin bmp br bz2 class db deb dll dmg dylib ear eot exe gz heic heif ico img iso jar mkv mov mp4 mpeg mpg
@@ -67,12 +74,14 @@ _MAGIC: Final = (
     (b"\xff\xf1", FileKind.SOUND),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind.OFFICE),
     (b"{\\rtf", FileKind.OFFICE),
-    (b"PK\x03\x04", FileKind.OTHER),
+    (b"PK\x03\x04", FileKind.OTHER),  # unless it begins as office files do
     (b"PK\x05\x06", FileKind.OTHER),
     (b"\x1f\x8b", FileKind.OTHER),
     (b"\x7fELF", FileKind.OTHER),
     (b"SQLite format 3\0", FileKind.OTHER),
 )
+_OFFICE_FIRST: Final = (b"[Content_Types].xml", b"_rels/.rels", b"mimetype", b"docProps/", b"word/", b"xl/", b"ppt/")
+"""With what office files begin, as the programs write them that people have. A name stands behind a zip's 30 bytes."""
 _PDF_WITHIN: Final = 1_024
 """How far from its beginning a PDF may say that it is one; only who announces a PDF is searched for that long."""
 
@@ -94,7 +103,15 @@ def announced(name: str, media_type: str) -> FileKind | None:
         return FileKind.PDF
     if family == "audio" or what == "ogg":
         return FileKind.SOUND
-    if ending in _OFFICE or "officedocument" in what or "opendocument" in what or what.startswith("ms"):
+    if ending in HTML or what in {"html", "xhtml+xml"}:
+        return FileKind.HTML
+    if (
+        what == "epub+zip"
+        or ending in _OFFICE
+        or "officedocument" in what
+        or "opendocument" in what
+        or what.startswith("ms")
+    ):
         return FileKind.OFFICE
     if family == "text" or what in _TEXT_TYPES or what.endswith(("+json", "+xml")):
         return FileKind.TEXT
@@ -111,6 +128,8 @@ def found(start: bytes) -> FileKind | None:
         return FileKind.SOUND if start[8:12] == b"WAVE" else FileKind.OTHER
     if start[4:8] == b"ftyp":
         return FileKind.SOUND if start[8:11] in {b"M4A", b"M4B"} else None
+    if start.startswith(b"PK\x03\x04") and start[30:].startswith(_OFFICE_FIRST):
+        return FileKind.OFFICE
     return next((kind for magic, kind in _MAGIC if start.startswith(magic)), None)
 
 
@@ -176,13 +195,20 @@ TOO_MANY: Final = "only the first files of a message are read"
 UNREACHABLE: Final = "it could not be fetched"
 LATE: Final = "it could not be read in time"
 WRONG_KIND: Final = "files of this kind cannot be read here"
-OFFICE: Final = "office files cannot be read here; exported as PDF or as text they can"
+OFFICE: Final = "office files of this form cannot be read here; saved as docx, xlsx, pptx or PDF they can"
+OLD_OFFICE: Final = "this older form of office files cannot be read; saved as docx, xlsx or pptx they can"
+NOT_INSTALLED: Final = (
+    "such files cannot be read here, because what reads them is not installed: its operator can, and `cogency doctor` "
+    "says how; exported as PDF or as text they can be read"
+)
 NO_TEXT: Final = "it says that it is text, but it is not"
 NOT_A_PICTURE: Final = "it is not the picture that it says it is"
 NOT_A_PDF: Final = "it is not the PDF that it says it is"
-LOCKED: Final = "it is a PDF that is locked with a password"
-SCANNED: Final = "its pages hold no text: they may be pictures, as of a scan"
-BROKEN_PDF: Final = "it is a PDF that cannot be read: it is damaged, or made too intricately"
+LOCKED: Final = "it is locked with a password"
+SCANNED: Final = "its pages hold no text: it is a scan, or holds pictures only"
+ONLY_PICTURES: Final = "it holds no text: it is empty, or holds pictures only, as of a scan"
+BROKEN: Final = "it cannot be read: it is damaged, too large inside, or made too intricately"
+GOES_ON: Final = "(the file goes on: this is as much of it as could be read)"
 UNHEARD: Final = "sound cannot be listened to here"
 NOT_UNDERSTOOD: Final = "it could not be turned into text just now"
 SILENT: Final = "no words can be heard in it"
@@ -217,8 +243,3 @@ def with_names(question: Incoming) -> Incoming:
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     note = f"{FILES_NOTE}{', '.join(names[:MAX_NAMES])}{more})"
     return question if question.text.endswith(note) else replace(question, text=f"{question.text}{note}")
-
-
-def note_of_kind(kind: FileKind) -> str:
-    """Why files of this kind are not even fetched."""
-    return OFFICE if kind is FileKind.OFFICE else WRONG_KIND

@@ -1,4 +1,4 @@
-"""Reads the files of a question when its turn begins: pictures, text, PDFs, speech.
+"""Reads the files of a question when its turn begins: pictures, text, documents, speech.
 
 Rules. A file is fetched only if its kind may be read, and never beyond the bound of its kind. What it turns out to be
 counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason.
@@ -18,7 +18,7 @@ from agent.ports import Transcriber
 from agent.records import Attachment, Incoming, Quoted
 from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
-from bot.attachments.pdf import PdfSeconds, PdfTexts
+from bot.attachments.reader import ReadAs, Reader, ReadSeconds
 from bot.texts import reply_texts
 
 # From the bytes of a text file to its characters, or the insight that it is none. Pure.
@@ -113,10 +113,19 @@ _MOST: Final = {
     FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
     FileKind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
     FileKind.PDF: 20_000_000,  # a book with pictures
+    FileKind.OFFICE: 20_000_000,  # as above
+    FileKind.HTML: 2_000_000,  # a page as browsers save it
     FileKind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
 }
 """In bytes."""
-_CALLED: Final = {FileKind.PICTURE: "a picture", FileKind.PDF: "a PDF", FileKind.SOUND: "a sound"}
+_CALLED: Final = {
+    FileKind.PICTURE: "a picture",
+    FileKind.PDF: "a PDF",
+    FileKind.OFFICE: "an office file",
+    FileKind.SOUND: "a sound",
+}
+SOURCE_CHARS: Final = 16_000
+"""Of HTML that the model gets as it is written, a page or two of code that somebody asks about; of more, the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,7 @@ class AttachmentReader:
         text_tokens: int = TEXT_TOKENS,
         fetch_s: float = FETCH_S,
         read_s: float = READ_S,
-        pdfs: PdfTexts | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self._fetchers = fetchers
         self._transcriber = transcriber
@@ -164,12 +173,12 @@ class AttachmentReader:
         self._text_tokens = text_tokens
         self._fetch_s = fetch_s
         self._read_s = read_s
-        self._pdfs = pdfs or PdfTexts()
+        self._reader = reader or Reader()
 
     async def read(self, incoming: Incoming) -> Attached:
         """Everything that the message brought along, as far as it can be read."""
         contents: list[_Content] = []
-        patience = PdfSeconds()
+        patience = ReadSeconds()
         left = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
@@ -200,27 +209,35 @@ class AttachmentReader:
             spoken="\n\n".join(heard),
         )
 
-    async def _content(self, file: Attachment, incoming: Incoming, patience: PdfSeconds) -> _Content:
+    async def _content(self, file: Attachment, incoming: Incoming, patience: ReadSeconds) -> _Content:
         said = announced(file.name, file.media_type)
-        if said is FileKind.OFFICE or said is FileKind.OTHER:
-            return _Unread(kinds.note_of_kind(said))
+        if said is FileKind.OTHER:
+            return _Unread(kinds.WRONG_KIND)
         if said is FileKind.SOUND and self._transcriber is None:
             return _Unread(kinds.UNHEARD)
         data = await self._fetched(file, said or FileKind.TEXT, incoming.source)
-        if said is None and isinstance(data, bytes):
-            said = found(data)
-            if said is not None and said in _CALLED:  # only now do we know how much of it to fetch
-                data = await self._fetched(file, said, incoming.source)
         if isinstance(data, _Unread):
             return data
-        match said:
+        kind = _kind(said, data)
+        if kind is not said and kind is not None and kind in _CALLED:  # only now do we know how much of it to fetch
+            data = await self._fetched(file, kind, incoming.source)
+            if isinstance(data, _Unread):
+                return data
+        person = incoming.person.id
+        match kind:
             case FileKind.PICTURE:
-                kind = picture_type(data)
-                return _Unread(kinds.NOT_A_PICTURE) if kind is None else Image(kind, data)
+                media_type = picture_type(data)
+                return _Unread(kinds.NOT_A_PICTURE) if media_type is None else Image(media_type, data)
             case FileKind.PDF:
-                return await self._pdf(data, incoming.person.id, patience)
+                return await self._document(ReadAs.PDF, data, person, patience)
+            case FileKind.OFFICE:
+                return await self._document(ReadAs.OFFICE, data, person, patience)
+            case FileKind.HTML:
+                return await self._html(file, data, person, patience)
             case FileKind.SOUND:
-                return await self._heard(file, data, incoming.person.id)
+                return await self._heard(file, data, person)
+            case FileKind.OTHER:
+                return _Unread(kinds.WRONG_KIND)
             case _:
                 return _text(file, data, said)
 
@@ -242,11 +259,21 @@ class AttachmentReader:
             return _Unread(kinds.UNREACHABLE)
         return too_large if too_large is not None and len(data) > most else data
 
-    async def _pdf(self, data: bytes, person: str, patience: PdfSeconds) -> _Content:
-        if not is_pdf(data):
+    async def _document(self, kind: ReadAs, data: bytes, person: str, patience: ReadSeconds) -> _Content:
+        if kind is ReadAs.PDF and not is_pdf(data):
             return _Unread(kinds.NOT_A_PDF)
-        text, why = await self._pdfs.read(data, person, patience)
-        return _Text("\n\n".join(filter(None, [text, why]))) if text else _Unread(why)
+        if kind is ReadAs.OFFICE and data.startswith(b"{\\rtf"):
+            return _Unread(kinds.OFFICE)
+        read = await self._reader.text(kind, data, person, patience)
+        return _Text("\n\n".join(filter(None, [read.text, read.why]))) if read.text else _Unread(read.why)
+
+    async def _html(self, file: Attachment, data: bytes, person: str, patience: ReadSeconds) -> _Content:
+        """Its words; as it is written where it is short, or nothing can be made of it."""
+        source = _text(file, data, FileKind.HTML)
+        if isinstance(source, _Unread) or len(source.words) <= SOURCE_CHARS:
+            return source
+        read = await self._document(ReadAs.HTML, source.words.encode(), person, patience)
+        return read if isinstance(read, _Text) else source
 
     async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:
         if self._transcriber is None:
@@ -262,15 +289,34 @@ class AttachmentReader:
         return _Text(words) if words else _Unread(kinds.SILENT)
 
 
-def _text(file: Attachment, data: bytes, said: FileKind | None) -> _Content:
+def _kind(said: FileKind | None, data: bytes) -> FileKind | None:
+    """What a file is, by its first bytes, where they tell; of one that says that it is a text only if it is none."""
     is_ = found(data)
-    if is_ is FileKind.OFFICE or is_ is FileKind.OTHER:
-        return _Unread(kinds.note_of_kind(is_))
-    most = _MOST[FileKind.TEXT]
+    if said is FileKind.SOUND or is_ is None:
+        return said if said is not FileKind.OFFICE else _unpacked(data)
+    if said in {FileKind.TEXT, FileKind.HTML} and is_ is FileKind.SOUND:
+        return said
+    return FileKind.OFFICE if said is FileKind.OFFICE and is_ is FileKind.OTHER and data.startswith(b"PK") else is_
+
+
+def _unpacked(data: bytes) -> FileKind:
+    """What says that it is an office file, and is none: programs like to write tables so, as HTML or as a text."""
+    return FileKind.HTML if data[:_LOOK].lstrip().lower().startswith((b"<!doctype html", b"<html")) else FileKind.TEXT
+
+
+def _text(file: Attachment, data: bytes, said: FileKind | None) -> _Text | _Unread:
+    most = _MOST[FileKind.HTML if said is FileKind.HTML else FileKind.TEXT]
     words = decode(data[:most], charset_of(file.media_type), whole=len(data) <= most)
     if words is None:
-        return _Unread(kinds.NO_TEXT if said is FileKind.TEXT else kinds.WRONG_KIND)
+        return _Unread(_NO_TEXT.get(said, kinds.WRONG_KIND) if said else kinds.WRONG_KIND)
     return _Text(words if len(data) <= most else f"{words}\n(the file goes on)")
+
+
+_NO_TEXT: Final = {
+    FileKind.TEXT: kinds.NO_TEXT,
+    FileKind.HTML: kinds.NO_TEXT,
+    FileKind.OFFICE: kinds.BROKEN,
+}
 
 
 def _words(file: Attachment, content: _Text | _Unread) -> str:

@@ -121,6 +121,10 @@ MCP_MISSING = (
     "COGENCY_MCP needs the extra 'mcp', which is not installed: run pip install 'cogency-bot[mcp]' (from a checkout: "
     "pip install -e '.[mcp]')."
 )
+OFFICE_MISSING = (
+    "docx, xlsx, pptx, epub and long HTML files cannot be read, because the extra 'office' is not installed"
+)
+OFFICE_REMEDY = "Run pip install 'cogency-bot[office]' (from a checkout: pip install -e '.[office]')."
 MCP_NO_JSON = "{file} is no JSON: {error}."
 MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
 MCP_TOO_MANY = "{file} names {named} servers; {most} at most."

@@ -15,7 +15,7 @@ from bot.hosting import BotHost
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
 from bot.texts import reply_texts
-from tests.fakes import pdfs
+from tests.fakes import documents, pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -92,11 +92,12 @@ async def test_text_code_pdf_and_pictures_reach_the_model_by_the_bots_token() ->
             there.slack.upload("notes.md", "# Lübeck\n".encode("latin-1")),
             there.slack.upload("main.rs", b"fn main() {}", "application/octet-stream"),
             there.slack.upload("paper.pdf", pdfs.pdf("The boat is blue."), "application/pdf"),
+            there.slack.upload("plan.pdf", documents.docx(documents.paragraph("It floats.")), "application/pdf"),
             there.slack.upload("boat.png", PNG, "image/png"),
         ]
         (answer,) = await there.ask(f"{ME} what is this?", *files)
         assert answer.text == "Seen."
-        for words in ("notes.md, ann", "# Lübeck", "fn main() {}", "[page 1]", "The boat is blue."):
+        for words in ("notes.md, ann", "# Lübeck", "fn main() {}", "[page 1]", "The boat is blue.", "It floats."):
             assert words in there.came_along
         assert there.pictures == (Image("image/png", PNG),)
         assert set(there.slack.file_tokens) == {BOT_TOKEN}
@@ -106,7 +107,8 @@ async def test_text_code_pdf_and_pictures_reach_the_model_by_the_bots_token() ->
     ("name", "content", "media_type", "reason"),
     [
         ("boat.zip", b"PK\x03\x04", "application/zip", kinds.WRONG_KIND),
-        ("plan.docx", b"PK\x03\x04", "application/vnd.openxmlformats-officedocument", kinds.OFFICE),
+        ("plan.docx", b"PK\x03\x04", "application/vnd.openxmlformats-officedocument", kinds.BROKEN),
+        ("plan.doc", documents.legacy(), "application/msword", kinds.OLD_OFFICE),
         ("false.txt", b"MZ\x90\0\x03", "text/plain", kinds.NO_TEXT),
         ("locked.pdf", pdfs.locked(), "application/pdf", kinds.LOCKED),
         ("scan.pdf", pdfs.pdf(""), "application/pdf", kinds.SCANNED),

@@ -14,9 +14,10 @@ from agent.messages import Image, ModelCall, Usage
 from agent.ports import Transcript
 from agent.records import Attachment, Quoted
 from bot.attachments import kinds, reading
+from bot.attachments.reader import Reader
 from bot.attachments.reading import Attached, AttachmentReader
 from bot.texts import reply_texts
-from tests.fakes import pdfs
+from tests.fakes import documents, pdfs
 from tests.fakes.incoming import said
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
@@ -52,7 +53,8 @@ async def read(*files: Attachment, ears: Ears | None = None, **contents: Any) ->
         return None if whole is None else whole[:most]
 
     asked = replace(said(""), files=files)
-    return await AttachmentReader({asked.source: fetch}, ears, ears.charge if ears else None).read(asked)
+    charge = ears.charge if ears else None
+    return await AttachmentReader({asked.source: fetch}, ears, charge, reader=Reader(niceness=0)).read(asked)
 
 
 @pytest.mark.slow
@@ -77,7 +79,7 @@ async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
     [
         (file("boat.zip", "application/zip"), b"PK\x03\x04", kinds.WRONG_KIND),
         (file("film.mp4", "video/mp4"), b"", kinds.WRONG_KIND),
-        (file("letter.docx"), b"PK\x03\x04", kinds.OFFICE),
+        (file("letter.rtf"), b"{\\rtf1 words}", kinds.OFFICE),
         (file("false.png", "image/png"), b"text", kinds.NOT_A_PICTURE),
         (file("false.pdf", "application/pdf"), b"text", kinds.NOT_A_PDF),
         (file("false.txt", "text/plain"), b"MZ\x90\0\x03\0\0\0", kinds.NO_TEXT),
@@ -102,6 +104,29 @@ async def test_what_says_nothing_of_itself_is_known_by_its_bytes() -> None:
     attached = await read(file("one"), file("two"), file("three"), one=b"words", two=PNG, three=long)
     assert attached.images == (Image("image/png", PNG),)
     assert [quoted.text for quoted in attached.quoted] == ["words", "[page 1]\nIt floats."]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["x.docx", "x.pdf", "x.png", "x.txt", "x.html", "x"])
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (documents.open_document("text", "<x:p>It floats.</x:p>", size=300_000), "It floats."),
+        (pdfs.pdf("It floats.", size=300_000), "[page 1]\nIt floats."),
+    ],
+)
+async def test_what_a_file_is_its_first_bytes_say_and_not_its_name(name: str, data: bytes, text: str) -> None:
+    attached = await read(file(name), x=data)
+    assert [quoted.text for quoted in attached.quoted] == [text]
+
+
+@pytest.mark.slow
+async def test_of_html_a_short_one_is_code_and_of_a_long_one_the_words_are_read() -> None:
+    short, long = b"<h1>Boats</h1>", b"<html><body><h1>Boats</h1>" + b"<p>They float.</p>\n" * 2_000
+    attached = await read(file("a.html"), file("b.htm"), file("c.xls"), a=short, b=long, c=long)
+    assert attached.quoted[0].text == "<h1>Boats</h1>"
+    for quoted in attached.quoted[1:]:
+        assert quoted.text.startswith("# Boats\n\nThey float.\n\nThey float.")
 
 
 async def test_what_cannot_be_had_says_so() -> None:

@@ -1,0 +1,477 @@
+"""A process of its own that turns one file into text: bytes in, lines of JSON out.
+
+A document is a program that strangers wrote: it may nest endlessly, unpack to gigabytes, or name what lies elsewhere.
+Here that costs a process which has nothing to lose: no secret in its environment, bounded memory and time, no network,
+no other process, and no file but those of Python and its libraries.
+
+Rules.
+- What a file is, its content says. Of an archive only the parts that hold text are unpacked, up to a bound; pictures,
+  macros and embedded files stay packed. Only web pages may declare a document type: nothing can define entities.
+- A library is imported when a file needs it; where it is missing, that is said.
+
+In: a line of JSON, ["kind of reading", first page, address], and the bytes. Out: lines of pairs, ["of", pages],
+["title", …], ["part", its name], ["text", a piece of that part], ["fault", why], and ["end", ""] if all was told.
+"""
+
+import io
+import json
+import mimetypes
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.parsers import expat
+
+MAX_UNPACKED = 48_000_000
+"""Bytes of an archive's texts: a thousand pages have five million; a tree of them in memory takes ten times that."""
+MAX_ENTRIES = 20_000
+MAX_ROWS = 20_000
+"""Of a sheet: more than the characters that are told can hold, where its rows are not empty."""
+MAX_COLUMNS = 256
+MAX_CELL_CHARS = 32_767
+"""What a cell of Excel can hold."""
+MAX_REPEATED = 100
+MAX_DEPTH = 250
+"""Of XML: tables within tables within a text box come to sixty."""
+PROLOG_BYTES = 65_536
+"""How far into a part its first element must have come."""
+PIECE_CHARS = 8_192
+"""What is read is told in pieces, so that what was read in time is not lost."""
+MAX_NAME_CHARS = 100
+
+LOCKED, BROKEN, MISSING, OLD, UNKNOWN, NO_TEXT = "locked", "broken", "missing", "old", "unknown", "no text"
+
+
+class NoText(Exception):
+    """Why there is no text: its argument is one of the words above."""
+
+
+class Full(Exception):
+    """As much was told as may be."""
+
+
+class Told:
+    """What is told, up to so many characters."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._left = max_chars
+        self._piece = list[str]()
+        self._waiting = 0
+        self.is_empty = True
+
+    def part(self, name: str) -> None:
+        self.flush()
+        self.line("part", name[:MAX_NAME_CHARS])
+
+    def text(self, text: str) -> None:
+        """Raises Full."""
+        kept = text[: self._left]
+        self._piece.append(kept)
+        self._waiting += len(kept)
+        self._left -= len(text)
+        if self._waiting >= PIECE_CHARS or self._left <= 0:
+            self.flush()
+        if self._left <= 0:
+            raise Full
+
+    def flush(self) -> None:
+        text, self._piece, self._waiting = "".join(self._piece), [], 0
+        if text.strip():
+            self.is_empty = False
+            self.line("text", text)
+
+    def line(self, what: str, value: object) -> None:
+        sys.stdout.write(json.dumps([what, value]) + "\n")
+        sys.stdout.flush()
+
+
+def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
+    """Bound what this process may take, where the system can."""
+    with suppress(AttributeError, OSError):
+        os.nice(niceness)
+    try:
+        import resource  # noqa: PLC0415 -- not on Windows
+    except ImportError:
+        return
+    bounds = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, cpu_s), (resource.RLIMIT_FSIZE, 0))
+    for what, most in bounds:
+        with suppress(OSError, ValueError):  # the system's own limit is lower
+            resource.setrlimit(what, (most, most))
+
+
+def shut_in() -> None:
+    """From here on nothing is reached but the files of Python and its libraries; it cannot be undone."""
+    mimetypes.init([])  # which would read the system's
+    roots = tuple(str(Path(root).resolve()) + os.sep for root in (sys.prefix, sys.base_prefix))
+    denied = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile")
+
+    def watch(event: str, args: tuple[Any, ...]) -> None:
+        if event.startswith(denied):
+            raise PermissionError(event)
+        named = event == "open" and isinstance(args[0], str | bytes)
+        if named and not os.path.realpath(os.fsdecode(args[0])).startswith(roots):
+            raise PermissionError(event)
+
+    sys.addaudithook(watch)
+
+
+def library(name: str) -> ModuleType:
+    """Raises NoText where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise NoText(MISSING) from None
+
+
+# PDF
+
+
+def read_pdf(data: bytes, told: Told, first: int, max_pages: int) -> None:
+    """From the page `first`, counted from 1."""
+    pypdf, errors = library("pypdf"), library("pypdf.errors")
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise NoText(LOCKED)
+        pages = len(reader.pages)
+    except errors.DependencyError:  # locked in a way that takes another library to open
+        raise NoText(LOCKED) from None
+    told.line("of", pages)
+    for number in range(first - 1, min(pages, first - 1 + max_pages)):
+        told.part(f"page {number + 1}")
+        try:
+            text = reader.pages[number].extract_text()
+        except Exception:  # noqa: BLE001 -- however a library fails on one hostile page, the others are read
+            text = ""
+        told.text(text)
+
+
+# Archives: what they hold, and what of it is unpacked
+
+_OPEN_DOCUMENT = b"application/vnd.oasis.opendocument."
+_CONTENT_TYPES = "[Content_Types].xml"
+_SHOWS = re.compile(
+    rb"openxmlformats-officedocument\.presentationml\.(?:slideshow|template)\.main|"
+    rb"ms-powerpoint\.(?:slideshow|template)\.macroEnabled\.main"
+)
+_PRESENTATION = b"openxmlformats-officedocument.presentationml.presentation.main"
+
+
+def read_archive(data: bytes, told: Told) -> None:
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise NoText(LOCKED if "EncryptedPackage".encode("utf-16-le") in data else OLD)
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    entries = {entry.filename: entry for entry in archive.infolist()}
+    if len(entries) > MAX_ENTRIES or any(entry.compress_type not in {0, 8} for entry in entries.values()):
+        raise NoText(BROKEN)
+    if any(entry.flag_bits & 1 for entry in entries.values()):
+        raise NoText(LOCKED)
+    mimetype = _start(archive, "mimetype", 200) if "mimetype" in entries else b""
+    if mimetype.startswith(_OPEN_DOCUMENT):
+        OpenDocument(told).read(_unpacked(archive, ["content.xml", "META-INF/manifest.xml"]))
+    elif mimetype.startswith(b"application/epub+zip"):
+        _read_epub(archive, told)
+    elif "xl/workbook.xml" in entries:
+        _read_sheets(archive, data, told)
+    elif "word/document.xml" in entries or "ppt/presentation.xml" in entries:
+        _read_office(archive, told, "docx" if "word/document.xml" in entries else "pptx")
+    else:
+        raise NoText(UNKNOWN)
+
+
+def _start(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    with archive.open(name) as part:
+        return part.read(most)
+
+
+def _unpacked(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes]:
+    """These parts, as far as they are there. Raises NoText where they are too large. What an entry says of its size is
+    what is read of it at most.
+    """
+    entries = [archive.getinfo(name) for name in names if name in archive.NameToInfo]
+    if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
+        raise NoText(BROKEN)
+    return {entry.filename: archive.read(entry) for entry in entries}
+
+
+def check(part: bytes, *, whole: bool = True) -> None:
+    """Raises NoText for XML that nests deeper than any document, or declares a document type: no office file does, and
+    only there could entities be defined. Not `whole`: `part` is the beginning, and its depth is nobody's burden.
+    """
+    parser, depth = expat.ParserCreate(), 0
+
+    def begin(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if not whole:
+            raise Full
+        if depth > MAX_DEPTH:
+            raise NoText(BROKEN)
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartDoctypeDeclHandler = _declared
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    with suppress(Full):
+        parser.Parse(part, whole)
+        if not whole:
+            raise NoText(BROKEN)
+
+
+def _declared(*_: object) -> None:
+    raise NoText(BROKEN)
+
+
+def _repacked(parts: Mapping[str, bytes]) -> io.BytesIO:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    packed.seek(0)
+    return packed
+
+
+def _converted(converter: str, data: io.BytesIO, ending: str, charset: str | None = None) -> str:
+    """In Markdown, by that converter of markitdown: its own guess of what a file is would take another model."""
+    markitdown = library("markitdown")
+    made = getattr(library("markitdown.converters"), converter)()
+    try:
+        return str(made.convert(data, markitdown.StreamInfo(extension=f".{ending}", charset=charset)).markdown)
+    except markitdown.MissingDependencyException:
+        raise NoText(MISSING) from None
+
+
+_PICTURE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\s]{0,2000}\)")
+_SLIDE = re.compile(r"<!-- Slide number: (\d{1,6}) -->")
+
+
+def _without_pictures(text: str) -> str:
+    return _PICTURE.sub(lambda found: f"[picture: {found[1]}]" if found[1].strip() else "", text)
+
+
+def _holds_words(text: str) -> bool:
+    return any(sign.isalnum() for sign in _SLIDE.sub("", _PICTURE.sub("", text)))
+
+
+def _read_office(archive: zipfile.ZipFile, told: Told, ending: str) -> None:
+    names = archive.namelist()
+    texts = [name for name in names if name.endswith((".xml", ".rels"))]
+    parts = _unpacked(archive, texts)
+    for name in texts:
+        check(parts[name])
+    parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])  # shows and templates hold the same
+    parts = dict.fromkeys(names, b"") | parts
+    text = _converted("DocxConverter" if ending == "docx" else "PptxConverter", _repacked(parts), ending)
+    if not _holds_words(text):
+        raise NoText(NO_TEXT)
+    before, *slides = _SLIDE.split(_without_pictures(text))
+    told.text(before)
+    for number, slide in zip(slides[::2], slides[1::2], strict=True):
+        told.part(f"slide {number}")
+        told.text(slide)
+
+
+def _read_epub(archive: zipfile.ZipFile, told: Told) -> None:
+    names = archive.namelist()
+    lock = "META-INF/encryption.xml"
+    if lock in names and b"xmlenc#" in _start(archive, lock, MAX_UNPACKED):  # not only its fonts
+        raise NoText(LOCKED)
+    texts = [name for name in names if name.lower().endswith((".xml", ".opf", ".html", ".htm", ".xhtml"))]
+    text = _converted("EpubConverter", _repacked(_unpacked(archive, texts)), "epub")
+    told.text(_without_pictures(text))
+
+
+def _read_sheets(archive: zipfile.ZipFile, data: bytes, told: Told) -> None:
+    """Row by row: a sheet may have a million of them, and is never held as a whole."""
+    for entry in archive.infolist():
+        if not entry.filename.endswith((".xml", ".rels")):
+            continue
+        if entry.file_size > MAX_UNPACKED and not entry.filename.startswith("xl/worksheets/"):
+            raise NoText(BROKEN)
+        check(_start(archive, entry.filename, PROLOG_BYTES), whole=False)
+    book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    for sheet in book.worksheets:
+        told.part(f"sheet {sheet.title}")
+        sheet.reset_dimensions()  # what a sheet says of its size would be believed
+        rows = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS, values_only=True)
+        for number, row in enumerate(rows):
+            if number == MAX_ROWS:
+                told.text(f"(the sheet goes on: these are its first {MAX_ROWS:,} rows)\n")
+                break
+            told.text(row_text("" if value is None else str(value).removesuffix(" 00:00:00") for value in row))
+
+
+def row_text(cells: Iterable[str]) -> str:
+    """A row on a line of its own; "" for an empty one."""
+    text = " | ".join(" ".join(cell[:MAX_CELL_CHARS].split()) for cell in cells).rstrip(" |")
+    return f"{text}\n" if text else ""
+
+
+# OpenDocument: text, sheets, slides
+
+
+class OpenDocument:
+    """Reads content.xml as a stream: nothing grows with its depth, and nothing is repeated as often as it says."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._line = list[str]()
+        self._row = list[str]()
+        self._repeated = {"row": 1, "cell": 1}
+        self._in_sheets = False
+        self._blank = self._hidden = self._pages = self._paragraphs = self._tables = 0
+
+    def read(self, parts: Mapping[str, bytes]) -> None:
+        if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
+            raise NoText(LOCKED)
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = _declared
+        parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
+        parser.CharacterDataHandler = self._characters
+        parser.Parse(parts["content.xml"], True)  # noqa: FBT003 -- expat takes no names
+
+    def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        values = {_short(key): value for key, value in attributes.items()}
+        tag = _short(name)
+        if self._hidden or tag in _HIDDEN:
+            self._hidden += 1
+            return
+        match tag:
+            case "office:spreadsheet":
+                self._in_sheets = True
+            case "drawing:page":
+                self._pages += 1
+                self._told.part(f"slide {self._pages}")
+            case "table:table":
+                self._tables += 1
+                if self._in_sheets and self._tables == 1:
+                    self._told.part(f"sheet {values.get('table:name', '')}")
+            case "table:table-row" if self._tables == 1:
+                self._row, self._blank = [], 0
+                self._repeated["row"] = _number(values.get("table:number-rows-repeated"))
+            case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
+                self._line = []
+                self._repeated["cell"] = _number(values.get("table:number-columns-repeated"))
+            case "text:p" | "text:h":
+                self._paragraphs += 1
+                if tag == "text:h":
+                    self._line.append("#" * min(6, _number(values.get("text:outline-level"))) + " ")
+            case "text:list-item":
+                self._line.append("- ")
+            case "text:s":
+                self._line.append(" " * min(_number(values.get("text:c")), MAX_REPEATED))
+            case "text:tab" | "text:line-break":
+                self._line.append("\t" if tag == "text:tab" else "\n")
+            case _:
+                pass
+
+    def _end(self, name: str) -> None:
+        if self._hidden:
+            self._hidden -= 1
+            return
+        match _short(name):
+            case "text:p" | "text:h":
+                self._paragraphs -= 1
+                self._line.append("\n")
+                if not self._tables:
+                    self._told.text("".join(self._line))
+                    self._line = []
+            case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
+                self._cell("".join(self._line).strip())
+                self._line = []
+            case "table:table-row" if self._tables == 1:
+                text, more = row_text(self._row), self._repeated["row"] - 1
+                self._told.text(text + (f"(and {more:,} more rows like it)\n" if text and more else ""))
+            case "table:table":
+                self._tables -= 1
+            case _:
+                pass
+
+    def _cell(self, text: str) -> None:
+        times = self._repeated["cell"]
+        if not text:
+            self._blank += times
+            return
+        self._row += [""] * min(self._blank, MAX_COLUMNS - len(self._row))
+        self._row += [text] * min(times, MAX_REPEATED, MAX_COLUMNS - len(self._row))
+        self._blank = 0
+
+    def _characters(self, text: str) -> None:
+        if self._paragraphs and not self._hidden:
+            self._line.append(text)
+
+
+_HIDDEN = frozenset({"text:tracked-changes", "office:annotation", "office:scripts", "office:automatic-styles"})
+"""What is no text of the document, or no longer."""
+
+
+def _short(name: str) -> str:
+    """ "text:p" of the name with its namespace, "urn:oasis:names:tc:opendocument:xmlns:text:1.0 p"."""
+    space, _, local = name.rpartition(" ")
+    return f"{space.rpartition(':')[0].rpartition(':')[2]}:{local}"
+
+
+def _number(text: str | None) -> int:
+    return max(1, int(text)) if text and text.isdecimal() and len(text) < 10 else 1
+
+
+# Web pages
+
+
+def read_html(data: bytes, told: Told) -> None:
+    """A file: all of its words. `data` is UTF-8."""
+    told.text(_without_pictures(_converted("HtmlConverter", io.BytesIO(data), "html", "utf-8")))
+
+
+def read_page(data: bytes, told: Told, address: str) -> None:
+    """A page of the web: what it is about, without what stands around that."""
+    trafilatura = library("trafilatura")
+    about = trafilatura.extract_metadata(data)
+    if about is not None and about.title:
+        told.line("title", str(about.title)[:MAX_NAME_CHARS])
+    options = {"output_format": "markdown", "include_links": True, "include_comments": False}
+    text = trafilatura.extract(data, url=address or None, **options) or trafilatura.html2txt(data)
+    if not text or not text.strip():
+        raise NoText(NO_TEXT)
+    told.text(text)
+
+
+def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int, niceness: int) -> None:
+    kind, first, address = json.loads(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read()
+    limit(memory_bytes, cpu_s, niceness)
+    shut_in()
+    told = Told(max_chars)
+    try:
+        match kind:
+            case "pdf":
+                read_pdf(data, told, first, max_pages)
+            case "office":
+                read_archive(data, told)
+            case "html":
+                read_html(data, told)
+            case _:
+                read_page(data, told, address)
+        told.flush()
+        told.line(*(("fault", NO_TEXT) if told.is_empty and kind != "pdf" else ("end", "")))
+    except Full:
+        pass
+    except NoText as fault:
+        told.flush()
+        told.line("fault", fault.args[0])
+    except Exception:  # noqa: BLE001 -- however a library fails on what is damaged or hostile
+        told.flush()
+        told.line("fault", BROKEN)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,93 @@
+"""Office files, made part by part: honest ones and hostile ones."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from random import Random
+
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def archive(parts: Mapping[str, str | bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in parts.items():
+            made.writestr(name, content)
+    return packed.getvalue()
+
+
+def _package(main: str, kind: str, parts: Mapping[str, str | bytes]) -> bytes:
+    """`parts`: with the one called `main`."""
+    types = (
+        f'<Override PartName="/{main}" ContentType="application/vnd.openxmlformats-officedocument.{kind}.main+xml"/>'
+    )
+    return archive({
+        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" ContentType='
+        f'"application/vnd.openxmlformats-package.relationships+xml"/>{types}</Types>',
+        "_rels/.rels": relationships(f'<Relationship Id="r1" Type="{_R}/officeDocument" Target="{main}"/>'),
+        **parts,
+    })  # fmt: skip
+
+
+def relationships(inside: str) -> str:
+    return f'<Relationships xmlns="{_PACKAGE}/relationships">{inside}</Relationships>'
+
+
+def paragraph(text: str) -> str:
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def docx(body: str, prolog: str = "", **more: str | bytes) -> bytes:
+    """`body`: XML of paragraphs and tables; `more`: parts, with "__" for "/" and "_" for "."."""
+    parts = {name.replace("__", "/").replace("_", "."): content for name, content in more.items()}
+    document = f'{prolog}<w:document {_W} xmlns:r="{_R}"><w:body>{body}</w:body></w:document>'
+    return _package("word/document.xml", "wordprocessingml.document", {"word/document.xml": document, **parts})
+
+
+def xlsx(rows: str, dimension: str = "A1") -> bytes:
+    """`rows`: XML of the rows of one sheet, called Prices."""
+    sheet = f'<worksheet {_S}><dimension ref="{dimension}"/><sheetData>{rows}</sheetData></worksheet>'
+    book = f'<workbook {_S} xmlns:r="{_R}"><sheets><sheet name="Prices" sheetId="1" r:id="r1"/></sheets></workbook>'
+    links = relationships(f'<Relationship Id="r1" Type="{_R}/worksheet" Target="worksheets/sheet1.xml"/>')
+    parts = {"xl/workbook.xml": book, "xl/_rels/workbook.xml.rels": links, "xl/worksheets/sheet1.xml": sheet}
+    return _package("xl/workbook.xml", "spreadsheetml.sheet", parts)
+
+
+def open_document(kind: str, body: str, prolog: str = "", manifest: str = "<manifest/>", size: int = 0) -> bytes:
+    """`kind`: "text", "spreadsheet" or "presentation"; `size`: of a picture in it."""
+    names = " ".join(f'xmlns:{name}="{_ODF}:{space}:1.0"' for name, space in _SPACES.items())
+    content = f"{prolog}<o:document-content {names}><o:body><o:{kind}>{body}</o:{kind}></o:body></o:document-content>"
+    kinds = {"mimetype": f"application/vnd.oasis.opendocument.{kind}"}
+    pictures = {"Pictures/boat.png": Random(7).randbytes(size)} if size else {}
+    return archive({**kinds, "content.xml": content, "META-INF/manifest.xml": manifest, **pictures})
+
+
+_SPACES = {"o": "office", "x": "text", "t": "table", "d": "drawing"}
+
+
+def epub(chapter: str, encryption: str = "") -> bytes:
+    """`chapter`: what stands in the body of its one page."""
+    book = (
+        '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        '<dc:title>Boats</dc:title></metadata><manifest><item id="one" href="one.xhtml"/></manifest>'
+        '<spine><itemref idref="one"/></spine></package>'
+    )
+    container = '<container><rootfiles><rootfile full-path="o/book.opf"/></rootfiles></container>'
+    parts = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "o/book.opf": book}
+    page = f"<!DOCTYPE html><html><head><title>x</title></head><body>{chapter}</body></html>"
+    return archive(parts | {"o/one.xhtml": page} | ({"META-INF/encryption.xml": encryption} if encryption else {}))
+
+
+_LAUGHS = "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, 10))
+LAUGHS = f'<!DOCTYPE x [<!ENTITY l0 "ha">{_LAUGHS}]>'
+"""A billion of them in &l9;."""
+
+
+def legacy(*, encrypted: bool = False) -> bytes:
+    """An OLE container: an old form, or what holds a newer one that is locked."""
+    name = "EncryptedPackage" if encrypted else "WordDocument"
+    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1_000) + name.encode("utf-16-le") + bytes(1_000)
