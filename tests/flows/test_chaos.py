@@ -10,7 +10,7 @@ import pytest
 from benchmarks.chaos import PATIENCE_S, Chaos, Result, run
 from tests.fakes.postgresql import PostgresServer
 
-SIZE: dict[str, int] = {"events": 100, "conversations": 12, "kills": 4, "stops": 2, "cuts": 3}
+SIZE: dict[str, int] = {"events": 60, "conversations": 10, "kills": 2, "stops": 1, "cuts": 2}
 TIMEOUT_S = 6 * PATIENCE_S
 """Above what starting, ending and standing still may take; while replies come, it goes on."""
 
