@@ -9,12 +9,16 @@ import pytest
 from bot.app import CLOCK
 from bot.exits import Exit
 from bot.texts import command_texts
+from tests.fakes.discord_bot import by_the_bot
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BOT, Payload
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.flows.test_discord_control import labels as below
 from tests.flows.test_python_tools import named
-from tests.flows.test_service import on_slack, service, until
+from tests.flows.test_service import on_discord, on_slack, service, until
 from tests.flows.test_terminal import cogency
 
 USE = 'use send {"text": "hello"}'
@@ -48,8 +52,9 @@ def waiting(slack: FakeSlack, channel: str) -> list[FakeMessage]:
 
 async def allow(slack: FakeSlack, user: str, page: FakeMessage) -> None:
     """Press the button below the reply, and what it shows."""
+    before = len(slack.state.whispers)
     await slack.click(user, page, command_texts.DECIDE_BUTTON)
-    await until(lambda: slack.state.whispers)
+    await until(lambda: len(slack.state.whispers) > before)
     await slack.click(user, slack.state.whispers[-1], command_texts.ALLOW_ONCE)
 
 
@@ -60,14 +65,14 @@ async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(f
         async with service(folder, **settings) as first:
             await slack.connected(2)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
-            await until(lambda: waiting(slack, general))
+            await until(lambda: slack.state.whispers)
             first.kill()
             await first.wait()
         assert sent(folder) == ""
+        (page,), (shown,) = waiting(slack, general), slack.state.whispers
         async with service(folder, **settings):
             await slack.connected(2)
-            (page,) = waiting(slack, general)
-            await allow(slack, ann, page)
+            await slack.click(ann, shown, command_texts.ALLOW_ONCE)
             await until(lambda: "it is on its way" in page.text)
         assert slack.state.answers(general) == [page]
     assert sent(folder) == "hello\n"
@@ -82,7 +87,7 @@ async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_k
         async with service(folder, **settings) as first:
             await slack.connected(2)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
-            await until(lambda: waiting(slack, general))
+            await until(lambda: slack.state.whispers)
             (page,) = waiting(slack, general)
             async with service(folder, **settings):
                 await slack.connected(4)
@@ -91,6 +96,59 @@ async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_k
                 await slack.connected(2)
                 await allow(slack, ann, page)
                 await until(lambda: "it is on its way" in page.text)
+    assert sent(folder) == "hello\n"
+
+
+def page_of(discord: FakeDiscord) -> Payload | None:
+    """The reply below which somebody may decide."""
+    return next((one for one in by_the_bot(discord) if command_texts.DECIDE_BUTTON in below(one)), None)
+
+
+async def asked_on(discord: FakeDiscord) -> Payload:
+    await discord.until(lambda: discord.identified and discord.rest.commands)
+    await discord.say(ANN, f"<@{BOT}> {USE}")
+    await until(lambda: page_of(discord))
+    page = page_of(discord)
+    assert page is not None
+    return page
+
+
+async def allow_on(discord: FakeDiscord, page: Payload) -> None:
+    """As `allow`, and wait for the answer."""
+    await discord.press(ANN, page, command_texts.DECIDE_BUTTON)
+    await until(lambda: any(command_texts.ALLOW_ONCE in below(one) for one in by_the_bot(discord)))
+    panel = next(one for one in by_the_bot(discord) if command_texts.ALLOW_ONCE in below(one))
+    await discord.press(ANN, panel, command_texts.ALLOW_ONCE)
+    await until(lambda: "it is on its way" in page["content"])
+
+
+async def test_killed_while_it_waits_on_discord_the_next_start_does_it_once_it_is_allowed(folder: Path) -> None:
+    async with running_discord(CLOCK) as discord:
+        settings = on_discord(discord) | named(folder, "loud_tools")
+        async with service(folder, **settings) as first:
+            page = await asked_on(discord)
+            first.kill()
+            await first.wait()
+        assert sent(folder) == ""
+        async with service(folder, **settings):
+            await discord.until(lambda: discord.identified == 2)
+            await allow_on(discord, page)
+        assert not any("it is on its way" in one["content"] for one in by_the_bot(discord) if one["id"] != page["id"])
+    assert sent(folder) == "hello\n"
+
+
+async def test_a_press_on_discord_reaches_another_replica_than_the_one_that_asked_and_was_killed(
+    folder: Path, postgres: PostgresServer
+) -> None:
+    async with running_discord(CLOCK) as discord, postgres.database() as url:
+        settings = on_discord(discord) | named(folder, "loud_tools") | {"COGENCY_DATABASE_URL": url}
+        async with service(folder, **settings) as first:
+            page = await asked_on(discord)
+            async with service(folder, **settings):
+                await discord.until(lambda: discord.identified == 2)
+                first.kill()
+                await first.wait()
+                await allow_on(discord, page)
     assert sent(folder) == "hello\n"
 
 
