@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.admission_terms import Whose
 from agent.context import COMMANDS, ContextBudget, Persona
@@ -49,6 +50,9 @@ from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
+
+if TYPE_CHECKING:
+    from bot.tools.sealing import SealingKeys
 
 log = logging.getLogger(__name__)
 
@@ -240,8 +244,8 @@ async def open_tool_sources(
 async def connecting(
     settings: Settings, configs: Sequence[McpServerConfig], people: PeopleSettings | None = None
 ) -> AsyncGenerator[tuple[McpSource, ...]]:
-    """Nothing is loaded for no servers."""
-    if not configs:
+    """Nothing is loaded for no servers, unless somebody may still be signed in at one that was taken away."""
+    if not configs and people is None:
         yield ()
         return
     async with open_mcp(configs, CLOCK, random.random, settings.tool_timeout_s, people) as servers:
@@ -251,10 +255,13 @@ async def connecting(
 def people_settings(
     settings: Settings, configs: Sequence[McpServerConfig], accounts: ToolAccounts | None, *, pages: bool = True
 ) -> PeopleSettings | None:
-    """None if there is no server at which people sign in. Raises SettingsError."""
+    """None if there is no server at which people sign in, nor a key for what they gave at one that was taken away.
+
+    Raises SettingsError.
+    """
     names = [config.name for config in configs if config.account is AccountKind.PERSON]
     if not names:
-        return None
+        return _taken_away(settings, accounts)
     if (settings.sign_in_http is None) != (not settings.sign_in_address):
         raise SettingsError(setup_texts.SIGN_IN_ADDRESS)
     if settings.sign_in_address.startswith("http:") and not is_plain_loopback(settings.sign_in_address):
@@ -263,19 +270,33 @@ def people_settings(
         raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
     if settings.account_key is None and settings.account_key_file is None:
         raise SettingsError(setup_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
-    if find_spec("cryptography") is None:
-        raise SettingsError(setup_texts.MCP_MISSING)
-    sealing = import_module("bot.tools.sealing")
-    keys = (
-        sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
-        if settings.account_key is not None
-        else sealing.keys_in_file(Path(settings.account_key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
-    )
+    keys = _account_keys(settings)
     if accounts is None:
         return None
     return PeopleSettings(
         accounts, keys, settings.sign_in_address if pages else "", settings.sign_in_http if pages else None
     )
+
+
+def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSettings | None:
+    """For who signs out, or is forgotten. A key that cannot be read any more stops no start that needs none."""
+    has_key = settings.account_key is not None or settings.account_key_file is not None
+    if accounts is None or not has_key or not can_connect():
+        return None
+    try:
+        return PeopleSettings(accounts, _account_keys(settings))
+    except SettingsError as error:
+        log.warning("nobody can sign out of MCP servers that were taken away: %s", error)
+        return None
+
+
+def _account_keys(settings: Settings) -> "SealingKeys":
+    if find_spec("cryptography") is None:
+        raise SettingsError(setup_texts.MCP_MISSING)
+    sealing = import_module("bot.tools.sealing")
+    if settings.account_key is not None:
+        return sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
+    return sealing.keys_in_file(Path(settings.account_key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
 
 
 def core_tools(

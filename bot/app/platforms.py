@@ -111,7 +111,7 @@ def _host(
         conversations=store.conversations,
         preferences=store.preferences,
         forgetting=replace(
-            parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources)),
+            parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources, store)),
             edits=RateCounter(admission.rules.surges.rates),
             is_exempt=access.is_operator,
         ),
@@ -145,9 +145,9 @@ def _host(
     )
 
 
-def _revoke(sources: Sequence[McpSource]) -> Callable[[str], Awaitable[str]] | None:
-    """What ends somebody's accounts at servers of tools; None without such servers."""
-    return sources[0].revoke if sources else None
+def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Awaitable[str]]:
+    """What ends somebody's accounts at servers of tools, also where none is left."""
+    return partial((sources[0] if sources else NOWHERE).revoke, store.tool_accounts)
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
@@ -227,7 +227,7 @@ async def open_terminal(
             surfaces=surfaces,
             conversations=store.conversations,
             view=parts.memory_desk(store),
-            forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources)),
+            forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store)),
             sign_ins=sources[0] if sources else NOWHERE,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),

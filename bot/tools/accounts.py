@@ -25,6 +25,7 @@ from agent.errors import StoreError
 from agent.ports import Clock
 from agent.ports import ToolAccounts as KeptAccounts
 from bot.texts import tool_texts
+from bot.tools.mcp_config import HttpReach
 from bot.tools.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, wanted_scope
 from bot.tools.sealing import SealingKeys
 
@@ -109,10 +110,11 @@ class Accounts:
         return [*(name for name, done in zip(names, told, strict=True) if not done), *lost]
 
     async def _revoke(self, server: str, account: Account) -> bool:
-        http = self.servers.get(server)
+        """Also at a server that the operator has taken away: where to is kept with the account."""
+        http = self.servers.get(server) or OAuthHttp(HttpReach(account.grant.resource))
         with suppress(TimeoutError):
             async with asyncio.timeout(REVOKE_S):
-                return http is not None and await http.revoke(account)
+                return await http.revoke(account)
         return False
 
     async def note_wanted(self, person: str, server: str, scope: str) -> None:

@@ -130,10 +130,12 @@ class McpSource:
                 await self.loaded.wait()
         return self.desk
 
-    async def revoke(self, person: str) -> str:
-        """Before somebody is forgotten: what they gave is no longer taken. A sentence about what was not confirmed."""
+    async def revoke(self, kept: ToolAccounts, person: str) -> str:
+        """Before somebody is forgotten: what they gave is no longer taken. A sentence about what was not confirmed, as
+        nothing is without a key. Raises StoreError.
+        """
         desk = await self.ready()
-        untold = [] if desk is None else await desk.forget(person)
+        untold = [*await kept.all_of(person)] if desk is None else await desk.forget(person)
         return tool_texts.NOT_TOLD.format(servers=", ".join(untold)) if untold else ""
 
     async def prepare(self, asker: Asker) -> None:
@@ -216,7 +218,7 @@ async def _run(
     theirs = [config for config in configs if config.account is AccountKind.PERSON]
     try:
         sdk = await asyncio.to_thread(import_module, "bot.tools.mcp_server")
-        signing = await asyncio.to_thread(import_module, "bot.tools.sign_in") if theirs and people else None
+        signing = await asyncio.to_thread(import_module, "bot.tools.sign_in") if people else None
     except ImportError:
         log.exception("no MCP server is connected: the SDK cannot be loaded")
         source.loaded.set()

@@ -115,17 +115,26 @@ async def test_in_discord_each_person_signs_in_by_a_link_of_their_own_and_out_ag
             assert "buy bread" not in await asked_in_discord(discord, ANN)
 
 
-async def test_without_an_address_of_its_own_what_the_browser_shows_is_pasted(tmp_path: Path) -> None:
+async def test_what_is_pasted_signs_in_and_is_revoked_also_when_the_operator_has_taken_the_server_away(
+    tmp_path: Path,
+) -> None:
     async with FakeSlack(CLOCK) as slack, tool_service() as wiki:
         wiki.notes = {"ann": ["buy bread"]}
         ann = slack.state.user("ann")
-        async with service(tmp_path, **on_slack(slack), **settings(tmp_path, wiki.url, pages=False)):
+        with_server = settings(tmp_path, wiki.url, pages=False)
+        async with service(tmp_path, **on_slack(slack), **with_server):
             await slack.connected(2)
             browser, link = Browser("ann"), link_in((await whispered(slack, ann, "sign in wiki")).text)
             back = await browser.follow(await browser.open(link), until="http://127.0.0.1:33418/")
             pasted = back.headers["location"].replace("&", "&amp;")  # as Slack writes it
             assert "You are signed in" in (await whispered(slack, ann, f"sign in wiki {pasted}")).text
             assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
+        assert wiki.authorization.users() == {"ann"}
+        without = {name: value for name, value in with_server.items() if name != "COGENCY_MCP"}
+        async with service(tmp_path, **on_slack(slack), **without):
+            await slack.connected(2)
+            await forget_everything(slack, ann)
+        assert wiki.authorization.users() == set()
 
 
 def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from agent.errors import SettingsError, ToolError
 from agent.memory.forgetting_plans import Everything
+from bot.tools.mcp_source import NOWHERE
 from bot.tools.sign_in import SignInDesk
 from bot.tools.sign_in_pages import CONNECTIONS, SignInPages, listening
 from store.engine import Store
@@ -236,7 +237,7 @@ async def test_tokens_stand_nowhere_in_clear_and_are_gone_when_their_person_is_f
         files = _bytes_in(tmp_path)
         assert sealed[40:90] in files
         assert not [token for token in tokens if token.encode() in files]
-        assert await world.source.revoke(ANN.id) == ""
+        assert await world.source.revoke(store.tool_accounts, ANN.id) == ""
         assert (await store.forgetting.forget(Everything(ANN.id), world.clock.now())).bytes_gone
         files = _bytes_in(tmp_path)
         assert sealed[40:90] not in files
@@ -265,15 +266,37 @@ async def test_who_is_signed_in_at_a_server_that_was_taken_away_sees_so_and_can_
     async with sign_ins(store, with_account(service, "other")) as world:
         assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
         assert "no server" in (await world.desk.answer(BOB, "sign out wiki")).text.lower()
-        assert "wiki" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert "no longer accepts" in (await world.desk.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
+    assert service.authorization.users() == set()
+
+
+@pytest.mark.parametrize("order", ["forget", "sign out"])
+async def test_where_every_such_server_was_taken_away_what_people_gave_is_still_revoked(
+    store: Store, service: ToolService, order: str
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+    async with sign_ins(store) as world:
+        if order == "forget":
+            assert await world.source.revoke(store.tool_accounts, ANN.id) == ""
+        else:
+            assert "no longer accepts" in (await world.desk.answer(ANN, "sign out wiki")).text
+    assert service.authorization.users() == set()
+
+
+async def test_without_a_key_the_servers_that_cannot_be_told_are_named(store: Store, service: ToolService) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        await world.signed_in(ANN, "ann")
+    assert "wiki" in await NOWHERE.revoke(store.tool_accounts, ANN.id)
+    assert await NOWHERE.revoke(store.tool_accounts, BOB.id) == ""
 
 
 async def test_a_server_that_cannot_be_told_is_named_and_the_tokens_go_all_the_same(store: Store) -> None:
     async with tool_service() as service, sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
         await service.stop()
-        assert "wiki" in await world.source.revoke(ANN.id)
+        assert "wiki" in await world.source.revoke(store.tool_accounts, ANN.id)
         assert "has not confirmed" in (await world.desk.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
 
