@@ -326,14 +326,14 @@ class Loop:
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
         context = self._heard_so_far()
+        for placed in calls:  # before any of them runs: whoever is told may forbid it by an error
+            await self._emit(events.CallStarted(placed.id, placed.call))
         tasks = [
             asyncio.create_task(run_call(placed, self._tools, replace(context, report=self._report(placed.id))))
             for placed in calls
         ]
         effects: list[turns.Effect] = []
         try:
-            for placed in calls:
-                await self._emit(events.CallStarted(placed.id, placed.call))
             for task in asyncio.as_completed(tasks):
                 answered = await task
                 for effect in self._turn.receive(answered):

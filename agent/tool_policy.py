@@ -29,7 +29,7 @@ from unicodedata import category
 
 from agent.admission_terms import Authority
 from agent.memory.audience import label
-from agent.messages import UNSEEN, Provenance, ToolCall
+from agent.messages import UNSEEN, Consent, Provenance, ToolCall
 from agent.ports import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, brought_by
 
@@ -51,6 +51,16 @@ class PolicyAnswer(StrEnum):
     YES = "yes"
     ASK = "ask"
     NO = "no"
+
+
+class DecidedBy(StrEnum):
+    """Who lets a call run, or does not."""
+
+    EFFECT = "effect"
+    TABLE = "table"
+    ASKER = "asker"
+    STANDING = "asker, for the thread"
+    NOBODY = "nobody in time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +208,23 @@ class CallGate:
     def needs_consent(self, call: ToolCall) -> bool:
         decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
+
+    def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
+        """For the audit: what was decided of a call, in a word, and by whom. `consent`: its asker's, as it stands."""
+        match consent:
+            case Consent.GIVEN | Consent.BEGUN:
+                return "allowed", DecidedBy.ASKER
+            case Consent.REFUSED:
+                return "refused", DecidedBy.ASKER
+            case Consent.EXPIRED:
+                return "expired", DecidedBy.NOBODY
+            case Consent.NOT_NEEDED | Consent.AWAITED:
+                decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
+            case _:
+                assert_never(consent)
+        if decision.answer is PolicyAnswer.ASK:
+            return "allowed", DecidedBy.STANDING
+        return "unasked", DecidedBy.EFFECT if decision.row is None else DecidedBy.TABLE
 
     def _held(self) -> Provenance:
         brought = brought_by(self.before())

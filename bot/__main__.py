@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -182,6 +183,22 @@ async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exi
     return Exit.OK
 
 
+async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -> Exit:
+    from bot.app import audited  # noqa: PLC0415 -- as above
+    from bot.audit import as_json as written  # noqa: PLC0415 -- as above
+    from bot.audit import as_line  # noqa: PLC0415 -- as above
+    from bot.texts import tool_texts  # noqa: PLC0415 -- as above
+
+    nothing = True
+    async with aclosing(audited(settings, since)) as pages:
+        async for calls in pages:
+            nothing = False
+            write_out(sys.stdout, "".join(f"{written(one) if as_json else as_line(one)}\n" for one in calls))
+    if nothing and not as_json:
+        write_out(sys.stdout, f"{tool_texts.NO_CALLS}\n")
+    return Exit.OK
+
+
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app import budget  # noqa: PLC0415 -- as above
 
@@ -314,6 +331,7 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.CHECK_MODEL: _check_model,
     Subcommand.DOCTOR: _doctor,
     Subcommand.USAGE: _usage,
+    Subcommand.AUDIT: _audit,
     Subcommand.BUDGET: _budget,
     Subcommand.PLUGINS_ADD: _plugins_add,
     Subcommand.PLUGINS_LIST: _plugins_list,

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import version
@@ -33,6 +34,7 @@ class Subcommand(StrEnum):
     CHECK_MODEL = "check-model"
     DOCTOR = "doctor"
     USAGE = "usage"
+    AUDIT = "audit"
     BUDGET = "budget"
     PLUGINS_ADD = "add"
     PLUGINS_LIST = "list"
@@ -56,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _doctor(commands)
     _usage(commands)
+    _audit(commands)
     _budget(commands)
     _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
@@ -129,6 +132,24 @@ def _usage(commands: _Commands) -> None:
         help="what to sum for (person)",
     )
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _audit(commands: _Commands) -> None:
+    audit = commands.add(
+        Subcommand.AUDIT, "show each call of a tool: who, where, what, and who allowed it", setup_texts.WORKS_BESIDE
+    )
+    audit.add_argument(
+        "--since", type=_read(_moment), metavar="DATE", help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago"
+    )
+    audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(setup_texts.NO_DATE.format(text=text)) from None
 
 
 def _budget(commands: _Commands) -> None:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from agent.ports import Clock, Ledger, Replies, Spending
+from agent.ports import Clock, Ledger, Replies, Spending, ToolAudit
+from agent.protocol.render import joined
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
+from bot.audit import SHOWN_IN_HOME, home_text
 from bot.spending_text import cost_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
@@ -29,6 +31,7 @@ class Health:
     clock: Clock
     since: datetime
     describe: Callable[[], Sequence[str]]
+    audit: ToolAudit
 
     async def text(self) -> str:
         """As Markdown. Raises StoreError."""
@@ -36,7 +39,8 @@ class Health:
         period = SpendingPeriod.days_until(now, DAYS)
         people, models = [await self.spending.totals(period, by) for by in (By.PERSON, By.MODEL)]
         verdicts = await self.replies.verdicts(now - timedelta(days=DAYS))
-        return report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
+        told = report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
+        return joined([told, home_text(await self.audit.newest(SHOWN_IN_HOME))])
 
 
 def report(

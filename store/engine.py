@@ -42,6 +42,7 @@ from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
+from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
@@ -271,6 +272,7 @@ class Store:
     replies: ports.Replies
     summaries: ports.Summaries
     tool_accounts: ports.ToolAccounts
+    audit: ports.ToolAudit
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -318,10 +320,25 @@ async def open_spending(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.Spending, None]:
     """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
+    async with _beside(url, patience_s, migrations) as database:
+        yield SqlSpending(database)
+
+
+@asynccontextmanager
+async def open_audit(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[ports.ToolAudit, None]:
+    """The audit of tool calls, to be read while another process may serve from the database. Raises StoreError."""
+    async with _beside(url, patience_s, migrations) as database:
+        yield SqlToolAudit(database)
+
+
+@asynccontextmanager
+async def _beside(url: str, patience_s: float, migrations: Migrations) -> AsyncGenerator[Database, None]:
     database = _database(url, patience_s, open_sqlite_beside)
     try:
         await database.read(require_head, database.where, migrations)
-        yield SqlSpending(database)
+        yield database
     finally:
         await database.close()
 
@@ -399,6 +416,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlReplies(database),
         SqlSummaries(database),
         SqlToolAccounts(database),
+        SqlToolAudit(database),
         _notifier(database),
         database,
         prepared.before,

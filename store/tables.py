@@ -457,6 +457,31 @@ class ModelCallRow(Row, table=True):
     cost: int | None = Field(sa_type=BigInteger, default=None)
 
 
+class ToolCallRow(Row, table=True):
+    """A tool's call, or a change of the policy (`tool` is ""). It outlives its turn, then without anybody's words.
+
+    The person is no foreign key: an operator may have said nothing. `ms` and `size`: None until it has ended.
+    """
+
+    __table_args__: ClassVar[Any] = (_index("ix_tool_call_policy", "id", where="tool = ''"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+    call: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText, index=True)
+    channel: str = Field(sa_type=StorableText)
+    audience: str = Field(sa_type=StorableText)
+    tool: str = Field(sa_type=StorableText)
+    arguments: str = Field(sa_type=StorableText)
+    effect: str = Field(sa_type=StorableText)
+    decision: str = Field(sa_type=StorableText)
+    decided_by: str = Field(sa_type=StorableText)
+    outcome: str = Field(sa_type=StorableText)
+    ms: int | None = Field(sa_type=BigInteger, default=None)
+    size: int | None = Field(sa_type=BigInteger, default=None)
+
+
 class ToolAccountRow(Row, table=True):
     """Somebody's account at a server of tools.
 
@@ -490,6 +515,7 @@ class ErasedRow(Row, table=True):
 meta = metadata.tables["meta"]
 preference = metadata.tables["preference"]
 model_call = metadata.tables["model_call"]
+tool_call = metadata.tables["tool_call"]
 tool_account = metadata.tables["tool_account"]
 sign_in = metadata.tables["sign_in"]
 erased = metadata.tables["erased"]

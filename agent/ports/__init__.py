@@ -35,7 +35,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
-from agent.records import ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
+from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
 
 
 class Halt(StrEnum):
@@ -359,6 +359,61 @@ class Consents(Protocol):
 
     async def undecided(self, person: str) -> list[Undecided]:
         """Every call that waits for this person's word, the oldest first."""
+        ...
+
+
+class CallEnd(StrEnum):
+    """What the audit says of a call besides how its result ended (`ResultStatus`)."""
+
+    BEGUN = "begun"
+    """It runs; or nobody knows how it ended, because its process died."""
+    STOPPED = "stopped"
+    """Its person stopped it."""
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCall:
+    """A row of the audit: a tool's call, or a change of the policy (`tool` is "", `arguments` what was changed).
+
+    `decision`: whether it ran unasked, was allowed or not; `decided_by`: its effect, a row of the policy, or its asker.
+    `ms` and `size` (in bytes): None until it ended. What is forgotten keeps neither turn nor words.
+    """
+
+    time: datetime
+    person: str
+    channel: str
+    audience: str
+    tool: str
+    arguments: str
+    effect: str
+    decision: str
+    decided_by: str
+    outcome: str = CallEnd.BEGUN
+    ms: int | None = None
+    size: int | None = None
+    call: str = ""
+    turn: int | None = None
+    id: int = 0
+
+
+class ToolAudit(Protocol):
+    """What was called, for whom, and who decided it. Every method raises StoreError."""
+
+    async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
+        """Store a row, of this turn if one is given; its id. Raises LeaseLost: then the call must not run."""
+        ...
+
+    async def end(self, id_: int, ms: int, size: int, outcome: str) -> None:
+        """How the call of this row ended."""
+        ...
+
+    async def newest(self, limit: int) -> list[AuditedCall]:
+        """The last rows, the newest first."""
+        ...
+
+    async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
+        """The rows from that time on whose id is above `after`, the oldest first."""
         ...
 
 

@@ -1,20 +1,23 @@
 """What an operator asks of the bot while it runs or stands: costs, budgets, migrations, a check of the model."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from agent.errors import SettingsError, StoreLocked
 from agent.messages import ModelCall
-from agent.ports import Provider
+from agent.ports import AuditedCall, Provider
 from agent.spending import By, SpendingPeriod, Total
 from agent.tools.registry import Registry
 from bot.access.acl import CommandAnswer
 from bot.app.parts import CLOCK, budget_desk, core_tools, open_models, plugin_list
+from bot.audit import pages
 from bot.settings import Settings
 from bot.texts import setup_texts
 from bot.tools.plugins import load_plugin, load_plugins
-from store.engine import open_spending, open_store
+from store.engine import open_audit, open_spending, open_store
 
 
 async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
@@ -22,6 +25,18 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Spe
     period = SpendingPeriod.days_until(CLOCK.now(), days)
     async with open_spending(settings.database_url) as spending:
         return await spending.totals(period, by), period
+
+
+AUDIT_DAYS: Final = 30
+"""As many as `cogency usage` shows."""
+
+
+async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[Sequence[AuditedCall], None]:
+    """The tools' calls from that time on, some at a time, also while the bot runs. Raises StoreError."""
+    begin = since or CLOCK.now() - timedelta(days=AUDIT_DAYS)
+    async with open_audit(settings.database_url) as audit, aclosing(pages(audit, begin)) as found:
+        async for calls in found:
+            yield calls
 
 
 async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:

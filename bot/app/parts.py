@@ -380,6 +380,7 @@ def mind(
         ),
         prepare=sources[0].prepare if sources else None,
         policy=policy,
+        audit=store.audit,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

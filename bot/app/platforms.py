@@ -140,6 +140,7 @@ def _host(
             parts.CLOCK,
             parts.CLOCK.now(),
             partial(_about, store, models, connections),
+            store.audit,
         ),
         clock=parts.CLOCK,
     )

@@ -255,3 +255,4 @@ SCOPES_LACKING = "SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/sl
 SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
 SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
+NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"

@@ -130,3 +130,8 @@ PAGE_OTHER_BROWSER = (
 )
 PAGE_NOTHING = "<h1>There is nothing here</h1>"
 PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, or cannot reach its database.</p>"
+FORGOTTEN = "(forgotten)"
+POLICY = "(policy)"
+NEWEST_CALLS = "**Tools**, the newest calls"
+NO_END = "began, no end recorded"
+NO_CALLS = "No tool was called in that time."

@@ -51,8 +51,9 @@ class ApprovalPolicy:
         limits: TurnLimits,
         progress: Progress,
         words: Callable[[], Provenance],
-    ) -> Turn:
-        """The claimed turn, with what its asker has said meanwhile of the calls that it waits for. Raises StoreError.
+    ) -> tuple[Turn, CallGate]:
+        """The claimed turn, with what its asker has said meanwhile of the calls that it waits for, and what decides
+        about its calls. Raises StoreError.
 
         `words`: whose words its context holds; known before its first call.
         """
@@ -65,7 +66,7 @@ class ApprovalPolicy:
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decided in await self._decided(claim, progress):
             turn.receive(decided)
-        return turn
+        return turn, gate
 
     async def _decided(self, claim: Claim, progress: Progress) -> list[ConsentDecided]:
         """No word in time is a no."""

@@ -17,6 +17,8 @@ from agent.context import Context, ContextBudget, Persona
 from agent.errors import FailureReason, ProviderError, StoreError
 from agent.events import (
     AgentEvent,
+    CallFinished,
+    CallStarted,
     HandleClosed,
     HandleOpened,
     IterationStarted,
@@ -30,7 +32,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
 from agent.messages import ModelCall, Provenance, ResultStatus, Role
-from agent.ports import Asker, Clock, Knowledge, Ledger, Provider
+from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
 from agent.records import Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
@@ -41,6 +43,7 @@ from agent.turn import Turn, TurnLimits
 from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
 from bot.access.acl import TERMINAL
 from bot.attachments.reading import Attached
+from bot.audit import CallAudit
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
@@ -69,6 +72,8 @@ class AgentConfig:
     """Random: marks what the system says in one turn, so that nobody who writes can say it in its place."""
     policy: ApprovalPolicy | None = None
     """What runs unasked; None: everything that `tools` offers."""
+    audit: ToolAudit | None = None
+    """Where each call is written down; None: nowhere."""
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""
@@ -178,9 +183,11 @@ class TurnRunner:
         await self._prepare(claim, stopped)
         tools = self._mind.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
-        turn = await self._turn(claim, tools, lambda: Provenance.FOREIGN if context is None else context.provenance)
+        turn, audit = await self._turn(
+            claim, tools, lambda: Provenance.FOREIGN if context is None else context.provenance
+        )
         closing = Closing(Outcome.STOPPED, turn.text)
-        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming))
+        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit)
         notice = ""
         try:
             if stopped():
@@ -235,7 +242,7 @@ class TurnRunner:
         except asyncio.CancelledError:
             if not stopped():
                 raise
-            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text)
+            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text, audit)
         except (StoreError, SurfaceError):
             raise
         except Exception:
@@ -246,11 +253,19 @@ class TurnRunner:
         below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
 
-    async def _turn(self, claim: Claim, tools: Registry, words: Callable[[], Provenance]) -> Turn:
+    async def _turn(
+        self, claim: Claim, tools: Registry, words: Callable[[], Provenance]
+    ) -> tuple[Turn, CallAudit | None]:
         progress, limits, policy = decode(claim.progress), self._mind.turn_limits, self._mind.policy
+        turn, gate = Turn(tools.check, tools.repeatable, limits, progress), None
         if policy is not None and (tools.asks or policy.rows):
-            return await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
-        return Turn(tools.check, tools.repeatable, limits, progress)
+            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+        if self._mind.audit is None:
+            return turn, None
+        audit = CallAudit(claim, self._mind.audit, self._clock, tools, lambda: turn.progress, gate)
+        if progress.awaited:
+            await audit.keep_refused()
+        return turn, audit
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
@@ -284,8 +299,21 @@ class TurnRunner:
             return None
         return await self._mind.budget_left(claim.incoming)
 
-    async def _end(self, claim: Claim, turn: Turn, closing: Closing, outcome: Outcome, reply: str) -> Closing:
-        """Make it durable that this is all: a crash while it is shown must not begin the answer anew."""
+    async def _end(
+        self,
+        claim: Claim,
+        turn: Turn,
+        closing: Closing,
+        outcome: Outcome,
+        reply: str,
+        stopped: CallAudit | None = None,
+    ) -> Closing:
+        """Make it durable that this is all: a crash while it is shown must not begin the answer anew.
+
+        `stopped`: what ran is written down as stopped.
+        """
+        if stopped is not None and turn.progress.steps:
+            await stopped.stop()
         await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
         return replace(closing, outcome=outcome, reply=reply)
 
@@ -335,6 +363,7 @@ class _ObservedEvents:
     live: LiveReply
     notice: Callable[[AgentEvent], Awaitable[None]] | None
     explain: Callable[[FailureReason], str]
+    audit: CallAudit | None = None
     asked: str = ""
     switched: str = ""
 
@@ -344,6 +373,8 @@ class _ObservedEvents:
             self.switched = self.explain(event.why)
         if self.notice is not None and isinstance(event, HandleOpened | HandleClosed):
             await self.notice(event)
+        if self.audit is not None and isinstance(event, CallStarted | CallFinished):
+            await self.audit.see(event)
         await self.live.see(event)
 
     def why(self, calls: Sequence[ModelCall]) -> str:

@@ -17,7 +17,7 @@ from agent.memory.forgetting_plans import ERASE_ENTRIES, EntriesPlan
 from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.records import Author, repeats_with
-from store import job_queue, rows
+from store import job_queue, rows, tool_calls
 from store.forgetting.erase import owe
 from store.memory import fact_index, fact_store, profiles
 from store.search.text import quotes
@@ -33,6 +33,7 @@ from store.tables import (
     profile,
     profile_entry,
     profile_source,
+    tool_call,
     turn,
 )
 
@@ -74,6 +75,7 @@ def erase_entry_plan(connection: Connection, falling: EntryErasure) -> dict[str,
     owe(connection)
     _pass_over(connection, falling)
     summaries = update(conversation).where(conversation.c.id.in_(falling.summaries)).values(summary="{}")
+    _drop_audited(connection, falling)
     actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
     return {
         "profile": profiles.remove(connection, falling.entries),
@@ -131,6 +133,14 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
         for row in connection.execute(kept)
         if _any_quotes([row.thinking, *rows.strings_in(row.calls), *rows.strings_in(row.results)], texts)
     ]
+
+
+def _drop_audited(connection: Connection, falling: EntryErasure) -> None:
+    """The arguments of their calls that quote it, for good: bringing it back is for the person, not for the audit."""
+    kept = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == falling.person)
+    told = connection.execute(kept.where(tool_call.c.arguments != "")).all()
+    for id_ in [row.id for row in told if _any_quotes(rows.strings_in(row.arguments), falling.texts)]:
+        tool_calls.drop_words(connection, tool_call.c.id == id_)
 
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ What falls: the messages that the plan reaches and the replies to them, whatever
 waiting or running one is thereby cancelled: its worker gets LeaseLost) with action records and workspaces; replies that
 quote them; what was learned from them; what other turns made of them (`store.forgetting.erase`); the summary of each
 touched conversation; jobs that name them; an empty conversation; for everything, the person and what they chose.
-Platform ids stay as keyed hashes, and what model calls took without turn and channel.
+Platform ids stay as keyed hashes, and what model calls and tools took without turn and channel.
 """
 
 import json
@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 
 from agent.memory import forgetting_plans as plans
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
-from store import job_queue, model_calls, rows, tool_accounts
+from store import job_queue, model_calls, rows, tool_accounts, tool_calls
 from store.databases.database import is_postgresql
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
@@ -42,6 +42,7 @@ from store.tables import (
     person,
     preference,
     profile,
+    tool_call,
     turn,
     verdict,
     working_item,
@@ -123,6 +124,7 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
             continue
         conversations.add(one.conversation)
         gone += drop(connection, action_record.c.turn, [one.turn])
+        tool_calls.drop_words(connection, tool_call.c.turn == one.turn)
         left = {
             "context_messages": rows.write_ids(one.context - doomed.said.keys()),
             "given_messages": rows.write_ids(one.given - doomed.said.keys()),
@@ -143,6 +145,7 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
         if rows.progress_sources(progress) & doomed.said.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
+            tool_calls.drop_words(connection, tool_call.c.turn == turn_id)
             model_calls.settle(connection, turn.c.id == turn_id, now)
         kept = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
         if kept != payload:
@@ -151,7 +154,9 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
             connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
     for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
         for near in in_batches(column, some):
-            connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
+            runs = and_(turn.c.state == RUNNING, near)
+            tool_calls.drop_words(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
+            connection.execute(update(turn).where(runs).values(progress=""))
     begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
     connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
 
@@ -355,8 +360,11 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["actions"] += drop(connection, action_record.c.turn, silent)
     for column in (page.c.turn, verdict.c.turn, consent.c.turn):
         drop(connection, column, silent)
+    for where in in_batches(tool_call.c.turn, silent):
+        tool_calls.drop_words(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
         model_calls.detach(connection, select(turn.c.id).where(where), now)
+        tool_calls.detach(connection, select(turn.c.id).where(where))
     for id_ in doomed.worn:
         nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
         connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
@@ -420,6 +428,7 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
+        tool_calls.drop_person(connection, who)
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount

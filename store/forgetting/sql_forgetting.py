@@ -21,7 +21,7 @@ from agent.events import Outcome
 from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
 from agent.records import Author, Job, Receipt
-from store import job_queue
+from store import job_queue, tool_calls
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
@@ -39,6 +39,7 @@ from store.tables import (
     message,
     metadata,
     profile_entry,
+    tool_call,
     turn,
     working_item,
     workspace,
@@ -70,6 +71,7 @@ DERIVED: Final = frozenset(
         *working_item.c,
         *profile_entry.c,
         conversation.c.summary,
+        tool_call.c.arguments,
         turn.c.progress,
         turn.c.payload,
         job.c.payload,
@@ -262,6 +264,8 @@ def update_text(
         return False
     doomed = _doomed(connection, found)
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
+    for where in selection.in_batches(tool_call.c.turn, {one.turn for one in found.values()}):
+        tool_calls.drop_words(connection, where)
     _, elsewhere = erase.drop_records(connection, doomed)
     erase.set_back(connection, doomed, [one.text for one in found.values()], now)
     erase.queue_kept_lines(connection, doomed.facts, now)

@@ -19,10 +19,10 @@ from agent.memory.audience import label
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.progress import decode
 from agent.records import Author, Claim, Closing, Job, Waiting
-from store import job_queue, model_calls, rows
+from store import job_queue, model_calls, rows, tool_calls
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import DONE, RUNNING, WAITING, consent, message, turn, workspace
+from store.tables import DONE, RUNNING, WAITING, consent, message, tool_call, turn, workspace
 
 
 def stop(connection: Connection, conversation: str) -> list[int]:
@@ -78,6 +78,7 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
         return None
     model_calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
+    tool_calls.drop_words(connection, tool_call.c.turn == found.id)
     for kept in (workspace.c.task_id, consent.c.turn):
         connection.execute(delete(kept.table).where(kept == found.id))
     return found.id, found.asked, found.conversation

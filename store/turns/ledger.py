@@ -23,7 +23,7 @@ from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
 from agent.state import SituationSummary, Workspace
-from store import history, model_calls, rows
+from store import history, model_calls, rows, tool_calls
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
@@ -39,6 +39,7 @@ from store.tables import (
     fact,
     message,
     page,
+    tool_call,
     turn,
     workspace,
 )
@@ -261,6 +262,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
+        tool_calls.drop_words(connection, tool_call.c.turn == claim.turn)
         fact_store.begin_anew(connection, claim.message)
         history.discard_kept_by(connection, claim.message)
         return False
@@ -314,6 +316,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     elif closing.learn_at is not None:
         profiles.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
+        tool_calls.drop_words(connection, tool_call.c.turn == claim.turn)
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
     if closing.context_facts:
         fact_store.use(connection, closing.context_facts, now)

@@ -50,7 +50,9 @@ async def test_it_is_read_from_the_store() -> None:
     calls = (ModelCall("openai:gpt-6-luna", Usage(1_000, output=100)),)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",), calls=calls), clock.now())
     await store.replies.judge(claim.turn, "ann", ReplyVerdict.GOOD, clock.now())
-    text = await Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ["here"]).text()
+    text = await Health(
+        store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ["here"], store.audit
+    ).text()
     assert "1 good, 0 bad" in text
     assert "1 model call" in text
     assert "\n\nhere\n\n" in text

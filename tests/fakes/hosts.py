@@ -122,6 +122,6 @@ def host_on(
             rules.access,
             turns.withdraw,
         ),
-        health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
+        health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit),
         clock=clock,
     )

@@ -61,6 +61,7 @@ def turns_host(
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
         tools=toolbox,
         policy=policy,
+        audit=store.audit,
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,

@@ -1,0 +1,175 @@
+"""The audit of tool calls: each call of a turn as it happens, changes of the policy, and how operators read it.
+
+Rules
+  What acts is written down before it runs, and if that fails it does not run; what only reads, at its end.
+  A platform keeps what is shown in it, beyond the reach of forgetting: the Home tab names no argument and no place.
+  `cogency audit` shows them to whoever can read the database anyway.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Final
+
+from agent.events import CallFinished, CallStarted
+from agent.memory.audience import label
+from agent.messages import Consent, Json, ToolCall, ToolResult
+from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
+from agent.progress import Progress
+from agent.records import Claim
+from agent.tool_policy import CallGate, DecidedBy
+from agent.tools.registry import Registry
+from bot.exits import printable_json, printable_line
+from bot.texts import tool_texts
+from bot.texts.formatting import counted, literal, shortened
+
+MAX_ARGUMENTS: Final = 2_000
+"""Characters: what was called with can be told from them, and a file's content fills no database."""
+SHOWN_ARGUMENTS: Final = 200
+SHOWN_IN_HOME: Final = 10
+"""Calls: as many as stand on a screen."""
+PAGE: Final = 500
+"""Rows in memory at once."""
+NAME_CHARS: Final = 60
+
+
+@dataclass(slots=True, eq=False)
+class CallAudit:
+    """Writes down the calls of one claimed turn. `gate`: None where everything runs unasked."""
+
+    claim: Claim
+    audit: ToolAudit
+    clock: Clock
+    tools: Registry
+    progress: Callable[[], Progress]
+    gate: CallGate | None
+    _begun: "dict[str, _Begun]" = field(default_factory=dict[str, "_Begun"])
+
+    async def see(self, event: CallStarted | CallFinished) -> None:
+        """Raises StoreError: then the call must not run, or its turn is somebody else's."""
+        match event:
+            case CallStarted(name, call):
+                row = self._row(name, call, self.clock.now())
+                acts = self.tools.get(call.name).effect is not ToolEffect.READS
+                id_ = await self.audit.keep(row, self.claim) if acts else None
+                self._begun[name] = _Begun(row, self.clock.monotonic(), id_)
+            case CallFinished(name, result):
+                await self._end(self._begun.pop(name), _size(result), result.status.value)
+
+    async def keep_refused(self) -> None:
+        """Write down which of the last calls their asker, or the time, did not let run."""
+        step, number = self.progress().steps[-1], len(self.progress().steps)
+        for at, call in enumerate(step.calls):
+            if step.consent(at) in (Consent.REFUSED, Consent.EXPIRED):
+                row = self._row(f"{number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
+                await self.audit.keep(row, self.claim)
+
+    async def stop(self) -> None:
+        """The turn was stopped, and with it what ran."""
+        while self._begun:
+            _, begun = self._begun.popitem()
+            await self._end(begun, 0, CallEnd.STOPPED)
+
+    async def _end(self, begun: "_Begun", size: int, outcome: str) -> None:
+        ms = round(1000 * (self.clock.monotonic() - begun.at))
+        id_ = begun.id if begun.id is not None else await self.audit.keep(begun.row, self.claim)
+        await self.audit.end(id_, ms, size, outcome)
+
+    def _row(self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN) -> AuditedCall:
+        asked, step = self.claim.incoming, self.progress().steps[-1]
+        consent = step.consent(int(name.partition(".")[2]) - 1)
+        decision, by = ("unasked", DecidedBy.EFFECT) if self.gate is None else self.gate.decided_by(call, consent)
+        known = call.name in self.tools.names
+        return AuditedCall(
+            time=now,
+            person=asked.person.id,
+            channel=asked.channel,
+            audience=label(asked.place.audience),
+            tool=call.name,
+            arguments=shortened(json.dumps(call.args, ensure_ascii=False), MAX_ARGUMENTS),
+            effect=self.tools.get(call.name).effect.value if known else "",
+            decision=decision,
+            decided_by=by.value,
+            outcome=outcome,
+            call=name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """`id`: of its row; None as long as there is none."""
+
+    row: AuditedCall
+    at: float
+    id: int | None
+
+
+def _size(result: ToolResult) -> int:
+    files = sum(len(one.data) for one in (*result.images, *result.files))
+    return len(result.content.encode(errors="replace")) + files
+
+
+async def keep_policy_change(audit: ToolAudit, person: str, channel: str, change: str, now: datetime) -> None:
+    """Write down that somebody has changed the policy by a command: `change` says what, in the words of its rows.
+
+    People's ids in it stand between spaces, so that forgetting finds them. Raises StoreError.
+    """
+    row = AuditedCall(
+        time=now,
+        person=person,
+        channel=channel,
+        audience="",
+        tool="",
+        arguments=shortened(change, MAX_ARGUMENTS),
+        effect="",
+        decision="changed",
+        decided_by="command",
+        outcome="success",
+    )
+    await audit.keep(row)
+
+
+async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[AuditedCall], None]:
+    """The rows from that time on, the oldest first, some at a time."""
+    after = 0
+    while rows := await audit.page(since, after=after, limit=PAGE):
+        yield rows
+        after = rows[-1].id
+
+
+def as_line(call: AuditedCall) -> str:
+    """For an operator's terminal."""
+    who = call.person or tool_texts.FORGOTTEN
+    took = "" if call.ms is None else f"{call.ms:,} ms"
+    size = "" if call.size is None else counted(call.size, "byte", "bytes")
+    where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
+    decided = f"{call.decision} ({call.decided_by})"
+    parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, call.tool or tool_texts.POLICY, call.effect, decided]
+    words = shortened(call.arguments, SHOWN_ARGUMENTS)
+    return printable_line("  ".join(filter(None, [*parts, _outcome(call), took, size, words])))
+
+
+def as_json(call: AuditedCall) -> str:
+    told: dict[str, Json] = asdict(call) | {"time": call.time.isoformat()}
+    return printable_json(told)
+
+
+def home_text(calls: Sequence[AuditedCall]) -> str:
+    """The newest calls, for the operators' Home; "" for none."""
+    if not calls:
+        return ""
+    return "\n".join([f"{tool_texts.NEWEST_CALLS}:", *map(_home_line, calls)])
+
+
+def _home_line(call: AuditedCall) -> str:
+    who = literal(shortened(call.person or tool_texts.FORGOTTEN, NAME_CHARS))
+    tool = literal(shortened(call.tool or tool_texts.POLICY, NAME_CHARS))
+    took = "" if call.ms is None else f", {call.ms:,} ms"
+    return (
+        f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {call.decision} ({call.decided_by}), {_outcome(call)}{took}"
+    )
+
+
+def _outcome(call: AuditedCall) -> str:
+    return tool_texts.NO_END if call.outcome == CallEnd.BEGUN else call.outcome
