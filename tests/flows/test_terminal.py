@@ -61,6 +61,7 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
         ("migrate", Exit.OK),
         ("budget me", Exit.OK),
         ("usage", Exit.UNAVAILABLE),
+        ("audit", Exit.UNAVAILABLE),
         ("check-model", Exit.SETTINGS),
         ("slack manifest", Exit.OK),
         ("discord invite --application 1", Exit.OK),
@@ -337,6 +338,22 @@ def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_pat
     assert "no price" in table.stdout
     [total] = json.loads(read.stdout)["totals"]
     assert (total["key"], total["calls"], total["estimated"], total["cost_usd"]) == ("rehearsal", 1, True, None)
+
+
+def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tmp_path: Path) -> None:
+    cogency(tmp_path, "chat", typed="remember that my boat is blue\n")
+    with FileLock(tmp_path / "bot.db.lock"):
+        shown = cogency(tmp_path, "audit")
+        read = cogency(tmp_path, "audit", "--json")
+        none = cogency(tmp_path, "audit", "--since", "2999-01-01T00:00+02:00")
+        wrong = cogency(tmp_path, "audit", "--since", "yesterday")
+    assert "terminal:anna" in shown.stdout
+    assert "remember  writes here  unasked (effect)  success" in shown.stdout
+    told = json.loads(read.stdout)
+    assert (told["tool"], told["outcome"], told["person"]) == ("remember", "success", "terminal:anna")
+    assert none.stdout == "No tool was called in that time.\n"
+    assert wrong.returncode == Exit.ARGUMENTS
+    assert "must be a date" in wrong.stderr
 
 
 def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: Path) -> None:

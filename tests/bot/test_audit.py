@@ -1,0 +1,163 @@
+"""The audit of tool calls, in real turns: the model is scripted, the store in memory."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from agent.events import Outcome
+from agent.messages import Consent, JsonObject, Message
+from agent.ports import AuditedCall, ToolEffect
+from agent.tool_policy import PolicyRow, read_rows
+from agent.tools.registry import FixedTools, Toolbox
+from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, keep_policy_change, pages
+from bot.turns.approvals import ApprovalPolicy
+from bot.turns.runner import AgentConfig
+from tests.bot.turns.test_worker import World
+from tests.fakes.incoming import START, said
+from tests.fakes.one_turn import Echo, echo_call
+from tests.patience import PATIENCE_S
+
+CALL = f"<execute>{echo_call('Hello Ben.')}</execute>"
+ALLOWED, _ = read_rows("echo * * yes")
+
+
+@dataclass
+class Audited(World):
+    """With a tool, and the policy that holds for it."""
+
+    tool: Echo = field(default_factory=Echo)
+    rows: Sequence[PolicyRow] = ALLOWED
+
+    def mind(self) -> AgentConfig:
+        policy = ApprovalPolicy(self.store.consents, self.clock, self.rows)
+        toolbox = Toolbox((), [FixedTools((self.tool,))], policy)
+        return replace(super().mind(), tools=toolbox, policy=policy, audit=self.store.audit)
+
+    async def calls(self) -> list[AuditedCall]:
+        """The oldest first."""
+        return (await self.store.audit.newest(10))[::-1]
+
+
+def says(messages: Sequence[Message]) -> str:
+    """A model that calls the tool once."""
+    return "Done." if "hears" in messages[-1].text or "not run" in messages[-1].text else CALL
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- nobody tells
+            await asyncio.sleep(0.001)  # while nobody has anything to do, the clock goes on
+
+
+@pytest.mark.parametrize("effect", list(ToolEffect)[:3])
+async def test_each_call_says_who_where_what_why_it_ran_and_how_it_ended(effect: ToolEffect) -> None:
+    world = Audited(says, tool=Echo(effect=effect))
+    asked = said("tell Ben")
+    async with world.serving() as turns:
+        assert await turns.ask(asked) is Outcome.ANSWERED
+    (call,) = await world.calls()
+    assert (call.person, call.channel, call.audience) == ("ann", asked.channel, "person:ann")
+    assert (call.tool, json.loads(call.arguments), call.effect) == ("echo", {"text": "Hello Ben."}, effect.value)
+    assert (call.decision, call.decided_by, call.outcome) == ("unasked", "table", "success")
+    assert (call.ms, call.size) == (0, len("Ann hears Hello Ben."))
+    assert (call.turn, call.call) == (world.store.turns[0].id, "1.1")
+
+
+async def test_what_acts_has_its_row_before_it_runs_and_one_whose_process_ended_says_so() -> None:
+    found: list[AuditedCall] = []
+
+    async def look() -> None:
+        found.extend(await world.calls())
+        await asyncio.Event().wait()
+
+    world = Audited(says, tool=Echo(meet=look))
+    async with world.serving() as turns:
+        await turns.submit(said("tell Ben"))
+        await until(lambda: found)
+    (call,) = await world.calls()
+    assert found == [call]
+    assert (call.outcome, call.ms) == ("begun", None)
+    assert "no end recorded" in as_line(call)
+
+
+@pytest.mark.parametrize("effect", [ToolEffect.READS, ToolEffect.ACTS_OUTWARD])
+async def test_a_call_that_its_person_stopped_says_so(effect: ToolEffect) -> None:
+    world = Audited(says, tool=Echo(effect=effect, meet=asyncio.Event().wait))
+    async with world.serving() as turns:
+        running = asyncio.create_task(turns.ask(said("tell Ben")))
+        await until(lambda: world.tool.said)
+        await turns.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+    (call,) = await world.calls()
+    assert (call.outcome, call.size) == ("stopped", 0)
+
+
+@pytest.mark.parametrize(
+    ("word", "decision", "outcome"), [(Consent.GIVEN, "allowed", "success"), (Consent.REFUSED, "refused", "not run")]
+)
+async def test_what_its_asker_was_asked_about_says_what_they_decided(
+    word: Consent, decision: str, outcome: str
+) -> None:
+    world = Audited(says, rows=())
+    async with world.serving() as turns:
+        await turns.submit(said("tell Ben"))
+        await until(lambda: world.store.turns[0].state == "waiting" and "awaited" in world.store.turns[0].progress)
+        assert await world.calls() == []
+        (waiting,) = await world.store.consents.undecided("ann")
+        await world.store.consents.decide(waiting.turn, waiting.key, "ann", word, world.clock.now())
+        turns.wake()
+        await until(lambda: world.store.turns[0].state == "done")
+    (call,) = await world.calls()
+    assert (call.decision, call.decided_by, call.outcome) == (decision, "asker", outcome)
+    assert bool(world.tool.said) is (word is Consent.GIVEN)
+
+
+async def test_arguments_are_bounded() -> None:
+    world = Audited([f"<execute>{echo_call('x' * 50_000)}</execute>", "Done."])
+    async with world.serving() as turns:
+        await turns.ask(said("tell Ben"))
+    (call,) = await world.calls()
+    assert len(call.arguments) == MAX_ARGUMENTS
+
+
+async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
+    world = Audited([])
+    await keep_policy_change(world.store.audit, "ann", "yard", "set echo * * no", START)
+    (call,) = await world.calls()
+    assert (call.tool, call.person, call.channel, call.arguments) == ("", "ann", "yard", "set echo * * no")
+    assert (call.decision, call.decided_by) == ("changed", "command")
+    assert "(policy)" in as_line(call)
+
+
+SECRET = AuditedCall(
+    START, "ann", "yard", "person:ann", "*echo*", '{"text": "quince\\u001b[31m"}', "reads", "unasked", "effect"
+)
+
+
+def test_a_home_tab_shows_no_arguments_and_no_place_and_what_it_shows_is_text() -> None:
+    shown = home_text([SECRET])
+    assert "quince" not in shown
+    assert "yard" not in shown
+    assert "\\*echo\\*" in shown
+    assert home_text([]) == ""
+
+
+def test_a_line_in_the_terminal_holds_no_control_characters() -> None:
+    line = as_line(replace(SECRET, arguments="a\x1b[31mb\nc", tool="x\x07"))
+    assert line.isprintable()
+
+
+def test_programs_read_an_object_a_line() -> None:
+    told: JsonObject = json.loads(as_json(SECRET))
+    assert (told["tool"], told["time"], told["outcome"]) == ("*echo*", START.isoformat(), "begun")
+    assert "\n" not in as_json(SECRET)
+
+
+async def test_all_pages_are_read() -> None:
+    world = Audited([])
+    for _ in range(7):
+        await world.store.audit.keep(SECRET)
+    assert [len(page) async for page in pages(world.store.audit, START)] == [7]
