@@ -17,6 +17,7 @@ from agent.ports import (
     Profiles,
     Replies,
     Spending,
+    ToolAudit,
 )
 from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules
@@ -58,6 +59,8 @@ class Stored(Protocol):
     def jobs(self) -> Jobs: ...
     @property
     def replies(self) -> Replies: ...
+    @property
+    def audit(self) -> ToolAudit: ...
 
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:

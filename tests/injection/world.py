@@ -20,7 +20,7 @@ from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffec
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Author, Claim, Hit, Incoming, Job, Known, RecallQuery
-from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
@@ -156,7 +156,7 @@ class Trusting(ApprovalPolicy):
         limits: TurnLimits,
         progress: Progress,
         words: Callable[[], Provenance],  # noqa: ARG002 -- that is what is switched off
-    ) -> Turn:
+    ) -> tuple[Turn, CallGate]:
         return await super().turn(claim, asker, tools, limits, progress, lambda: Provenance.OWN)
 
 

@@ -5,8 +5,8 @@ from alembic import op
 
 from store.databases.database import StorableText, UtcDateTime
 
-revision = "r0009"
-down_revision = "r0008"
+revision = "r0010"
+down_revision = "r0009"
 
 
 def upgrade() -> None:
