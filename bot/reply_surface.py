@@ -51,7 +51,8 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`.
+    """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`, or a `note`: a
+    short line of what is being done, small below the text.
 
     `final`: nothing of it will change any more. `last`: nor will there be another page. `turn`: whose reply it is,
     which buttons carry.
@@ -63,6 +64,7 @@ class PageContent:
     offers: frozenset[ReplyAction] = frozenset()
     turn: int = 0
     last: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class Limits:
     """The buttons that can stand below a page; no look has others."""
     steps: bool = False
     """Whether steps are shown; else no look has any."""
+    notes: bool = False
+    """Whether a page has a note of how far a tool is, where no steps are shown; else no look has any."""
     traces: bool = False
     """Whether nobody but the asker ever reads it, so that steps have their traces."""
     shows_addresses: bool = False

@@ -30,6 +30,9 @@ GROWING: Final = frozenset({ReplyAction.STOP})
 """What is offered below a reply that grows."""
 
 
+NOTED_PERCENT: Final = 5
+"""A note tells no smaller steps: each takes an edit, of which all replies of a place share few."""
+
 TELLING: Final = ("query", "text", "name")
 """The arguments that say what a call was about, of whichever tool, the most telling first."""
 TRACE_CHARS: Final = 80
@@ -54,8 +57,9 @@ def status_line(tool: str) -> str:
 class Draft:
     """Feed it with `see`. `status` is what the bot is doing now, "" when the reply itself shows it.
 
-    `offers` is what a reader may do about it now; `final` that nothing more comes at all; `ending` that only the end
-    is missing, and comes at once: a frame before it would be one too many.
+    `note` tells how far a tool is, as long as it runs. `offers` is what a reader may do about it now; `final` that
+    nothing more comes at all; `ending` that only the end is missing, and comes at once: a frame before it would be one
+    too many.
     """
 
     def __init__(self) -> None:
@@ -66,6 +70,8 @@ class Draft:
         self._calls: dict[str, ToolCall] = {}
         self.addresses = AddressesRead()
         self.status = ""
+        self.note = ""
+        self._noted = ""
         self.offers = GROWING
         self.final = False
 
@@ -73,7 +79,7 @@ class Draft:
         match event:
             case events.IterationStarted():
                 self._begin_part()
-                self.status = reply_texts.THINKING
+                self.status, self.note = reply_texts.THINKING, ""
             case events.TextArrived(text):
                 self._add(text)
             case events.NoticeArrived(text):
@@ -88,12 +94,14 @@ class Draft:
                 self.read((), [call])
             case events.CallProgressed(name, done, total):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
-                    told = reply_texts.PROGRESS.format(
-                        doing=status_line(self._calls[name].name), percent=100 * done / total
-                    )
+                    doing, share = status_line(self._calls[name].name), done / total
+                    told = reply_texts.PROGRESS.format(doing=doing, percent=100 * share)
                     self._steps[name] = replace(self._steps[name], title=told)
+                    percent = NOTED_PERCENT * int(share * 100 / NOTED_PERCENT)
+                    self.note, self._noted = reply_texts.PROGRESS.format(doing=doing, percent=percent), name
                     self.status = told
             case events.CallFinished(name, result):
+                self.note = "" if name == self._noted else self.note
                 self.read([result.content] if result.status is ResultStatus.SUCCESS else [])
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
@@ -119,7 +127,7 @@ class Draft:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
         if text is not None or self._whole is None:
             self._whole = self._reply.text if text is None else text
-        self.status, self.offers, self.final = "", offers, True
+        self.status, self.note, self.offers, self.final = "", "", offers, True
         for step in self.steps:
             if step.state is StepState.RUNNING:
                 self._end_step(step.id, StepState.FAILED, reply_texts.UNFINISHED)
@@ -257,9 +265,14 @@ class Frames:
                 )
             else:
                 frame = self._growing(number, page, writing=not draft.status)
-            steps = self._steps(draft, number, last=number == len(pages) - 1)
-            if steps or not (frame.look.text.isspace() or not frame.look.text):
-                yield replace(frame, look=replace(frame.look, steps=steps, turn=self._turn))
+            last = number == len(pages) - 1
+            steps = self._steps(draft, number, last=last)
+            wordless = frame.look.text.isspace() or not frame.look.text
+            # A message that only told how far something is would be one too many behind a page that is full.
+            noted = self._limits.notes and last and not frame.look.final and not (wordless and number)
+            note = draft.note if noted else ""
+            if steps or note or not wordless:
+                yield replace(frame, look=replace(frame.look, steps=steps, turn=self._turn, note=note))
 
     def _steps(self, draft: Draft, number: int, *, last: bool) -> tuple[ShownStep, ...]:
         if not self._limits.steps or (draft.final and not draft.text.strip()):
@@ -471,7 +484,7 @@ class PageReconciler:
         same_text = shown.text == look.text or (last and shown.text == look.text.rstrip())
         if hung.locked:
             return not same_text
-        if shown.steps != look.steps:
+        if shown.steps != look.steps or shown.note != look.note:
             return True
         if same_text:
             return self._ends(hung.frame, frame) or shown.offers != look.offers
@@ -483,7 +496,7 @@ class PageReconciler:
         if shown is None or self._ends(shown, frame):
             return False
         same_text = shown.look.text in (frame.look.text, frame.look.text.rstrip())
-        return same_text and shown.look.steps == frame.look.steps
+        return same_text and shown.look.steps == frame.look.steps and shown.look.note == frame.look.note
 
     def _ends(self, shown: Frame, frame: Frame) -> bool:
         """Whether the surface must hear of the page's end."""

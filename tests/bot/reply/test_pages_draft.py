@@ -1,10 +1,13 @@
 """The draft: what the events add up to."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.events import (
     AgentEvent,
     CallFinished,
+    CallProgressed,
     CallStarted,
     IterationStarted,
     NoticeArrived,
@@ -14,7 +17,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.pages import Draft, status_line
+from bot.reply.pages import NOTED_PERCENT, Draft, status_line
 from bot.texts import reply_texts
 
 RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))
@@ -109,3 +112,16 @@ def test_a_call_leaves_one_line_that_says_with_what_it_was_made(call: ToolCall, 
     (step,) = draft.steps
     assert step.trace.startswith(told)
     assert len(step.trace) < 120
+
+
+@given(st.lists(st.floats(0.001, 1), max_size=200))
+def test_a_note_tells_how_far_a_tool_is_in_few_steps_and_is_gone_with_it(shares: list[float]) -> None:
+    draft, notes = draft_of(RECALL), list[str]()
+    for share in shares:
+        draft.see(CallProgressed("1.1", share * 7, 7))
+        assert draft.note.startswith(status_line("recall"))
+        notes += [draft.note] if notes[-1:] != [draft.note] else []
+    assert len(set(notes)) <= 100 / NOTED_PERCENT + 1
+    draft.see(RECALLED)
+    draft.see(CallProgressed("1.1", 1, 2))
+    assert draft.note == ""

@@ -1,14 +1,26 @@
 """What pages show where they can only grow: whatever is said, however it comes, and wherever a page is full."""
 
+from dataclasses import replace
 from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
+from agent.events import CallFinished, CallProgressed, CallStarted, ReplyEnded, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import joined
-from bot.reply.pages import TAKEN_BACK, DeletePage, Draft, EditPage, FindPage, Frame, Frames, PageReconciler, PostPage
+from bot.reply.pages import (
+    NOTED_PERCENT,
+    TAKEN_BACK,
+    DeletePage,
+    Draft,
+    EditPage,
+    FindPage,
+    Frame,
+    Frames,
+    PageReconciler,
+    PostPage,
+)
 from bot.reply.split import LEAST_CHARS
 from bot.reply_surface import Limits, PageRef
 from tests.examples import examples
@@ -169,3 +181,43 @@ def test_the_end_takes_back_a_line_at_most_and_leaves_no_scrap_on_the_last_page(
     draft.end(joined([text, below]))
     pages = show()
     assert all(len(frame.body) >= LEAST_CHARS for frame in pages[1:])
+
+
+NOTED = replace(EDITED, notes=True)
+HALF_DONE = CallProgressed("1.1", 1, 2)
+
+
+def test_a_note_stands_below_the_text_of_the_last_page_or_alone_where_there_is_none_yet() -> None:
+    draft, frames = Draft(), Frames(NOTED, turn=1)
+    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    assert frames.frames(draft) == []
+    draft.see(HALF_DONE)
+    (alone,) = frames.frames(draft)
+    assert (alone.look.text, alone.look.note) == ("", draft.note)
+    for text in ("I look. ", "x" * 3_000):
+        draft.see(TextArrived(text))
+        *before, last = frames.frames(draft)
+        assert (last.look.note, {one.look.note for one in before} - {""}) == (draft.note, set())
+    draft.see(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
+    assert {one.look.note for one in frames.frames(draft)} == {""}
+
+
+def test_each_change_of_a_note_is_a_write_and_its_end_too() -> None:
+    draft, wall, shown = Draft(), PageReconciler(NOTED, turn=1), list[str]()
+    events = (CallProgressed("1.1", done, 100) for done in range(1, 101))
+    for event in (CallStarted("1.1", ToolCall("recall", {})), *events):
+        draft.see(event)
+        match wall.next_write(draft):
+            case PostPage(key, frame) as post:
+                wall.posted(post, PageRef(str(key)))
+                shown.append(frame.look.note)
+            case EditPage(_, frame) as edit:
+                wall.edited(edit)
+                shown.append(frame.look.note)
+            case write:
+                assert write is None
+    assert [int(note.rpartition("…")[2].rstrip(" %")) for note in shown] == [*range(0, 101, NOTED_PERCENT)]
+    draft.see(TextArrived("It is blue."))
+    draft.end("It is blue.")
+    assert isinstance(write := wall.next_write(draft), EditPage)
+    assert (write.frame.look.text, write.frame.look.note) == ("It is blue.", "")
