@@ -1,5 +1,7 @@
 """The contract of turns that wait for their asker's word, and of the port Consents."""
 
+import asyncio
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -79,6 +81,17 @@ async def test_the_first_word_counts_and_a_second_one_is_told_which_it_was(store
     after = await store.consents.decide(claim.turn, second.key, "ann", Consent.GIVEN, LATER)
     assert after is ConsentOutcome.REFUSED_BEFORE
     assert (await store.consents.decided(claim.turn))[first.key] is Consent.GIVEN
+
+
+async def test_of_words_at_the_same_time_one_counts_and_all_others_are_told_which(store: Store) -> None:
+    claim = await put_aside(store, said("send it"), asks(SEND))
+    (waiting,) = await store.consents.undecided("ann")
+    words = [Consent.GIVEN, Consent.REFUSED] * 4
+    told = await asyncio.gather(*(store.consents.decide(claim.turn, waiting.key, "ann", word, LATER) for word in words))
+    (kept,) = (word for word, outcome in zip(words, told, strict=True) if outcome is ConsentOutcome.GOES_ON)
+    assert await store.consents.decided(claim.turn) == {waiting.key: kept}
+    before = ConsentOutcome.ALLOWED_BEFORE if kept is Consent.GIVEN else ConsentOutcome.REFUSED_BEFORE
+    assert Counter(told) == {ConsentOutcome.GOES_ON: 1, before: len(words) - 1}
 
 
 async def test_nobody_else_decides_and_nobody_else_sees_it(store: Store) -> None:

@@ -62,6 +62,11 @@ class Approval:
         await self.fake.press(ANN, page, command_texts.DECIDE_BUTTON)
         return await self.shown("May I use `echo`?")
 
+    async def is_over(self, panel: Payload) -> None:
+        """What still stands before them there decides nothing any more, and says so."""
+        await self.fake.press(ANN, panel, ALLOW)
+        await self.shown(command_texts.NOT_DECIDED["OVER"])
+
     async def ended(self) -> None:
         await self.until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
 
@@ -121,6 +126,29 @@ async def test_a_refused_call_does_not_run_and_a_second_press_says_so() -> None:
     assert here.tool.said == []
 
 
+async def test_two_presses_at_once_run_it_once() -> None:
+    async with approval() as here, here.running():
+        _, page = await here.asked()
+        panel = await here.panel(page)
+        before = panel["components"]
+        await asyncio.gather(*(here.fake.press(ANN, {**panel, "components": before}, ALLOW) for _ in range(2)))
+        await here.shown("I will tell Ben.\n\nBen knows.")
+        await here.ended()
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_what_is_allowed_there_for_good_is_not_asked_for_again() -> None:
+    async with approval() as here, here.running():
+        question, page = await here.asked()
+        await here.fake.press(ANN, await here.panel(page), HERE)
+        await here.shown("I will tell Ben.\n\nBen knows.")
+        await here.ended()
+        await here.fake.say(ANN, f"{ME} once more", question["id"])
+        await here.until(lambda: len(here.host.store.turns) == 2)
+        await here.ended()
+    assert here.tool.said == ["Hello Ben."] * 2
+
+
 async def test_what_cannot_be_taken_back_is_allowed_once_only() -> None:
     async with approval(ToolEffect.IRREVERSIBLE) as here, here.running():
         _, page = await here.asked()
@@ -146,26 +174,29 @@ async def test_a_day_later_the_answer_goes_on_without_it_and_a_press_says_so() -
         panel = await here.panel(page)
         here.clock.ahead_s += CONSENT_TIME.total_seconds()
         await here.shown("I will tell Ben.\n\nThen not.")
-        await here.fake.press(ANN, panel, ALLOW)
-        await here.shown(command_texts.NOT_DECIDED["OVER"])
+        await here.is_over(panel)
     assert here.tool.said == []
 
 
 async def test_the_button_stop_ends_it_with_what_was_said() -> None:
     async with approval() as here, here.running():
         _, page = await here.asked()
+        panel = await here.panel(page)
         await here.fake.press(ANN, page, "Stop")
         await here.shown("I will tell Ben.\n\n*Stopped.*")
         await here.ended()
+        await here.is_over(panel)
     assert here.tool.said == []
 
 
 async def test_with_its_question_what_waits_disappears() -> None:
     async with approval() as here, here.running():
         question, page = await here.asked()
+        panel = await here.panel(page)
         await here.fake.take_back(question)
         await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
         await here.ended()
+        await here.is_over(panel)
     assert here.tool.said == []
 
 
@@ -185,10 +216,12 @@ async def test_an_edited_question_is_asked_anew() -> None:
 async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
     async with approval() as here, here.running():
         _, page = await here.asked()
+        panel = await here.panel(page)
         await here.fake.command(ANN, "forget", what="everything")
         await here.until(lambda: any("Forget" in labels(one) for one in by_the_bot(here.fake)))
         question = next(one for one in by_the_bot(here.fake) if "Forget" in labels(one))
         await here.fake.press(ANN, question, "Forget")
         await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
         await here.until(lambda: not here.host.store.turns)
+        await here.is_over(panel)
     assert here.tool.said == []

@@ -1,5 +1,6 @@
 """Calls that wait for their asker's word in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -59,6 +60,11 @@ class Approval:
         await self.slack.click(self.ann, whisper, label)
         await self.slack.until(lambda: whisper.text != before)
         return whisper
+
+    async def is_over(self, shown: FakeWhisper) -> None:
+        """What still stands before them there decides nothing any more, and says so."""
+        await self.slack.click(self.ann, shown, ALLOW)
+        await self.slack.until(lambda: shown.text == command_texts.NOT_DECIDED["OVER"])
 
     def texts(self) -> list[str]:
         return [one.text for one in self.slack.state.answers(self.general)]
@@ -153,6 +159,18 @@ async def test_a_second_press_says_which_word_counts() -> None:
     assert here.tool.said == []
 
 
+async def test_two_presses_at_once_run_it_once() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        (shown,) = here.whispers
+        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        await asyncio.gather(*(here.slack.click(here.ann, one, ALLOW) for one in (shown, again)))
+        await here.world.answered()
+        told = {command_texts.DECIDED["allow"], command_texts.NOT_DECIDED["ALLOWED_BEFORE"]}
+        await here.slack.until(lambda: {shown.text, again.text} == told)
+    assert here.tool.said == ["Hello Ben."]
+
+
 async def test_what_somebody_else_was_shown_decides_nothing() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
@@ -230,9 +248,7 @@ async def test_a_day_later_the_answer_goes_on_without_it_and_the_button_says_so(
         here.clock.ahead_s += CONSENT_TIME.total_seconds()
         await here.world.answered()
         assert here.texts() == ["I will tell Ben.\n\nThen not."]
-        await here.slack.click(here.ann, shown, ALLOW)
-        said = command_texts.NOT_DECIDED["OVER"]
-        await here.slack.until(lambda: any(one.text == said for one in here.slack.state.whispers))
+        await here.is_over(shown)
     assert here.tool.said == []
 
 
@@ -243,9 +259,7 @@ async def test_the_word_stop_ends_it_with_what_was_said() -> None:
         await here.slack.say(here.ann, here.general, f"{ME} stop", question.ts)
         await here.world.answered()
         assert here.texts() == ["I will tell Ben.\n\n*Stopped.*"]
-        await here.slack.click(here.ann, shown, ALLOW)
-        said = command_texts.NOT_DECIDED["OVER"]
-        await here.slack.until(lambda: any(one.text == said for one in here.slack.state.whispers))
+        await here.is_over(shown)
     assert here.tool.said == []
 
 
@@ -261,6 +275,7 @@ async def test_with_its_question_what_waits_disappears() -> None:
         await deleted(here, question)
         await here.slack.until(lambda: not here.slack.state.answers(here.general))
         await here.world.answered()
+        await here.is_over(here.whispers[0])
     assert here.tool.said == []
 
 
@@ -287,6 +302,7 @@ async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
         await here.slack.click(here.ann, here.whispers[-1], "Forget")
         await here.slack.until(lambda: not here.slack.state.answers(here.general))
         await here.slack.until(lambda: not here.world.store.turns)
+        await here.is_over(here.whispers[0])
     assert here.tool.said == []
 
 
