@@ -162,6 +162,8 @@ class Consent(StrEnum):
     REFUSED = "refused"
     EXPIRED = "expired"
     """Nobody answered in time."""
+    EDITED = "edited"
+    """They have edited their question meanwhile."""
 
 
 class Provenance(IntEnum):
