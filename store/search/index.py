@@ -3,10 +3,6 @@
 Rules
   Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries and nobody
   else's.
-  The index keeps the words that it was given, so a removal is exact even after Python's Unicode tables have changed.
-  Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way. The parts
-  of words, by which other forms are found, are added here: nobody else sees them, and on SQLite they are not kept, but
-  made again of the words that are.
   Nobody's write waits for many entries. Whose a message is finds it at once, so that they can have it forgotten. What a
   long thread has for somebody who joins it, and a message for the last of many readers, a job makes in steps, each
   with what stands then and for who is there then.
@@ -21,11 +17,9 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
     ARRAY,
-    Column,
     ColumnElement,
     Connection,
     Integer,
-    Select,
     Text,
     TextualSelect,
     bindparam,
@@ -35,7 +29,6 @@ from sqlalchemy import (
     literal,
     select,
     text,
-    tuple_,
     update,
 )
 from sqlalchemy import table as table_named
@@ -44,7 +37,8 @@ from agent.memory.audience import NOWHERE
 from agent.records import INDEXING, Job
 from store import job_queue
 from store.databases.database import Database, StorableText, aside, in_order, is_postgresql
-from store.search.text import PARAMETERS, IndexedText, Range, SearchQuery, entry_terms, indexed_text, stem, wanted_terms
+from store.search.text import PARAMETERS, IndexedText, Range, SearchQuery, indexed_text, wanted_terms
+from store.search.word_index import Fts5Words, TsvectorWords
 from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
@@ -87,21 +81,13 @@ _FALLEN: Final = """
 _OF_PERSON: Final = (bindparam("person", type_=StorableText), bindparam("conversation", type_=StorableText))
 
 
-class Fts5:
-    """On SQLite: the row id of an entry is the person's number and the message's id, so a person's entries are one
-    range. FTS5 only splits at blanks and cuts English endings (Porter).
+_SHIFT, _ID_BITS = Fts5Words.SHIFT, Fts5Words.ID_BITS
+_ENTRIES: Final = table_named(NAME, column("reader", Integer), column("message", Integer))
 
-    It keeps no text itself: what it kept was four fifths of the index, and a third of that were parts of words. So it
-    has to be told what an entry held in order to remove it; its words stand in a table of their own.
-    """
 
-    SHIFT: Final = 32
-    MESSAGE_BITS: Final = (1 << SHIFT) - 1
-    ENTRIES: Final = table_named(NAME, column("rowid"), column("body"))
-    KEPT: Final = table_named(f"{NAME}_kept", column("entry", Integer), column("words", StorableText))
-    KEEP: Final = text("INSERT INTO message_index_kept (entry, words) VALUES (:entry, :words)")
-    ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
-    REMOVE: Final = text("INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', :entry, :body)")
+class Fts5(Fts5Words):
+    """On SQLite. What a message's entry is found by, and for whom, is asked in one statement."""
+
     READER: Final[Sequence[ColumnElement[Any]]] = (literal(0),)
     """What a search asks first besides: the newest entry, which nothing needs, as they are found in their order."""
     # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
@@ -110,79 +96,32 @@ class Fts5:
         SELECT
           (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
             (SELECT message.id, message.author, message.length
-             FROM message_index CROSS JOIN message ON message.id = message_index.rowid & {MESSAGE_BITS}
+             FROM message_index CROSS JOIN message ON message.id = message_index.rowid & {_ID_BITS}
              WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last AND {_VISIBLE}
              ORDER BY message_index.rowid DESC LIMIT :most)) AS found
         FROM json_each(:words) AS word
         ORDER BY word.key
         """  # noqa: S608 -- of constants, as those below
     ).bindparams(*PARAMETERS)
-    HAVING: Final = text(
-        f"SELECT rowid & {MESSAGE_BITS} AS message FROM message_index"  # noqa: S608 -- of constants
-        " WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
-    )
     HOLDING: Final = text(
         f"""
         SELECT count(DISTINCT message_index.rowid)
         FROM json_each(:readers) AS reader
         CROSS JOIN json_each(:queries) AS wanted
         CROSS JOIN message_index ON message_index MATCH wanted.value
-          AND message_index.rowid BETWEEN reader.value << {SHIFT} AND reader.value << {SHIFT} | {MESSAGE_BITS}
-        LEFT JOIN message ON message.id = message_index.rowid & {MESSAGE_BITS}
+          AND message_index.rowid BETWEEN reader.value << {_SHIFT} AND reader.value << {_SHIFT} | {_ID_BITS}
+        LEFT JOIN message ON message.id = message_index.rowid & {_ID_BITS}
         WHERE {_FALLEN}
         """  # noqa: S608 -- of constants
     ).bindparams(*_OF_PERSON)
 
-    def entries_of(self, number: int) -> dict[str, int]:
-        """The first and the last row id that a person's entries may have."""
-        return {"first": number << self.SHIFT, "last": number << self.SHIFT | self.MESSAGE_BITS}
-
-    def query(self, words: Iterable[str], joint: str) -> str:
-        """For entries with these words, which are plain text; `joint`: " " for all of them, " OR " for any."""
-        return joint.join('"' + word.replace('"', '""') + '"' for word in words)
-
-    def add(self, connection: Connection, message_id: int, said: IndexedText, numbers: list[int]) -> None:
-        entries = [number << self.SHIFT | message_id for number in numbers]
-        kept, body = " ".join(said.words), " ".join(said.terms)
-        connection.execute(self.KEEP, [{"entry": entry, "words": kept} for entry in entries])
-        connection.execute(self.ADD, [{"entry": entry, "body": body} for entry in entries])
-
-    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
-        number, message_id = pairs.subquery().c
-        entry = number.bitwise_lshift(self.SHIFT).bitwise_or(message_id)
-        self._remove(connection, self.KEPT.c.entry.in_(select(entry)))
-
-    def remove_all(self, connection: Connection, number: int) -> None:
-        self._remove(connection, self._of_person(number))
-
-    def clear(self, connection: Connection) -> None:
-        connection.execute(text("INSERT INTO message_index (message_index) VALUES ('delete-all')"))
-        connection.execute(delete(self.KEPT))
-
-    def _remove(self, connection: Connection, where: ColumnElement[bool]) -> None:
-        """FTS5 takes the terms of a removed entry out of its lists by what it is told that they were."""
-        theirs, last = select(self.KEPT).where(where).order_by(self.KEPT.c.entry).limit(_BATCH), -1
-        while some := connection.execute(theirs.where(self.KEPT.c.entry > last)).all():
-            last = some[-1].entry
-            bodies = [{"entry": row.entry, "body": " ".join(entry_terms(row.words.split(" ")))} for row in some]
-            connection.execute(self.REMOVE, bodies)
-            connection.execute(delete(self.KEPT).where(self.KEPT.c.entry.in_([row.entry for row in some])))
-
-    def has_entries(self, connection: Connection, number: int) -> bool:
-        return connection.execute(select(select(self.KEPT).where(self._of_person(number)).exists())).scalar_one()
-
-    def _of_person(self, number: int) -> ColumnElement[bool]:
-        first, last = self.entries_of(number).values()
-        return self.KEPT.c.entry.between(first, last)
+    def __init__(self) -> None:
+        super().__init__(NAME)
 
     def matches(self, connection: Connection, sought: SearchQuery, _among: Range) -> list[list[Match]]:
         words = json.dumps([self.query(words, " OR ") for words in sought.words])
         bound = {**sought.bound, **self.entries_of(sought.number), "words": words, "most": MOST}
         return [json.loads(some) for (some,) in connection.execute(self.MATCHES, bound)]
-
-    def having(self, words: list[str], number: int) -> TextualSelect:
-        bound = {"query": self.query(words, " "), **self.entries_of(number)}
-        return self.HAVING.bindparams(**bound).columns(Column("message", Integer))
 
     def holding(
         self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
@@ -191,28 +130,15 @@ class Fts5:
         bound = {"queries": queries, "readers": readers_, "person": person, "conversation": conversation}
         return connection.execute(self.HOLDING, bound).scalar_one()
 
-    def optimize(self, connection: Connection) -> None:
-        connection.execute(text("INSERT INTO message_index (message_index) VALUES ('optimize')"))
 
-
-class Tsvector:
-    """On PostgreSQL: a table of stored tsvectors under one GIN index.
-
-    Each word carries the number of the person who may find it ("42:boat"), so that the index itself holds a list of the
-    messages of each person for each word. That needs no extension (btree_gin is not everywhere), and is less to read
-    than everybody's messages with a common word. The tsvectors are built of ready words: PostgreSQL's own parsers and
-    dictionaries differ by locale and version, drop stop words, and cannot split CJK. What does not fit is left out: a
-    tsvector has less than 1 MiB, a word of it less than 2 KiB.
+class Tsvector(TsvectorWords):
+    """On PostgreSQL.
 
     GIN finds in no order: of somebody who wrote 100,000 messages it gives 80,000 with a common word, and each would be
     fetched to keep the newest 500. So each entry also holds the block of ids that its message is in ("42#00000001201"),
     and a common word is looked for in the newest blocks alone, as far back as it takes: GIN skips what is in none.
-    Rows are read by the hundred, so they are kept short: the tsvectors stand apart (see revision r0006).
     """
 
-    WORD_CHARS: Final = 255
-    """At most four bytes each, so a word with its number stays below 2 KiB."""
-    ENTRY_BYTES: Final = 900_000
     BLOCK_BITS: Final = 10
     """1,024 ids share a block."""
     BLOCK_DIGITS: Final = 11
@@ -223,19 +149,13 @@ class Tsvector:
     """Messages in the shortest stretch; each next one has twice as many."""
     SURELY: Final = MOST + MOST // 2
     """So many have to be expected in a longer one: a sample errs, and what is read there in vain is read once more."""
-    ENTRIES: Final = table_named(NAME, column("reader", Integer), column("message", Integer), column("words"))
     READER: Final[Sequence[ColumnElement[Any]]] = (
-        select(func.coalesce(func.max(ENTRIES.c.message), 0))
-        .where(ENTRIES.c.reader == select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery())
+        select(func.coalesce(func.max(_ENTRIES.c.message), 0))
+        .where(_ENTRIES.c.reader == select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery())
         .scalar_subquery(),
         func.set_config("plan_cache_mode", "force_generic_plan", literal(value=True)),
     )
     """The newest entry; and that this search's statements are planned once, whatever the values: it takes as long."""
-    ADD: Final = text(
-        "INSERT INTO message_index (reader, message, words) VALUES (:reader, :message, array_to_tsvector(:words))"
-    ).bindparams(
-        bindparam("reader", type_=Integer), bindparam("message", type_=Integer), bindparam("words", type_=ARRAY(Text))
-    )
     # How common a word is, the shortest stretch tells; longer ones with too few by that are passed over. Any stretch
     # with enough that may be seen has the newest, and so has all of it: which one answers is only a matter of time.
     # Words and stretch are two conditions: GIN passes over what one of them lacks. Of one query with both it weighs
@@ -276,9 +196,6 @@ class Tsvector:
         *(bindparam(name, type_=ARRAY(Text)) for name in ("words", "stretches")),
         *(bindparam("sizes", type_=ARRAY(Integer)), bindparam("most", type_=Integer), *PARAMETERS),
     )
-    HAVING: Final = text(
-        "SELECT message FROM message_index AS entry WHERE entry.words @@ (:query)::tsquery"
-    ).bindparams(bindparam("query", type_=Text))
     HOLDING: Final = text(
         f"""
         SELECT count(DISTINCT (entry.reader, entry.message))
@@ -289,12 +206,8 @@ class Tsvector:
         """  # noqa: S608 -- of constants
     ).bindparams(bindparam("queries", type_=ARRAY(Text)), *_OF_PERSON)
 
-    def query(self, words: Iterable[str], number: int, joint: str) -> str:
-        """A tsquery for the person's entries with these words, which are plain text; `joint`: " & " or " | "."""
-        escaped = (
-            lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in self._lexemes(map(stem, words), number)
-        )
-        return joint.join(f"'{lexeme}'" for lexeme in escaped)
+    def __init__(self) -> None:
+        super().__init__(NAME, "message")
 
     def stretches(self, number: int, among: Range) -> dict[str, int]:
         """Ever longer stretches of the person's newest messages, as tsqueries, and how long they are, the shortest
@@ -319,45 +232,8 @@ class Tsvector:
         places = range(self.BLOCK_DIGITS - 1, self.BLOCK_DIGITS - 1 - digits, -1)
         return f"{number}#" + "".join(str(message_id >> self.BLOCK_BITS + 2 * place & 3) for place in places)
 
-    def lexemes(self, stems: Iterable[str], number: int) -> list[str]:
-        """What a tsvector holds for the person: each once, as many as fit."""
-        fitting: list[str] = []
-        room = self.ENTRY_BYTES
-        for lexeme in dict.fromkeys(self._lexemes(stems, number)):
-            room -= len(lexeme.encode())
-            if room < 0:
-                break
-            fitting.append(lexeme)
-        return fitting
-
-    def _lexemes(self, stems: Iterable[str], number: int) -> Iterable[str]:
-        return (f"{number}:{one[: self.WORD_CHARS]}" for one in stems)
-
-    def add(self, connection: Connection, message_id: int, said: IndexedText, numbers: list[int]) -> None:
-        entries = [
-            {
-                "reader": number,
-                "message": message_id,
-                "words": [self.block(number, message_id), *self.lexemes(said.terms, number)],
-            }
-            for number in numbers
-        ]
-        connection.execute(self.ADD, entries)
-
-    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
-        entry = tuple_(self.ENTRIES.c.reader, self.ENTRIES.c.message)
-        connection.execute(delete(self.ENTRIES).where(entry.in_(pairs)))
-
-    def remove_all(self, connection: Connection, number: int) -> None:
-        connection.execute(delete(self.ENTRIES).where(self.ENTRIES.c.reader == number))
-
-    def clear(self, connection: Connection) -> None:
-        connection.execute(delete(self.ENTRIES))
-
-    def has_entries(self, connection: Connection, number: int) -> bool:
-        return connection.execute(
-            select(select(self.ENTRIES).where(self.ENTRIES.c.reader == number).exists())
-        ).scalar_one()
+    def beside(self, id_: int, number: int) -> list[str]:
+        return [self.block(number, id_)]
 
     def matches(self, connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
         queries = [self.query(words, sought.number, " | ") for words in sought.words]
@@ -366,18 +242,12 @@ class Tsvector:
         found = connection.execute(self.MATCHES, {**sought.bound, **ends, "words": queries, "most": MOST})
         return [list(zip(ids, *more, strict=True)) if ids else [] for ids, *more in found]
 
-    def having(self, words: list[str], number: int) -> TextualSelect:
-        return self.HAVING.bindparams(query=self.query(words, number, " & ")).columns(Column("message", Integer))
-
     def holding(
         self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
     ) -> int:
         queries = [self.query(words, number, " & ") for words in texts for number in numbers]
         bound = {"queries": queries, "person": person, "conversation": conversation}
         return connection.execute(self.HOLDING, bound).scalar_one()
-
-    def optimize(self, connection: Connection) -> None:
-        """The server does it by itself (autovacuum)."""
 
 
 ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector()}
