@@ -5,12 +5,13 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.errors import FailureReason
 from agent.memory.audience import Audience, Place
+from agent.memory.documents import Document, FoundPassage, NewDocument, Passage
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.memory.own_words import TextsRead
@@ -35,7 +36,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
-from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
+from agent.records import Claim, ConsentOutcome, Embedded, Meaning, Person, SealedSignIn, Undecided, Unembedded
 
 
 class Halt(StrEnum):
@@ -261,6 +262,49 @@ class Embeddings(Protocol):
 
     async def without_names(self, person: str, text: str) -> str:
         """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
+        ...
+
+
+class DocumentRefused(Enum):
+    """Why a place does not keep a document."""
+
+    MANY = auto()
+    LARGE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuery:
+    """A search of what places know. `audiences`, `wordings`, `meaning`: as in a `RecallQuery`; `person`: who asks."""
+
+    text: str
+    audiences: frozenset[str]
+    person: str = ""
+    wordings: tuple[str, ...] = ()
+    limit: int = 10
+    meaning: Meaning | None = None
+
+
+class Documents(Protocol):
+    """What places were told to know. Raises StoreError. `audiences`: the labels of what may be shown."""
+
+    async def keep(self, new: NewDocument) -> DocumentRefused | None:
+        """Know it from now on, in place of what that channel had under this name. Why not, where the place is full."""
+        ...
+
+    async def listed(self, audiences: frozenset[str]) -> list[Document]:
+        """What is known, the oldest first."""
+        ...
+
+    async def opened(self, id_: int, audiences: frozenset[str], limit: int) -> tuple[Document, list[Passage]] | None:
+        """One of them, with its first passages."""
+        ...
+
+    async def remove(self, id_: int) -> None:
+        """Know it no longer: its rows go at once, the bytes with the next `Forgetting.sweep`."""
+        ...
+
+    async def search(self, query: DocumentQuery) -> list[FoundPassage]:
+        """The best passages first. Any text is a valid query; none raises."""
         ...
 
 

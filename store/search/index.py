@@ -38,10 +38,9 @@ from agent.records import INDEXING, Job
 from store import job_queue
 from store.databases.database import Database, StorableText, aside, in_order, is_postgresql
 from store.search.text import PARAMETERS, IndexedText, Range, SearchQuery, indexed_text, wanted_terms
-from store.search.word_index import Fts5Words, TsvectorWords
+from store.search.word_index import MESSAGES, Fts5Words, TsvectorWords
 from store.tables import embedding, message, participant, person
 
-NAME: Final = "message_index"
 TERMS: Final = 3
 """Which terms of a word an entry has. Counted up when others are made, or kept elsewhere: the next start makes all
 entries anew."""
@@ -82,7 +81,7 @@ _OF_PERSON: Final = (bindparam("person", type_=StorableText), bindparam("convers
 
 
 _SHIFT, _ID_BITS = Fts5Words.SHIFT, Fts5Words.ID_BITS
-_ENTRIES: Final = table_named(NAME, column("reader", Integer), column("message", Integer))
+_ENTRIES: Final = table_named(MESSAGES, column("reader", Integer), column("message", Integer))
 
 
 class Fts5(Fts5Words):
@@ -116,7 +115,7 @@ class Fts5(Fts5Words):
     ).bindparams(*_OF_PERSON)
 
     def __init__(self) -> None:
-        super().__init__(NAME)
+        super().__init__(MESSAGES)
 
     def matches(self, connection: Connection, sought: SearchQuery, _among: Range) -> list[list[Match]]:
         words = json.dumps([self.query(words, " OR ") for words in sought.words])
@@ -207,7 +206,7 @@ class Tsvector(TsvectorWords):
     ).bindparams(bindparam("queries", type_=ARRAY(Text)), *_OF_PERSON)
 
     def __init__(self) -> None:
-        super().__init__(NAME, "message")
+        super().__init__(MESSAGES, "message")
 
     def stretches(self, number: int, among: Range) -> dict[str, int]:
         """Ever longer stretches of the person's newest messages, as tsqueries, and how long they are, the shortest

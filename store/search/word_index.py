@@ -33,6 +33,10 @@ from sqlalchemy import table as table_named
 from store.databases.database import StorableText
 from store.search.text import IndexedText, entry_terms, stem
 
+MESSAGES: Final = "message_index"
+PASSAGES: Final = "passage_index"
+INDEXES: Final = (MESSAGES, PASSAGES)
+"""The names of the indexes, with which those of their tables begin."""
 REMOVED_AT_ONCE: Final = 500
 """Entries whose words stand in memory while they are removed."""
 
