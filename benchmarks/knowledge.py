@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from agent.memory.audience import TeamAudience, label
-from agent.memory.documents import NewDocument, Page, Passage, passages_of
+from agent.memory.documents import DocumentPage, NewDocument, Passage, passages_of
 from agent.ports import DocumentQuery
 from benchmarks.report import Options, print_report, read_options
 from store.engine import Store, open_store
@@ -66,7 +66,7 @@ def read_told(path: Path, questions: int) -> Told:
     asked: list[Asked] = []
     for at, article in enumerate(json.loads(path.read_text())["data"]):
         name = str(article.get("title") or f"document {at + 1}").replace("_", " ")
-        pages = [Page(part["context"], number) for number, part in enumerate(article["paragraphs"], 1)]
+        pages = [DocumentPage(part["context"], number) for number, part in enumerate(article["paragraphs"], 1)]
         passages = passages_of(pages)
         documents[name] = passages
         for part, page in zip(article["paragraphs"], pages, strict=True):
@@ -78,7 +78,7 @@ def read_told(path: Path, questions: int) -> Told:
     return Told(documents, asked[:questions])
 
 
-def _holding(passages: Sequence[Passage], page: Page, answer: dict[str, Any]) -> list[int]:
+def _holding(passages: Sequence[Passage], page: DocumentPage, answer: dict[str, Any]) -> list[int]:
     """The passages in which an answer begins: its first words stand there, with what stands before them."""
     begin = int(answer["answer_start"])
     around = _plain(page.text[max(begin - 40, 0) : begin + 40])
@@ -204,7 +204,7 @@ def run(options: Options) -> None:
     else:
         with TemporaryDirectory() as folder:
             urls = [f"sqlite:///{Path(folder) / name}.db" for name in ("told", "made")]
-            metrics = asyncio.run(measure(*urls, told, sizes))
+            metrics = asyncio.run(measure(urls[0], urls[1], told, sizes))
     print_report("knowledge", metrics, baseline, options, f"{options.engine or 'sqlite'}; {options.data.name}")
 
 

@@ -35,7 +35,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DocumentPage:
     """`number`: None where the kind of file has no pages."""
 
     text: str
@@ -97,7 +97,7 @@ class FoundPassage:
     score: float
 
 
-def passages_of(pages: Iterable[Page]) -> list[Passage]:
+def passages_of(pages: Iterable[DocumentPage]) -> list[Passage]:
     """The passages of a document, in order; MAX_PASSAGES at most."""
     made: list[Passage] = []
     for passage in _packed(_blocks(pages)):
@@ -108,7 +108,7 @@ def passages_of(pages: Iterable[Page]) -> list[Passage]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _Paragraph:
     """A paragraph, or a piece of one; or a heading of this level (from 1)."""
 
     text: str
@@ -125,18 +125,18 @@ class _Heading:
     told: bool = False
 
 
-def _blocks(pages: Iterable[Page]) -> Iterator[_Block]:
+def _blocks(pages: Iterable[DocumentPage]) -> Iterator[_Paragraph]:
     for page in pages:
         for paragraph in _BREAK.split(page.text.replace("\r\n", "\n").replace("\r", "\n")):
             lines = [line.rstrip() for line in paragraph.strip("\n").split("\n") if line.strip()]
             body: list[str] = []
             for line in lines:
                 if len(body) == 1 and len(body[0]) <= MAX_HEADING_CHARS and _UNDERLINE.fullmatch(line):
-                    yield _Block(body.pop().strip(), page.number, 1 if "=" in line else 2)
+                    yield _Paragraph(body.pop().strip(), page.number, 1 if "=" in line else 2)
                 elif (level := _level(line.strip(), alone=len(lines) == 1)) > 0:
                     yield from _pieces(body, page.number)
                     body = []
-                    yield _Block(_title(line.strip()), page.number, level)
+                    yield _Paragraph(_title(line.strip()), page.number, level)
                 else:
                     body.append(line)
             yield from _pieces(body, page.number)
@@ -160,34 +160,34 @@ def _title(line: str) -> str:
     return marked[2] if marked is not None else line
 
 
-def _pieces(lines: Sequence[str], page: int | None) -> Iterator[_Block]:
+def _pieces(lines: Sequence[str], page: int | None) -> Iterator[_Paragraph]:
     """A paragraph; of a long one pieces that end where sentences or lines do, as far as they have ends."""
     text = "\n".join(lines)
     if len(text) <= PASSAGE_CHARS:
         if text.strip():
-            yield _Block(text, page)
+            yield _Paragraph(text, page)
         return
     begin, good = 0, 0
     for end in [*(found.end() for found in _SENTENCE.finditer(text)), len(text)]:
         if end - begin > PASSAGE_CHARS and good > begin:
-            yield _Block(text[begin:good].strip(), page)
+            yield _Paragraph(text[begin:good].strip(), page)
             begin = good
         while end - begin > PASSAGE_CHARS:  # a sentence without an end
             cut = text.rfind(" ", begin + PASSAGE_CHARS // 2, begin + PASSAGE_CHARS)
             cut = begin + PASSAGE_CHARS if cut < 0 else cut
-            yield _Block(text[begin:cut].strip(), page)
+            yield _Paragraph(text[begin:cut].strip(), page)
             begin = cut
         good = end
     if text[begin:].strip():
-        yield _Block(text[begin:].strip(), page)
+        yield _Paragraph(text[begin:].strip(), page)
 
 
-def _packed(blocks: Iterable[_Block]) -> Iterator[Passage]:
+def _packed(blocks: Iterable[_Paragraph]) -> Iterator[Passage]:
     above: list[_Heading] = []
     texts: list[str] = []
     heading, page, size = "", None, 0
 
-    def take(text: str, block: _Block) -> None:
+    def take(text: str, block: _Paragraph) -> None:
         nonlocal heading, page, size
         if not texts:
             heading, page, size = " › ".join(one.text for one in above), block.page, 0
@@ -215,6 +215,6 @@ def _packed(blocks: Iterable[_Block]) -> Iterator[Passage]:
             take(block.text, block)
     for one in above:
         if not one.told:
-            take(one.text, _Block("", page))
+            take(one.text, _Paragraph("", page))
     if texts:
         yield Passage("\n\n".join(texts), heading, page)

@@ -43,9 +43,9 @@ from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_pl
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
 from store.memory import fact_store, profiles
-from store.search import index, passages
+from store.search import index, matching, passages
+from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
-from store.search.word_index import INDEXES
 from store.tables import (
     RUNNING,
     WAITING,
@@ -117,7 +117,7 @@ def found_again(connection: Connection, plan: plans.ForgettingPlan, gone: Erasur
     texts = [*gone.texts, *gone.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
     indexed = max(
-        index.holding(connection, words, gone.readers, person=who, conversation=where)
+        matching.holding(connection, words, gone.readers, person=who, conversation=where)
         for who, where in _reach(plan) or [(NOBODY, None)]
     )
     indexed += passages.count(connection, selection.documents_of(plan))

@@ -9,7 +9,7 @@ from alembic import context
 from sqlalchemy import Connection, create_engine
 
 from store.databases.database import StorableText, UtcDateTime
-from store.search.word_index import INDEXES
+from store.search.index import INDEXES
 from store.tables import metadata
 
 

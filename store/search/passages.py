@@ -46,9 +46,9 @@ from agent.records import INDEXING
 from store import job_queue
 from store.databases.database import is_postgresql, row_id
 from store.rows import ids_in_parameter
+from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms
 from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, keywords, stem, wanted_terms, word_parts
-from store.search.word_index import PASSAGES, Fts5Words, TsvectorWords
 from store.tables import document, passage, passage_vector, person, place
 
 NEW, KNOWN, GONE = "new", "known", "gone"

@@ -9,13 +9,13 @@ from sqlalchemy import Connection, func, select, text
 from sqlmodel import SQLModel
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
-from agent.memory.documents import NewDocument, Page, Passage, passages_of
+from agent.memory.documents import DocumentPage, NewDocument, Passage, passages_of
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
 from agent.ports import DocumentQuery, DocumentRefused
 from agent.records import INDEXING
 from store.engine import Store
 from store.search import passages
-from store.search.word_index import INDEXES
+from store.search.index import INDEXES
 from store.tables import document
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database, open_new
@@ -42,7 +42,7 @@ def handed(
 ) -> NewDocument:
     told = {"source": "test:T1", "person": "ann", "link": "https://example.test/handbook"} | more
     return NewDocument(
-        name, audience, channel=channel, time=START, passages=passages_of([Page(words, 7)]), pages=9, **told
+        name, audience, channel=channel, time=START, passages=passages_of([DocumentPage(words, 7)]), pages=9, **told
     )
 
 
@@ -140,6 +140,7 @@ async def test_what_a_kill_left_half_indexed_is_finished_by_a_job_and_stands_for
     await store.documents.keep(handed("The code is walnut."))
     new = replace(handed(), passages=[Passage(f"The code is chestnut {n}.") for n in range(3 * passages.STEP)])
     kept = await store.database.write(passages.keep, new, passages.rows_of(new))
+    assert isinstance(kept, int)
     assert await store.database.write(passages.work_on, kept, lambda _: None)
     assert await found(store, "code") == ["The code is walnut."]
     await do_jobs(store)

@@ -23,7 +23,7 @@ from sqlmodel import SQLModel
 
 from store.databases.postgresql import connect
 from store.engine import open_store
-from store.search.word_index import INDEXES
+from store.search.index import INDEXES
 from tests.patience import PATIENCE_S
 
 OWNER: Final = "cogency"

@@ -18,7 +18,7 @@ from sqlmodel import SQLModel
 from agent.errors import StoreError
 from store.engine import Store, look_at, open_spending, open_store
 from store.migrations import HEAD, MIGRATIONS
-from store.search.word_index import INDEXES
+from store.search.index import INDEXES
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
