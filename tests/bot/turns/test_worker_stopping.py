@@ -13,7 +13,8 @@ from agent.ports import Ledger
 from agent.providers.scripted import Answer, Until
 from agent.records import Claim
 from agent.tools.registry import Toolbox
-from bot.reply_surface import ReplyAction
+from bot.reply_surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
+from bot.turns.answering import SHOW_WAIT_S
 from bot.turns.approvals import ApprovalPolicy
 from bot.turns.runner import TurnRunner
 from bot.turns.worker import Turns
@@ -180,6 +181,31 @@ async def test_whoever_waits_for_an_answer_waits_until_it_is_put_aside_indeed() 
         assert ledger.tries == 2
     assert len(await world.store.consents.undecided("ann")) == 1
     assert tool.said == []
+
+
+@pytest.mark.parametrize(
+    ("failures", "shown"),
+    [
+        ([], 1),
+        ([PageLimited(2)], 2),
+        ([PageLimited(2), PageUnsent("down")], 2),
+        ([PageLimited(SHOW_WAIT_S + 1)], 1),
+        ([PageRefused("no")], 1),
+    ],
+)
+async def test_its_asker_is_shown_what_waits_once_it_is_put_aside_and_it_waits_also_if_that_fails(
+    failures: list[SurfaceError], shown: int
+) -> None:
+    world, tool = World([TELLS_BEN]), Echo()
+    surface = FakeSurface(world.clock, BUTTONED)
+    world.surfaces["thread"], surface.fail_waiting = surface, failures
+    ledger = PutAsideAtSecondTry(world.store)
+    turns = asking_first(world, ledger, tool)
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
+        assert await turns.ask(said("tell Ben")) is None
+        await until(lambda: len(surface.waiting_shown) == shown)
+    assert surface.waiting_shown == [1] * shown
+    assert len(await world.store.consents.undecided("ann")) == 1
 
 
 class PutAsideMeanwhile(SqlLedger):
