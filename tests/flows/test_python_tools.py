@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.registry import RESERVED
 from bot.app import CLOCK
-from bot.app.parts import BUILT_IN
 from bot.exits import Exit
 from bot.texts import setup_texts
 from tests.fakes.slack import FakeSlack
@@ -93,11 +91,3 @@ async def test_somebody_in_slack_has_it_called(folder: Path) -> None:
             await slack.connected(2)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
             await until(lambda: any(SAID in one.text for one in slack.state.answers(general, asked.ts)))
-
-
-def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> None:
-    folder = ROOT / "agent" / "tools"
-    written = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    assert {path.stem for path in folder.glob("[a-z]*.py")} - {"functions", "registry"} == BUILT_IN - RESERVED
-    assert RESERVED < BUILT_IN
-    assert all(f'"{name}"' in written for name in BUILT_IN)
