@@ -151,6 +151,14 @@ class CallProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAsks:
+    """A call waits for an answer of the turn's asker, or (`waits` False) no longer."""
+
+    id: str
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallFinished:
     id: str
     result: ToolResult
@@ -200,6 +208,7 @@ AgentEvent: TypeAlias = (
     | HandleClosed
     | CallStarted
     | CallProgressed
+    | CallAsks
     | CallFinished
     | TurnPutAside
     | TurnEnded

@@ -16,7 +16,7 @@ from operator import attrgetter
 from agent import events, ports
 from agent import turn as turns
 from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.messages import Message, ModelCall, Usage, estimate_usage
+from agent.messages import Elicitation, Elicited, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -84,7 +84,8 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     """Run a call that was checked, within its tool's time. Raises CancelledError only if the caller is cancelled."""
     tool = tools.get(placed.call.name)
     try:
-        async with asyncio.timeout(tool.timeout_s):
+        async with asyncio.timeout(tool.timeout_s) as limit:
+            context = replace(context, ask=_untimed(context.ask, limit))
             output = await tool.run(tools.as_meant(placed.call).args, context)
         output = ports.ToolOutput(output) if isinstance(output, str) else output
         result = tools.result(tool.name, output, context.person)
@@ -101,6 +102,28 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
         log.exception("tool %s failed in call %s", tool.name, placed.id)
         result = tools.failure(tool.name, TOOL_BROKE)
     return turns.CallAnswered(placed.id, result)
+
+
+def _untimed(ask: ports.Ask, limit: asyncio.Timeout) -> ports.Ask:
+    """The tool's time stands still while its asker thinks."""
+    asking, left = 0, 0.0
+
+    async def run(question: Elicitation) -> Elicited:
+        nonlocal asking, left
+        loop = asyncio.get_running_loop()
+        if (ends := limit.when()) is not None:
+            left = ends - loop.time()
+            limit.reschedule(None)
+        asking += 1
+        try:
+            return await ask(question)
+        finally:
+            asking -= 1
+            if not asking:
+                with suppress(RuntimeError):  # the call has ended meanwhile
+                    limit.reschedule(loop.time() + left)
+
+    return run
 
 
 def _is_cancelled() -> bool:
@@ -146,6 +169,9 @@ Save = Callable[[Progress], Awaitable[None]]
 Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
 """What the person wrote behind this turn so far."""
 
+AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
+"""Asks for a call, by its id. The last argument is called once the question can be answered."""
+
 DRAIN_S = 2.0
 """From the end of the calls to the end of the answer: the model was told to stop there."""
 
@@ -173,6 +199,7 @@ class Loop:
         emit: Emit,
         save: Save,
         arrived: Arrived | None = None,
+        ask: AskPerson | None = None,
         explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
@@ -185,6 +212,7 @@ class Loop:
         self._emit = emit
         self._save = save
         self._arrived = arrived
+        self._ask = ask
         self._explain = explain
         self._session = open_session(provider, options)
         self._model = provider.name
@@ -329,7 +357,13 @@ class Loop:
         for placed in calls:  # before any of them runs: whoever is told may forbid it by an error
             await self._emit(events.CallStarted(placed.id, placed.call))
         tasks = [
-            asyncio.create_task(run_call(placed, self._tools, replace(context, report=self._report(placed.id))))
+            asyncio.create_task(
+                run_call(
+                    placed,
+                    self._tools,
+                    replace(context, report=self._report(placed.id), ask=self._asking(placed.id)),
+                )
+            )
             for placed in calls
         ]
         effects: list[turns.Effect] = []
@@ -354,6 +388,21 @@ class Loop:
                 await self._emit(events.CallProgressed(call, done, total))
 
         return report
+
+    def _asking(self, call: str) -> ports.Ask:
+        ask = self._ask
+        if ask is None:
+            return ports.nobody_answers
+
+        async def shown() -> None:
+            await self._emit(events.CallAsks(call, waits=True))
+
+        async def run(question: Elicitation) -> Elicited:
+            answer = await ask(call, question, shown)
+            await self._emit(events.CallAsks(call, waits=False))
+            return answer
+
+        return run
 
     def _heard_so_far(self) -> ports.ToolContext:
         """The tools' context, with what the person and the tools have said in this turn until now."""

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum, auto
 from typing import Final, TypeAlias, TypeVar
 
 import regex
@@ -162,8 +162,58 @@ class Consent(StrEnum):
     REFUSED = "refused"
     EXPIRED = "expired"
     """Nobody answered in time."""
-    EDITED = "edited"
-    """They have edited their question meanwhile."""
+
+
+class ElicitAction(StrEnum):
+    """What somebody does about a question of a tool, in the words of MCP."""
+
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+    """They did not decide: they put it off, or their time was over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elicitation:
+    """What a tool asks its asker in the middle of a call: the words of whoever wrote it, to be trusted in nothing.
+
+    `source`: who asks, by the operator's name for it. `schema`: of an object of plain values. `address`: a page to be
+    opened by the asker themselves; then there are no values.
+    """
+
+    source: str
+    text: str
+    schema: JsonObject
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Elicited:
+    """`values`: only with ACCEPT, and only those that were given."""
+
+    action: ElicitAction
+    values: JsonObject = field(default_factory=dict[str, Json])
+
+
+class AnswerOutcome(Enum):
+    """What became of what somebody said to a question of a tool."""
+
+    KEPT = auto()
+    NOT_THEIRS = auto()
+    ANSWERED_BEFORE = auto()
+    OVER = auto()
+    """Nobody waits for it: its time is over, its call has ended, or the process that waited is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """As in the port `OpenQuestions`. `question`: what its person had asked."""
+
+    turn: int
+    key: str
+    asked: str
+    filled: str
+    question: str
 
 
 class Provenance(IntEnum):

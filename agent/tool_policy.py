@@ -218,8 +218,6 @@ class CallGate:
                 return "refused", DecidedBy.ASKER
             case Consent.EXPIRED:
                 return "expired", DecidedBy.NOBODY
-            case Consent.EDITED:
-                return "edited", DecidedBy.ASKER
             case Consent.NOT_NEEDED | Consent.AWAITED:
                 decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
             case _:

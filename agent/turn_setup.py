@@ -14,7 +14,7 @@ from typing import Protocol
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
-from agent.loop import Arrived, Emit, Loop, Save
+from agent.loop import Arrived, AskPerson, Emit, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope
 from agent.memory.past_threads import PastMessage
@@ -167,6 +167,7 @@ def loop_of(
     emit: Emit,
     save: Save,
     arrived: Arrived | None = None,
+    ask: AskPerson | None = None,
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
 ) -> Loop:
     """What answers the claimed question, with tools that run on behalf of its asker."""
@@ -195,6 +196,7 @@ def loop_of(
         emit=emit,
         save=save,
         arrived=arrived,
+        ask=ask,
         explain=explain,
         options=CallOptions(incoming.depth, cache_key(incoming.conversation), tools.specs),
     )

@@ -14,13 +14,12 @@ from typing import Final
 
 from agent.events import CallFinished, CallStarted
 from agent.memory.audience import label
-from agent.messages import Json, ToolCall, ToolResult
+from agent.messages import Consent, Json, ToolCall, ToolResult
 from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
 from agent.progress import Progress
 from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
 from agent.tools.registry import Registry
-from agent.turn import NOT_ALLOWED
 from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened
@@ -62,7 +61,7 @@ class CallAudit:
         """Write down which of the last calls their asker, or the time, did not let run."""
         step, number = self.progress().steps[-1], len(self.progress().steps)
         for at, call in enumerate(step.calls):
-            if step.consent(at) in NOT_ALLOWED:
+            if step.consent(at) in (Consent.REFUSED, Consent.EXPIRED):
                 row = self._row(f"{number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
                 await self.audit.keep(row, self.claim)
 

@@ -19,6 +19,7 @@ from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch
 from bot.reply_surface import Surface
+from bot.tools.mcp_questions import QuestionField
 from bot.tools.mcp_source import ToolSignIns
 
 T = TypeVar("T")
@@ -115,6 +116,32 @@ class ToolsAnswer:
     text: str
     call: str = ""
     may_stand: bool = False
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWindow:
+    """Some fields of a question that a tool asks, by their places, and what stands in them."""
+
+    source: str
+    fields: Mapping[int, QuestionField]
+    filled: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswer:
+    """What somebody is shown of a question that a tool asks them. `name`: the question's, "" if none is to be answered.
+
+    `fields`: how many it has. `ready`: nothing is missing of what was filled in. `opens`: it is about a page to be
+    opened. `refused`: nothing was done, and the text says why.
+    """
+
+    text: str
+    name: str = ""
+    fields: int = 0
+    begun: bool = False
+    ready: bool = False
+    opens: bool = False
     refused: bool = False
 
 
@@ -222,6 +249,18 @@ class Choices(Protocol):
 
     async def set(self, owner: str, name: str, value: str | None) -> None:
         """Keep a choice; None takes it back."""
+        ...
+
+
+class ToolQuestions(Protocol):
+    """What tools ask people in the middle of a call. Every method raises StoreError."""
+
+    async def answer(self, person: str, words: str) -> QuestionAnswer | None:
+        """What these words (see `bot.turns.questions`) do, as is said to this person alone; None: they mean none."""
+        ...
+
+    async def window(self, person: str, words: str) -> AskedWindow:
+        """The fields that these words name. Raises Refused if this person is not to fill them in, or no more."""
         ...
 
 
@@ -405,6 +444,8 @@ class CommandHost(Protocol):
     def forgetting(self) -> ForgetQuestions: ...
     @property
     def sign_ins(self) -> ToolSignIns: ...
+    @property
+    def questions(self) -> ToolQuestions: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""

@@ -24,6 +24,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk
 from bot.tools.mcp_source import ToolSignIns
 from bot.turns.approvals import ToolsDesk
+from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 
 T = TypeVar("T")
@@ -85,6 +86,7 @@ class BotHost:
     memories: MemoryDesk
     policies: PolicyDesk
     tool_desk: ToolsDesk
+    questions: QuestionDesk
     feedback: ReplyFeedback
     health: Health
     clock: Clock

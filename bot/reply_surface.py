@@ -23,6 +23,8 @@ class ReplyAction(StrEnum):
     """Take the reply away."""
     DECIDE = "decide"
     """Show its asker what it waits for."""
+    ANSWER = "answer"
+    """Show its asker what a tool asks them."""
     UNDO = "undo"
     """Let what the turn has kept of its asker be forgotten again."""
 

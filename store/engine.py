@@ -15,7 +15,6 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
-from agent.memory.documents import NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
 from store.databases.database import (
@@ -23,13 +22,11 @@ from store.databases.database import (
     Database,
     LocalNotifier,
     SqlStore,
-    aside,
     is_postgresql,
     migrating,
     reads,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
-from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlSummaries, SqlWorkingSet
@@ -40,7 +37,7 @@ from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
-from store.search import index, passages
+from store.search import index
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
@@ -48,6 +45,7 @@ from store.tool_accounts import SqlToolAccounts
 from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
+from store.turns.open_questions import SqlOpenQuestions
 from store.turns.replies import SqlReplies
 
 # Brings a database to the newest version, and gives it a key of erased ids.
@@ -238,41 +236,13 @@ async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float
         log.info("made %s anew (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
-# The search of people's past threads, and of what places know.
-
-
-class SqlDocuments(SqlStore):
-    listed = reads(passages.listed)
-    opened = reads(passages.opened)
-    search = reads(passages.search)
-
-    async def keep(self, new: NewDocument) -> ports.DocumentRefused | None:
-        kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new))
-        if isinstance(kept, ports.DocumentRefused):
-            return kept
-        await self._work(kept)
-        for before in await self.database.read(passages.older, kept):
-            await self._work(before)
-        return None
-
-    async def remove(self, id_: int) -> None:
-        await self.database.write(passages.mark_gone, [id_])
-        await self._work(id_)
-
-    async def _work(self, id_: int) -> None:
-        while await self.work_on(id_):
-            pass
-
-    async def work_on(self, id_: int) -> bool:
-        return await self.database.write(passages.work_on, id_, owe)
+# The search of people's past threads.
 
 
 class SqlMemories(SqlStore):
     search = reads(search)
 
     async def index_more(self, job: Job) -> bool:
-        if job.key.startswith(passages.DOCUMENT_JOB):
-            return await SqlDocuments(self.database).work_on(int(job.payload))
         return await index.make_more(self.database, job)
 
 
@@ -289,10 +259,10 @@ class Store:
 
     ledger: ports.Ledger
     consents: ports.Consents
+    open_questions: ports.OpenQuestions
     conversations: ports.Conversations
     knowledge: ports.Knowledge
     memories: ports.Memories
-    documents: ports.Documents
     embeddings: ports.Embeddings
     facts: ports.Facts
     working_set: ports.WorkingSet
@@ -434,10 +404,10 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     return Store(
         SqlLedger(database, erased_ids),
         SqlConsents(database),
+        SqlOpenQuestions(database),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database),
-        SqlDocuments(database),
         SqlEmbeddings(database),
         SqlFacts(database),
         SqlWorkingSet(database),

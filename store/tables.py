@@ -255,78 +255,6 @@ profile_entry = metadata.tables["profile_entry"]
 profile_source = metadata.tables["profile_source"]
 
 
-# What places know: documents.
-
-
-class PlaceRow(Row, table=True):
-    """An audience that knows something. `number` opens its own range of the index of passages."""
-
-    __table_args__: ClassVar[Any] = NEVER_REUSED
-
-    number: int | None = Field(default=None, primary_key=True)
-    audience: str = Field(sa_type=StorableText, unique=True)
-
-
-class DocumentRow(Row, table=True):
-    """What a place was told to know. `audience` is the label of those who may find it; `person` handed it in, or is ""
-    once they were forgotten. `state`: see `store.search.passages`.
-    """
-
-    __table_args__: ClassVar[Any] = (
-        Index("ix_document_audience", "audience", "name"),
-        Index("ix_document_channel", "channel"),
-        Index("ix_document_person", "person"),
-        NEVER_REUSED,
-    )
-
-    id: int | None = Field(default=None, primary_key=True)
-    audience: str = Field(sa_type=StorableText)
-    source: str = Field(sa_type=StorableText)
-    channel: str = Field(sa_type=StorableText)
-    person: str = Field(sa_type=StorableText)
-    name: str = Field(sa_type=StorableText)
-    link: str = Field(sa_type=StorableText, default="")
-    time: datetime = Field(sa_type=UtcDateTime)
-    pages: int = 0
-    passages: int
-    state: str = Field(sa_type=StorableText)
-
-
-class PassageRow(Row, table=True):
-    """A piece of a document. `number`: its place there, from 1. `words`: the `length` index words of its text, and then
-    those of what stands above it. `place`: in whose range of the index it stands, if it does.
-    """
-
-    __table_args__: ClassVar[Any] = (Index("ix_passage_document", "document", "number"), NEVER_REUSED)
-
-    id: int | None = Field(default=None, primary_key=True)
-    document: int = Field(foreign_key="document.id")
-    number: int
-    page: int | None = None
-    heading: str = Field(sa_type=StorableText, default="")
-    text: str = Field(sa_type=StorableText)
-    words: str = Field(sa_type=StorableText)
-    length: int
-    place: int | None = None
-
-
-class PassageVectorRow(Row, table=True):
-    """What a passage means to a model for embeddings, as `EmbeddingRow` has it of a message."""
-
-    __table_args__: ClassVar[Any] = (Index("ix_passage_vector_model", "model", "passage", "signs"),)
-
-    passage: int = Field(primary_key=True, foreign_key="passage.id", ondelete="CASCADE")
-    model: str = Field(sa_type=StorableText)
-    signs: bytes = Field(sa_type=BitString)
-    vector: bytes
-
-
-place = metadata.tables["place"]
-document = metadata.tables["document"]
-passage = metadata.tables["passage"]
-passage_vector = metadata.tables["passage_vector"]
-
-
 # The turns and the jobs, and what the turns leave behind.
 
 WAITING: Final = "waiting"
@@ -415,6 +343,21 @@ class ConsentRow(Row, table=True):
     decided: datetime = Field(sa_type=UtcDateTime)
 
 
+class OpenQuestionRow(Row, table=True):
+    """What a tool asks its asker while a call waits for it, and what they say; gone with the call. It counts as long as
+    the claim of that `epoch` holds. `action`: "" until they have decided.
+    """
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    key: str = Field(sa_type=StorableText, primary_key=True)
+    epoch: int
+    person: str = Field(sa_type=StorableText, index=True)
+    asked: str = Field(sa_type=StorableText)
+    filled: str = Field(sa_type=StorableText, default="")
+    action: str = Field(sa_type=StorableText, default="")
+    until: datetime = Field(sa_type=UtcDateTime)
+
+
 class JobRow(Row, table=True):
     """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
 
@@ -474,6 +417,7 @@ turn = metadata.tables["turn"]
 page = metadata.tables["page"]
 verdict = metadata.tables["verdict"]
 consent = metadata.tables["consent"]
+open_question = metadata.tables["open_question"]
 job = metadata.tables["job"]
 action_record = metadata.tables["action_record"]
 workspace = metadata.tables["task_workspaces"]

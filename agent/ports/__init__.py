@@ -5,17 +5,31 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.errors import FailureReason
 from agent.memory.audience import Audience, Place
-from agent.memory.documents import Document, FoundPassage, NewDocument, Passage
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.memory.own_words import TextsRead
-from agent.messages import Consent, Depth, JsonObject, Keep, Message, ModelCall, NativeContent, ResultPart, Usage
+from agent.messages import (
+    AnswerOutcome,
+    Consent,
+    Depth,
+    ElicitAction,
+    Elicitation,
+    Elicited,
+    JsonObject,
+    Keep,
+    Message,
+    ModelCall,
+    NativeContent,
+    OpenQuestion,
+    ResultPart,
+    Usage,
+)
 from agent.ports.storage import (
     AgentStore,
     Conversations,
@@ -36,7 +50,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
-from agent.records import Claim, ConsentOutcome, Embedded, Meaning, Person, SealedSignIn, Undecided, Unembedded
+from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
 
 
 class Halt(StrEnum):
@@ -265,55 +279,21 @@ class Embeddings(Protocol):
         ...
 
 
-class DocumentRefused(Enum):
-    """Why a place does not keep a document."""
-
-    MANY = auto()
-    LARGE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentQuery:
-    """A search of what places know. `audiences`, `wordings`, `meaning`: as in a `RecallQuery`; `person`: who asks."""
-
-    text: str
-    audiences: frozenset[str]
-    person: str = ""
-    wordings: tuple[str, ...] = ()
-    limit: int = 10
-    meaning: Meaning | None = None
-
-
-class Documents(Protocol):
-    """What places were told to know. Raises StoreError. `audiences`: the labels of what may be shown."""
-
-    async def keep(self, new: NewDocument) -> DocumentRefused | None:
-        """Know it from now on, in place of what that channel had under this name. Why not, where the place is full."""
-        ...
-
-    async def listed(self, audiences: frozenset[str]) -> list[Document]:
-        """What is known, the oldest first."""
-        ...
-
-    async def opened(self, id_: int, audiences: frozenset[str], limit: int) -> tuple[Document, list[Passage]] | None:
-        """One of them, with its first passages."""
-        ...
-
-    async def remove(self, id_: int) -> None:
-        """Know it no longer: its rows go at once, the bytes with the next `Forgetting.sweep`."""
-        ...
-
-    async def search(self, query: DocumentQuery) -> list[FoundPassage]:
-        """The best passages first. Any text is a valid query; none raises."""
-        ...
-
-
 Report: TypeAlias = Callable[[float, float], Awaitable[None]]
 """Tells how much of a call is done, of how much."""
 
 
 async def _nobody_hears(done: float, total: float) -> None:
     pass
+
+
+Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
+"""Asks the asker alone, and waits for what they say; a tool's own time stands still meanwhile."""
+
+
+async def nobody_answers(_: Elicitation) -> Elicited:
+    """Where no person waits for the call."""
+    return Elicited(ElicitAction.DECLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +319,7 @@ class ToolContext:
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
     report: Report = field(default=_nobody_hears, compare=False)
     """For a call that takes a while. What it is about is not told: the reply may be read by others."""
+    ask: Ask = field(default=nobody_answers, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of the words above in this turn."""
 
@@ -458,6 +439,35 @@ class ToolAudit(Protocol):
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
         """The rows from that time on whose id is above `after`, the oldest first."""
+        ...
+
+
+class OpenQuestions(Protocol):
+    """What tools ask their askers in the middle of a call: kept as long as the claim that waits for it holds.
+
+    A question has a name in its turn, `key`; its words and those of an answer are JSON of whoever keeps them.
+    """
+
+    async def open(self, claim: Claim, key: str, asked: str, now: datetime, until: datetime, most: int) -> bool:
+        """Keep a question, which its asker may answer until then; False if so many (`most`) wait for them already."""
+        ...
+
+    async def answered(self, turn: int, key: str) -> tuple[ElicitAction, str] | None:
+        """What was said, and filled in; None while nothing was said."""
+        ...
+
+    async def close(self, turn: int, key: str) -> None:
+        """Erase it, with what was said."""
+        ...
+
+    async def waiting(self, person: str, now: datetime) -> list[OpenQuestion]:
+        """What waits for this person, the oldest first."""
+        ...
+
+    async def answer(
+        self, turn: int, key: str, person: str, filled: str, action: ElicitAction | None, now: datetime
+    ) -> AnswerOutcome:
+        """Keep what this person has filled in; with an action that is their answer, and nothing changes it."""
         ...
 
 

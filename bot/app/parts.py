@@ -47,6 +47,7 @@ from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
+from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -188,7 +189,18 @@ def open_turns(
     sources: Callable[[], frozenset[str]],
 ) -> Turns:
     thinking = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
-    return Turns(store.ledger, thinking, surface_for, store.notifier, CLOCK, new_id(), limits, sources)
+    asking = answering.questions
+    return Turns(
+        store.ledger,
+        thinking,
+        surface_for,
+        store.notifier,
+        CLOCK,
+        new_id(),
+        limits,
+        sources,
+        waiting=() if asking is None else asking.waiting,
+    )
 
 
 def model_settings(settings: Settings) -> ModelSettings:
@@ -199,6 +211,10 @@ def model_settings(settings: Settings) -> ModelSettings:
 def tools_desk(answering: AgentConfig, store: Store, turns: Turns) -> ToolsDesk:
     policy = answering.policy or ApprovalPolicy(store.consents, CLOCK)
     return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare)
+
+
+def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:
+    return answering.questions or QuestionDesk(store.open_questions, CLOCK)
 
 
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
@@ -379,6 +395,7 @@ def mind(
             policy,
         ),
         prepare=sources[0].prepare if sources else None,
+        questions=QuestionDesk(store.open_questions, CLOCK),
         policy=policy,
         audit=store.audit,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),

@@ -123,6 +123,7 @@ def _host(
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
         tool_desk=parts.tools_desk(answering, store, turns),
+        questions=parts.question_desk(answering, store),
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -233,6 +234,7 @@ async def open_terminal(
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             tool_desk=parts.tools_desk(answering, store, turns),
+            questions=parts.question_desk(answering, store),
             choice=models,
             clock=parts.CLOCK,
             new_id=parts.new_id,

@@ -26,6 +26,10 @@ class FieldKind(Enum):
     LINES = auto()
     CHOICE = auto()
     """One of the field's choices; the first stands there at the beginning."""
+    PICK = auto()
+    """One of the choices, or none; none stands there at the beginning, unless one is filled in."""
+    PICKS = auto()
+    """Some of the choices. Its value are theirs, with blanks between them."""
     PERSON = auto()
     """Its value is the person's id, such as "slack:T0123:U0123"."""
     CHANNEL = auto()
@@ -70,6 +74,9 @@ class PanelForm:
     """What is wrong with what was filled in, by the fields' names: a sentence each. The form then stays open."""
     prefill: "Callable[[CommandCall], Awaitable[Filled]] | None" = None
     """What stands in it at first, for the words of its button."""
+    made: "Callable[[CommandCall], Awaitable[PanelForm]] | None" = None
+    """The form itself, of the same name, for the words of its button, where its fields are not known before. May raise
+    CogencyError, in time for a window to be opened."""
 
     def button(self, words: str = "") -> "PanelAction":
         return PanelAction(self.label, words, form=self)
@@ -187,6 +194,11 @@ class Caller(Protocol):
     @property
     def entry_chars(self) -> int | None:
         """How much of an entry is shown in a list; None where there are no buttons, and a list shows all of it."""
+        ...
+
+    @property
+    def window_fields(self) -> int:
+        """How many fields a window holds here."""
         ...
 
     async def stoppable(self) -> Stoppable: ...

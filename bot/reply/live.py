@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self, assert_never
 
+from agent.errors import CogencyError
 from agent.events import AgentEvent, Outcome
 from agent.messages import ToolCall
 from agent.ports import Clock
@@ -117,6 +118,7 @@ class LiveReply:
         self._wall = PageReconciler(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
         self._status = ""
+        self._asked = 0
         self._turn = turn
         self._backoff = Backoff()
         self._logged = OncePerMinute() if logged is None else logged
@@ -208,6 +210,8 @@ class LiveReply:
                 await self._perform(write)
             elif self._status != self._draft.status:
                 await self._show_status()
+            elif self._asked != self._draft.asked:
+                await self._show_waiting()
             elif write is not None:
                 if self._failure is not None and self._pace.not_before > self._give_up_at:
                     raise self._failure
@@ -222,6 +226,20 @@ class LiveReply:
         self._writing = True
         with suppress(reply_surface.SurfaceError):  # an ornament: the next write meets what is really wrong
             await self._surface.status(self._status)
+        self._writing = False
+
+    async def _show_waiting(self) -> None:
+        """An ornament, for which a platform's limits are waited for: where an answer streams there is no button."""
+        asked, self._writing = self._draft.asked, True
+        try:
+            await self._surface.show_waiting(self._turn)
+        except reply_surface.PageLimited as limited:
+            if self._draft.asks and limited.retry_after_s <= FINAL_PATIENCE_S:
+                asked = self._asked
+                await self._clock.sleep(min(limited.retry_after_s, NAP_S))
+        except CogencyError as error:
+            log.info("turn %d: its asker is shown what it waits for by the command alone: %s", self._turn, error)
+        self._asked = asked
         self._writing = False
 
     async def _perform(self, write: Write) -> None:

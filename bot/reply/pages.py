@@ -68,12 +68,15 @@ class Draft:
         self._ended = False
         self._steps: dict[str, ShownStep] = {}
         self._calls: dict[str, ToolCall] = {}
+        self._asking = set[str]()
+        self.asked = 0
+        """How often a call has asked the asker something."""
         self.addresses = AddressesRead()
         self.status = ""
         self.note = ""
         self._noted = ""
-        self.offers = GROWING
         self.final = False
+        self._below: frozenset[ReplyAction] = frozenset()
 
     def see(self, event: events.AgentEvent) -> None:
         match event:
@@ -100,8 +103,11 @@ class Draft:
                     percent = NOTED_PERCENT * int(share * 100 / NOTED_PERCENT)
                     self.note, self._noted = reply_texts.PROGRESS.format(doing=doing, percent=percent), name
                     self.status = told
+            case events.CallAsks(name, waits):
+                self._ask(name, waits=waits)
             case events.CallFinished(name, result):
                 self.note = "" if name == self._noted else self.note
+                self._ask(name, waits=False)
                 self.read([result.content] if result.status is ResultStatus.SUCCESS else [])
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
@@ -127,10 +133,21 @@ class Draft:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
         if text is not None or self._whole is None:
             self._whole = self._reply.text if text is None else text
-        self.status, self.note, self.offers, self.final = "", "", offers, True
+        self.status, self.note, self._below, self.final = "", "", offers, True
         for step in self.steps:
             if step.state is StepState.RUNNING:
                 self._end_step(step.id, StepState.FAILED, reply_texts.UNFINISHED)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a call waits for the asker. What they are asked is not told: the page may be read by others."""
+        return bool(self._asking) and not self.final
+
+    @property
+    def offers(self) -> frozenset[ReplyAction]:
+        if self.final:
+            return self._below
+        return GROWING | {ReplyAction.ANSWER} if self.asks else GROWING
 
     @property
     def steps(self) -> tuple[ShownStep, ...]:
@@ -157,6 +174,20 @@ class Draft:
         if name in self._steps:  # else it began in an earlier process
             title = status_line(self._calls[name].name)
             self._steps[name] = replace(self._steps[name], title=title, state=state, output=output, trace=told)
+
+    def _ask(self, name: str, *, waits: bool) -> None:
+        if name not in self._calls or waits == (name in self._asking):
+            return
+        tool = self._calls[name].name
+        if waits:
+            self._asking.add(name)
+            self.asked += 1
+        else:
+            self._asking.discard(name)
+        self.status = reply_texts.ASKING_STATUS.format(tool=tool) if waits else status_line(tool)
+        self.note, self._noted = reply_texts.WAITS_FOR_ANSWER.format(tool=tool) if waits else self.status, name
+        if name in self._steps:
+            self._steps[name] = replace(self._steps[name], title=self.status)
 
     def _begin_part(self) -> None:
         self._reply.begin_part()

@@ -1,6 +1,8 @@
 """What people read in commands, their menus, windows and help, on every platform. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from bot.texts.formatting import literal
 
 # Help
 
@@ -74,6 +76,52 @@ NOT_DECIDED = {
     "NOT_THEIRS": "Only the person who asked decides about this.",
     "OVER": "This waits no more: it was stopped, forgotten or asked anew, or a day has passed. Nothing has changed.",
 }
+
+# What tools ask in the middle of a call
+
+ANSWER_BUTTON = "Answer…"
+ANSWER_PART = "Answer {first}–{last} of {all}…"
+SEND_BUTTON = "Send"
+YES_BUTTON = "Yes"
+NO_BUTTON = "No"
+OPENED_BUTTON = "I have opened it"
+DECLINE_BUTTON = "Decline"
+LATER_BUTTON = "Cancel"
+WINDOW_TITLE = "For {source}"
+WINDOW_TRY_AGAIN = "This took too long; please press it again."
+MORE_QUESTIONS = "{questions} for you behind this one."
+WRONG_FIELD = "**{field}**: {why}"
+QUESTION_OVER = "Nobody waits for this answer any more: its time is over, or what asked for it has ended."
+ANSWERED = {
+    "ACCEPT": "Your answer goes to `{source}`, and to nobody else.",
+    "DECLINE": "Declined: `{source}` is told that you do not want to say it.",
+    "CANCEL": "Cancelled: `{source}` is told that you have not decided.",
+}
+NOT_ANSWERED = {
+    "NOT_THEIRS": "Only the person who asked can answer this.",
+    "ANSWERED_BEFORE": "You have answered this before; nothing has changed.",
+    "OVER": QUESTION_OVER,
+    "KEPT": QUESTION_OVER,
+}
+
+
+def sent_lines(values: Sequence[tuple[str, str]]) -> list[str]:
+    """What was sent, as its person reads it once more."""
+    return ["", *(f"- {literal(name)}: {literal(value)}" for name, value in values)] if values else []
+
+
+# In the terminal, field by field.
+FILL_CHOICES = "the number of your choice"
+DECLINED_UNSEEN = "A tool asked something, which was declined: nobody sits here who could answer."
+
+
+def fill_in(label: str, hint: str, before: str, choices: Sequence[str]) -> str:
+    """What is asked for one field. `before`: what Enter alone would fill in."""
+    about = ", ".join(filter(None, [hint, f"Enter for {before}" if before else ""]))
+    return "\n".join([f"**{label}**" + (f" ({about})" if about else ""), *choices])
+
+
+SEND_OR_NOT = "yes (send), no (decline), or Enter (cancel)?"
 
 # Buttons below a reply
 

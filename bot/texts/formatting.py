@@ -31,6 +31,15 @@ def literal(text: str) -> str:
     return _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
 
 
+_BACKTICKS = re.compile("`+")
+
+
+def as_code(text: str) -> str:
+    """`text` as a block of code, in which nothing is read as Markdown, and nobody is mentioned."""
+    fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
 def shortened(text: str, chars: int) -> str:
     """`text` on one line, cut at `chars` characters with an ellipsis."""
     line = " ".join(text.split())

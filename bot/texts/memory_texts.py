@@ -56,7 +56,6 @@ _KINDS = {
     "messages": ("message", "messages"),
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
-    "documents": ("document", "documents"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in at a tool", "sign-ins at tools"),
 }

@@ -38,6 +38,8 @@ NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I wait to be allowed to use {tools}: whoever asked me can allow or refuse it, for a day.*"
+WAITS_FOR_ANSWER = "`{tool}` asks whoever asked me something; I wait for their answer, nine minutes at most."
+ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
     "recall": "Searching past threads…",
     "remember": "Making a note…",

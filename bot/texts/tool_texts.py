@@ -78,6 +78,52 @@ STILL_CONNECTING = "it is still being connected"
 NOT_THEIR_TOOL = "this tool belongs to somebody else's account"
 TOO_MANY = "too many people use servers of their own accounts at this moment; try again in a minute"
 
+# What a server asks the person in the middle of a call.
+
+ASKS_YOU = "**`{source}` asks you**, for your question “{question}”. These are its words, not mine:"
+NO_WORDS = "(no words)"
+NO_SECRETS = (
+    "Only you see this. What you send goes to `{source}`, which reads it: no passwords, keys or card numbers, please."
+)
+OPENS = "It wants you to open this page at **{host}** yourself:"
+OPEN_WITH_CARE = "I have not looked at it. Open it only if you know that address and expected this."
+STRANGE_HOST = "**Its name holds letters that look like others (`xn--`).**"
+OPTIONAL = "*optional*"
+YES = "Yes"
+NO = "No"
+KINDS = {"NUMBER": "a number", "INTEGER": "a whole number"}
+FORM_NAMES = {
+    "email": "an e-mail address",
+    "uri": "an address",
+    "date": "a date like 2026-01-31",
+    "date-time": "a moment like 2026-01-31T14:00:00+01:00",
+}
+CHARACTERS = " characters"
+CHOICES = " of them"
+AT_LEAST = "at least {least}"
+AT_MOST = "at most {most}"
+FIELD_REQUIRED = "This is needed."
+NOT_A_CHOICE = "This is none of the choices."
+TOO_FEW_CHOSEN = "Choose at least {least}."
+TOO_MANY_CHOSEN = "Choose at most {most}."
+TEXT_TOO_LONG = "At most {most} characters."
+TEXT_TOO_SHORT = "At least {least} characters."
+NOT_AN_INTEGER = "Write a whole number, such as 42."
+NOT_A_NUMBER = "Write a number, such as 4.2."
+NUMBER_TOO_SMALL = "At least {least}."
+NUMBER_TOO_LARGE = "At most {most}."
+FORMS = {
+    "email": "Write an e-mail address, such as ann@example.com.",
+    "uri": "Write a whole address, such as https://example.com/page.",
+    "date": "Write a date like 2026-01-31.",
+    "date-time": "Write a moment like 2026-01-31T14:00:00+01:00.",
+}
+# Why what a server asks is not even shown.
+NO_FORM = "it asks for what no form can hold"
+TOO_MANY_FIELDS = "its form has more than {most} fields"
+NOT_BY_FORM = "it asks for a secret by form, which the specification forbids"
+BAD_ADDRESS = "its address is not safe to be shown"
+
 # Why a sign-in, or what keeps it, does not succeed.
 
 OAUTH_UNREACHABLE = "it cannot be reached at this moment. Please try again in a few minutes."

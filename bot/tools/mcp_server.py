@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +24,7 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, InputRequiredRoundsExceededError, MCPError
-from mcp.client import Transport
+from mcp.client import ClientRequestContext, Transport
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
@@ -36,6 +37,7 @@ from bot.findings import Finding, Level
 from bot.texts import setup_texts
 from bot.tools import mcp_content
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
+from bot.tools.mcp_elicitation import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
 from bot.tools.mcp_listing import MAX_TOOLS, OfferedTool, ToolListing, listing, one_line
 from bot.tools.mcp_transport import Allowance, Fate, Keeper, ServerBroken, http_streams, stdio_streams
 
@@ -57,9 +59,6 @@ AWAY: Final = (
     "the server {name!r} cannot be reached now: {why}. It is tried again by itself; say so, and go on without it"
 )
 BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
-NEEDS_INPUT: Final = (
-    "the server asks the person for something more, which cannot be passed on yet: tell them, and go on without it"
-)
 SETTLE_S: Final = 1.0
 """From a change of a list to reading it: changes come in swarms, most of which are not passed on."""
 SHOWN: Final = 20
@@ -82,7 +81,9 @@ class McpLimits:
     steady_s: float = 300.0
     """A connection that held for so long was a good one."""
     calls: int = 32
-    """At once. More are a loop, or more people than one connection serves."""
+    """At once, without those that wait for a person. More are a loop, or more people than one connection serves."""
+    questions: int = 5
+    """Of one call, to the person for whom it runs: whoever asks for more should show a page of its own."""
     list_pause_s: float = 5.0
     """Between two readings of a list that changes."""
     progress_s: float = 1.0
@@ -95,11 +96,17 @@ class _Request(Generic[T]):
 
     do: Callable[[Client], Awaitable[T]]
     answer: asyncio.Future[T]
+    questions: CallQuestions | None = None
+    """What its person may be asked; None: nobody is."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     def fail(self, why: str) -> None:
         if not self.answer.done():
             self.answer.set_exception(ToolError(why))
+
+
+_ANSWERING: Final = ContextVar["_Request[Any] | None"]("answering", default=None)
+"""The request for which something is sent, and, where a transport tells, what its server sends meanwhile."""
 
 
 class McpServer:
@@ -130,6 +137,7 @@ class McpServer:
         self._auth = auth
         self._inbox: asyncio.Queue[_Request[Any]] = asyncio.Queue()
         self._asked: set[_Request[Any]] = set()
+        self._given_up = GivenUp(clock.monotonic)
         self._changed = asyncio.Event()
         self._next_try = -math.inf
         self._listing = ToolListing()
@@ -211,7 +219,11 @@ class McpServer:
     async def _connection(self, fate: Fate) -> None:
         with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as scope:
             async with Client(
-                self._streams(fate), cache=None, client_info=CLIENT, message_handler=self._notified
+                self._streams(fate),
+                cache=None,
+                client_info=CLIENT,
+                message_handler=self._notified,
+                elicitation_callback=self._elicited,
             ) as client:
                 self._take(await self._listed(client))
                 scope.deadline = math.inf
@@ -250,6 +262,7 @@ class McpServer:
         raise ServerBroken(fate.why)
 
     async def _answer(self, client: Client, request: _Request[T], fate: Fate) -> None:
+        _ANSWERING.set(request)
         with request.scope:
             try:
                 answer = await request.do(client)
@@ -264,6 +277,16 @@ class McpServer:
             else:
                 if not request.answer.done():
                     request.answer.set_result(answer)
+
+    async def _elicited(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:  # noqa: ARG002 -- the SDK's
+        """It asks a person something, in the middle of a call or of another request."""
+        request = _ANSWERING.get()
+        under_way = (one.questions for one in self._asked)
+        questions = request.questions if request is not None else self._given_up.sole(under_way)
+        if questions is None:
+            log.info("MCP server %s: it asks a person, and it is not known whom: nobody is asked", self.config.name)
+            return types.ElicitResult(action="cancel")
+        return await questions.elicited(params)
 
     # What it has.
 
@@ -331,16 +354,21 @@ class McpServer:
 
     # What others ask of it.
 
-    async def ask(self, do: Callable[[Client], Awaitable[T]]) -> T:
+    async def ask(self, do: Callable[[Client], Awaitable[T]], questions: CallQuestions | None = None) -> T:
         """What the connection answers. Raises ToolError; if the caller is cancelled, the server is told."""
         await self._ready()
-        if len(self._asked) >= self._limits.calls:
-            raise ToolError(BUSY.format(name=self.config.name, running=len(self._asked)))
-        request = _Request(do, asyncio.get_running_loop().create_future())
+        working = len(self._asked) - sum(one.questions is not None and one.questions.waiting > 0 for one in self._asked)
+        if working >= self._limits.calls:
+            raise ToolError(BUSY.format(name=self.config.name, running=working))
+        request = _Request(do, asyncio.get_running_loop().create_future(), questions)
         self._asked.add(request)
         self._inbox.put_nowait(request)
         try:
             return await request.answer
+        except asyncio.CancelledError:
+            if questions is not None:
+                self._given_up.add(questions)
+            raise
         finally:
             self._asked.discard(request)
             request.scope.cancel()
@@ -359,19 +387,25 @@ class McpServer:
     async def call(self, offered: OfferedTool, args: JsonObject, context: ToolContext) -> ToolOutput:
         """A call of a tool of its own. Raises ToolError."""
         progress = _Progress(self._clock, self._limits.progress_s)
+        questions = questions_of(context, self.config.name, self._limits.questions)
+        params = types.CallToolRequestParams(name=offered.called, arguments=dict(args))
 
-        async def do(client: Client) -> types.CallToolResult:
+        async def do(client: Client) -> types.CallToolResult | Required:
             log.debug("MCP server %s: %s is called", self.config.name, offered.called)
-            request = types.CallToolRequest(
-                params=types.CallToolRequestParams(name=offered.called, arguments=dict(args))
-            )
-            result = await client.session.send_request(request, RESULT, progress_callback=progress.note)
-            if isinstance(result, types.InputRequiredResult):
-                raise ToolError(NEEDS_INPUT)
-            return result
+            request = types.CallToolRequest(params=params)
+            try:
+                return await client.session.send_request(request, RESULT, progress_callback=progress.note)
+            except MCPError as error:
+                if (pages := pages_first(error)) is None:
+                    raise
+                return pages
 
         async with progress.told(context):
-            result = await self.ask(do)
+            try:
+                while not isinstance(result := await self.ask(do, questions), types.CallToolResult):
+                    params = await questions.again(params, result)
+            finally:
+                questions.end()
         return ToolOutput(parts=await asyncio.to_thread(mcp_content.parts_of, result))
 
     async def resources(self, uri: str) -> ToolOutput:
@@ -418,8 +452,6 @@ def reason_of(error: BaseException) -> str:
         case MCPError(code=code) if code == types.REQUEST_TIMEOUT:
             return "the server did not answer in time"
         case InputRequiredRoundsExceededError():
-            return NEEDS_INPUT
-        case MCPError(message=message) if "elicitation" in message.lower():  # what it asks for, it may not ask here
             return NEEDS_INPUT
         case MCPError():
             return f"the server refuses: {one_line(error.message, 500)}"

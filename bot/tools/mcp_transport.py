@@ -12,9 +12,11 @@ import signal
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from contextvars import Context
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NoReturn, TypeAlias, cast
+from types import TracebackType
+from typing import Final, NoReturn, Self, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -107,7 +109,8 @@ class Notifications:
         """Always for what is none."""
         match message.message:
             case JSONRPCNotification(method=method, params=params):
-                kind = method, str((params or {}).get("progressToken", ""))[:100]
+                about = params or {}
+                kind = method, str(about.get("progressToken", about.get("requestId", "")))[:100]
                 now = self._now()
                 if now - self._passed.get(kind, -math.inf) < NOTIFICATION_PAUSE_S:
                     return False
@@ -383,32 +386,56 @@ async def http_streams(
         headers=[*headers.multi_items(), ("accept-encoding", "identity")],
         auth=auth,
         verify=certificates(),
-        timeout=httpx2.Timeout(30.0, read=300.0),  # the SDK's own: a stream may stay silent for minutes
+        timeout=httpx2.Timeout(30.0, read=900.0),  # a stream is silent while a person thinks, who has nine minutes
         event_hooks={"request": [count], "response": [bound]},
     )
-    to_session, received = anyio.create_memory_object_stream[Received](0)
     async with (
         client,
-        streamable_http_client(reach.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
-        to_session,
-        received,
-        anyio.create_task_group() as tasks,
+        streamable_http_client(reach.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as (read, write),
     ):
-        tasks.start_soon(_pass_on, streams[0], to_session, Notifications(allowance.now))
-        yield received, streams[1]
-        tasks.cancel_scope.cancel()
+        yield _ServiceStream(read, Notifications(allowance.now)), write
 
 
-async def _pass_on(
-    read: ReadStream[Received], to_session: MemoryObjectSendStream[Received], heard: Notifications
-) -> None:
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async with to_session:
-            async for message in read:
-                if not isinstance(message, SessionMessage):
-                    await to_session.send(message)
-                elif heard.passes(message):
-                    await to_session.send(mended(message))
+class _ServiceStream:
+    """What a service sends, as far as it is passed on. What comes in answer to a request keeps that request's context,
+    by which the session tells for whom the service asks something.
+    """
+
+    def __init__(self, read: ReadStream[Received], heard: Notifications) -> None:
+        self._read = read
+        self._heard = heard
+
+    @property
+    def last_context(self) -> Context | None:
+        return getattr(self._read, "last_context", None)
+
+    async def receive(self) -> Received:
+        while True:
+            message = await self._read.receive()
+            if not isinstance(message, SessionMessage):
+                return message
+            if self._heard.passes(message):
+                return mended(message)
+
+    def __aiter__(self) -> ReadStream[Received]:
+        return self
+
+    async def __anext__(self) -> Received:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        await self._read.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
 
 def _take(allowance: Allowance, fate: Fate, lines: int, size: int, values: int = 0) -> None:

@@ -5,7 +5,6 @@ Rules
   Only the asker decides, about one call after the other, each shown whole; a word counts for that very call.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from agent.tools.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
 from bot.host import ToolsAnswer
 from bot.texts import command_texts
-from bot.texts.formatting import counted, literal, shortened
+from bot.texts.formatting import as_code, counted, literal, shortened
 
 CONSENT_TIME: Final = timedelta(days=1)
 """Who has not looked for a day has forgotten what they asked for."""
@@ -96,7 +95,6 @@ MAX_LISTED: Final = 40
 """Tools: more fill a message that nobody reads."""
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
-_BACKTICKS: Final = re.compile("`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +175,5 @@ def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
 
 def _argument(name: str, shown: str) -> str:
     if "\n" in shown or "`" in shown or len(shown) > INLINE_CHARS or not shown.strip():
-        fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-        return f"**{literal(name)}**:\n{fence}\n{shown}\n{fence}"
+        return f"**{literal(name)}**:\n{as_code(shown)}"
     return f"**{literal(name)}**: `{shown}`"

@@ -51,6 +51,7 @@ from bot.spending_text import cost_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 from bot.turns.approvals import ApprovalPolicy, wait_until
+from bot.turns.questions import QuestionDesk
 
 # What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.
 
@@ -93,6 +94,8 @@ class AgentConfig:
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
     """What the person alone is told of what was done for them, "" for nothing (`bot.memory.notices`)."""
+    questions: QuestionDesk | None = None
+    """Where tools ask the asker something in mid-call; None: nobody is asked."""
     prepare: Callable[[Asker], Awaitable[None]] | None = None
     """Is told who asks before their tools are collected, which may take a moment."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
@@ -352,6 +355,7 @@ class TurnRunner:
             emit=heard.see,
             save=save,
             arrived=arrived if self._mind.joins else None,
+            ask=None if self._mind.questions is None else partial(self._mind.questions.ask, claim),
             explain=failed,
         )
 

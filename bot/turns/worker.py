@@ -7,7 +7,7 @@ Rules (ARCHITECTURE.md, "One visible reply").
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -75,7 +75,7 @@ class TurnsLimits:
 
 @dataclass(slots=True)
 class TurnSlots:
-    """`sources`: see `Turns`. `are_open`: whether anything is answered here now."""
+    """`sources`, `waiting`: see `Turns`. `are_open`: whether anything is answered here now."""
 
     limits: TurnsLimits
     owner: str
@@ -84,11 +84,12 @@ class TurnSlots:
     are_open: bool = False
     promised: int = 0
     """Kept free for what is just taken in."""
+    waiting: Collection[int] = ()
 
     def free(self, running: int) -> Claiming | None:
         """What may be claimed while so many turns run; None while there is no slot for it."""
         limits = self.limits
-        if not self.are_open or running + self.promised >= limits.max_running:
+        if not self.are_open or running - len(self.waiting) + self.promised >= limits.max_running:
             return None
         return Claiming(self.owner, self.clock.now(), limits.lease, limits.per_person, self.sources())
 
@@ -124,16 +125,18 @@ class Turns:
         owner: str,
         limits: TurnsLimits = TurnsLimits(),
         sources: Callable[[], frozenset[str] | None] = lambda: None,
+        waiting: Collection[int] = (),
     ) -> None:
         """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
-        Other processes on the same ledger answer the rest.
+        Other processes on the same ledger answer the rest. `waiting`: turns that wait for a person, and take no slot
+        meanwhile; when these go on, more may run for a moment.
         """
         self._ledger = ledger
         self._answering = Answering(ledger, thinking, surface_for, clock, limits.max_attempts)
         self._clock = clock
         self._owner = owner
         self._limits = limits
-        self._slots = TurnSlots(limits, owner, clock, sources)
+        self._slots = TurnSlots(limits, owner, clock, sources, waiting=waiting)
         self._notifier = notifier
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}

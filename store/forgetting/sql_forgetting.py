@@ -15,26 +15,11 @@ from datetime import datetime
 from hashlib import blake2s
 from typing import Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_, select, text
 
 from agent.events import Outcome
 from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
-from agent.messages import Consent
-from agent.progress import decode
 from agent.records import Author, Job, Receipt
 from store import job_queue, tool_calls
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
@@ -43,14 +28,11 @@ from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_pl
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
 from store.memory import fact_store, profiles
-from store.search import index, matching, passages
-from store.search.index import INDEXES
+from store.search import index
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.tables import (
     RUNNING,
-    WAITING,
     action_record,
-    consent,
     conversation,
     fact,
     job,
@@ -101,14 +83,8 @@ NOBODY: Final = ""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
-_IN_INDEX: Final = tuple(
-    text(f"SELECT EXISTS (SELECT 1 FROM {name}_kept WHERE instr(words, :piece))")  # noqa: S608 -- our own names, as below
-    for name in INDEXES
-)
-_BEGINS_WORD: Final = tuple(
-    text(f"SELECT EXISTS (SELECT 1 FROM {name} WHERE {name} MATCH :part)")  # noqa: S608
-    for name in INDEXES
-)
+_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index_kept WHERE instr(words, :piece))")
+_BEGINS_WORD: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE message_index MATCH :part)")
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
@@ -117,10 +93,9 @@ def found_again(connection: Connection, plan: plans.ForgettingPlan, gone: Erasur
     texts = [*gone.texts, *gone.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
     indexed = max(
-        matching.holding(connection, words, gone.readers, person=who, conversation=where)
+        index.holding(connection, words, gone.readers, person=who, conversation=where)
         for who, where in _reach(plan) or [(NOBODY, None)]
     )
-    indexed += passages.count(connection, selection.documents_of(plan))
     return indexed + sum(any(holds(held, erased) for erased in texts) for held in _left(connection, plan, gone))
 
 
@@ -196,11 +171,10 @@ def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
         held = [func.instr(column, piece) > 0 for column in columns]
         if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
             return True
-    if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (*_IN_INDEX, _IN_SCHEMA)):
+    if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA)):
         return True
     is_word = index_words(piece) == [piece]  # an Arabic word's consonants are no piece of it
-    part = {"part": f'"{piece}{BEGINS}"'}
-    return is_word and any(connection.execute(begins, part).scalar_one() for begins in _BEGINS_WORD)
+    return is_word and bool(connection.execute(_BEGINS_WORD, {"part": f'"{piece}{BEGINS}"'}).scalar_one())
 
 
 def _pieces_of(erased: str) -> Iterator[bytes]:
@@ -231,8 +205,6 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         "profile": len(doomed.entries),
         "conversations": len(doomed.conversations),
     }
-    if documents := passages.count(connection, selection.documents_of(plan)):
-        counts["documents"] = documents
     retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
     related = _sample(doomed.may.values(), plan.person)
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
@@ -291,7 +263,6 @@ def update_text(
     if not found or all(one.text == said.text for one in found.values()):
         return False
     doomed = _doomed(connection, found)
-    _go_on_edited(connection, doomed.turns, now)
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
     for where in selection.in_batches(tool_call.c.turn, {one.turn for one in found.values()}):
         tool_calls.drop_words(connection, where)
@@ -317,34 +288,17 @@ def _author(connection: Connection, channel: str, message_id: str) -> str | None
 
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
-    """What falls as if these messages did. Their turns that run, or wait for their asker, are named: they go on."""
+    """What falls as if these messages did. Their turns that run are named: they go on as they began."""
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
         found,
-        turns=_turns(connection, {one.turn for one in found.values()}, or_(turn.c.state == RUNNING, _ASIDE)),
+        turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),
         worn=frozenset(),
         facts=facts_of(connection, found, retold),
         entries=erasure_set.entries_reached(connection, found),
         whole=True,
         scratch=scratch,
     )
-
-
-_ASIDE: Final = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None), ~turn.c.stopping)
-
-
-def _go_on_edited(connection: Connection, turns: Collection[int], now: datetime) -> None:
-    """Of those that wait for their asker, let none of the calls run: they were asked for in other words."""
-    waiting = select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress).where(turn.c.id.in_(turns), _ASIDE)
-    for one in connection.execute(waiting.with_for_update()).all():
-        awaited = decode(one.progress).awaited
-        theirs = {"turn": one.id, "person": one.person, "conversation": one.conversation, "standing": False}
-        edited = theirs | {"word": Consent.EDITED, "decided": now}
-        connection.execute(delete(consent).where(consent.c.turn == one.id, consent.c.call.in_(awaited)))
-        connection.execute(
-            insert(consent), [edited | {"call": key, "tool": call.name} for key, call in awaited.items()]
-        )
-        connection.execute(update(turn).where(turn.c.id == one.id).values(run_at=None))
 
 
 def _learn_again(connection: Connection, one: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
@@ -433,7 +387,6 @@ class SqlForgetting(SqlStore):
 
     async def _wipe(self, files: DatabaseFiles) -> bool:
         await self.database.write(index.optimize)
-        await self.database.write(passages.optimize)
         return await files.checkpoint()
 
 

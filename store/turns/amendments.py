@@ -4,8 +4,7 @@ Rules
   A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
   done, and that has not joined a running one.
   What was spoken is put down as soon as it was listened to, and stands as if it had been written.
-  One whose turn waits for its asker's consent begins anew when it is edited. If something was done of it, it goes on
-  with the new words and without the calls that waited (`store.forgetting.sql_forgetting.update_text`).
+  One whose turn waits for its asker's consent begins anew when it is edited, or ends, if something was done of it.
   A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
   or claims it, takes back what it has shown.
 """
@@ -23,7 +22,7 @@ from agent.records import Author, Claim, Closing, Job, Waiting
 from store import job_queue, model_calls, rows, tool_calls
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import DONE, RUNNING, WAITING, consent, message, tool_call, turn, workspace
+from store.tables import DONE, RUNNING, WAITING, consent, message, open_question, tool_call, turn, workspace
 
 
 def stop(connection: Connection, conversation: str) -> list[int]:
@@ -50,6 +49,7 @@ def amend(connection: Connection, channel: str, message_id: str, said: IndexedTe
     """Put `said` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
     question = _waiting(connection, channel, message_id) or _put_aside(connection, channel, message_id)
     if question is None:
+        _end_asking(connection, channel, message_id)
         return False
     if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
@@ -58,8 +58,15 @@ def amend(connection: Connection, channel: str, message_id: str, said: IndexedTe
     return True
 
 
+def _end_asking(connection: Connection, channel: str, message_id: str) -> None:
+    """Stop a turn that asks its asker something in mid-call: they want something else by now."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state == RUNNING)
+    asks = exists().where(open_question.c.turn == turn.c.id, open_question.c.epoch == turn.c.epoch)
+    connection.execute(update(turn).where(this, asks).values(stopping=True))
+
+
 def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
-    """The same of a turn that waits for its asker, and begins anew; None if something is done of it."""
+    """The same of a turn that waits for its asker, which begins anew if nothing is done of it, and else is stopped."""
     this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
@@ -73,7 +80,9 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
     ).one_or_none()
     if found is None:
         return None
-    if any(result is not None for step in decode(found.progress).steps for result in step.results):
+    done = any(result is not None for step in decode(found.progress).steps for result in step.results)
+    if done:
+        connection.execute(update(turn).where(turn.c.id == found.id).values(stopping=True, run_at=None))
         return None
     model_calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))

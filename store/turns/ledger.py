@@ -38,6 +38,7 @@ from store.tables import (
     conversation,
     fact,
     message,
+    open_question,
     page,
     tool_call,
     turn,
@@ -289,6 +290,8 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
     model_calls.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
+    if claim.epoch > 1:  # what a process that was killed may have left
+        connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
     asked = claim.incoming
     drop_workspace(connection, claim.turn)
     if closing.pages:

@@ -40,6 +40,10 @@ class FakeCaller:
     async def forgetter(self) -> Forgetter:
         return Forgetter(self.person.id, self.conversations, self.person.time_zone)
 
+    @property
+    def window_fields(self) -> int:
+        return 5
+
     async def stoppable(self) -> Stoppable:
         return Stoppable(self.conversations)
 

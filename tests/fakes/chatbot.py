@@ -24,6 +24,7 @@ from bot.host import (
     PolicyAsker,
     ShownEntry,
     TellProgress,
+    ToolQuestions,
     ToolsAnswer,
     Viewer,
     untold,
@@ -33,6 +34,7 @@ from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.facts import fact
+from tests.fakes.no_questions import NoQuestions
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -117,6 +119,10 @@ class FakeChatBot:
     @property
     def turns(self) -> Self:
         return self
+
+    @property
+    def questions(self) -> ToolQuestions:
+        return NoQuestions()
 
     @property
     def sign_ins(self) -> ToolSignIns:

@@ -222,7 +222,10 @@ class FakeDiscord:
             usual = [option["value"] for option in field.get("options", ()) if option.get("default")]
             usual += [str(one["id"]) for one in field.get("default_values", ())]
             usual += [field["value"]] if "value" in field else []
-            given = [filled[field["custom_id"]]] if field["custom_id"] in filled else usual
+            given = usual
+            if field["custom_id"] in filled:
+                chosen = filled[field["custom_id"]]
+                given = chosen.split() if field["type"] == 3 else [chosen]
             value = {"value": "".join(given)} if field["type"] == 4 else {"values": given}
             sent = {"type": field["type"], "custom_id": field["custom_id"], **value}
             labels.append({"type": 18, "component": sent})

@@ -27,6 +27,7 @@ from bot.host import (
     PolicyAsker,
     Suggestion,
     TellProgress,
+    ToolQuestions,
     ToolsAnswer,
     Viewer,
     untold,
@@ -34,6 +35,7 @@ from bot.host import (
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
+from tests.fakes.no_questions import NoQuestions
 
 T = TypeVar("T")
 
@@ -115,6 +117,10 @@ class FakeHost:
     @property
     def turns(self) -> Self:
         return self
+
+    @property
+    def questions(self) -> ToolQuestions:
+        return NoQuestions()
 
     @property
     def sign_ins(self) -> ToolSignIns:

@@ -13,6 +13,7 @@ from agent.ports import (
     Forgetting,
     Jobs,
     Ledger,
+    OpenQuestions,
     Preferences,
     Profiles,
     Replies,
@@ -33,6 +34,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
+from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 
 
@@ -43,6 +45,8 @@ class Stored(Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def consents(self) -> Consents: ...
+    @property
+    def open_questions(self) -> OpenQuestions: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -76,6 +80,7 @@ def host_on(
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
     sign_ins: ToolSignIns = NOWHERE,
     toolbox: Toolbox | None = None,
+    questions: QuestionDesk | None = None,
 ) -> BotHost:
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
@@ -115,6 +120,7 @@ def host_on(
         ),
         policies=PolicyDesk(store.facts, clock, audiences),
         tool_desk=ToolsDesk(toolbox or Toolbox(()), ApprovalPolicy(store.consents, clock), clock, turns.wake),
+        questions=questions or QuestionDesk(store.open_questions, clock),
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

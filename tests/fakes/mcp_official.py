@@ -54,6 +54,19 @@ async def varnish() -> InputRequiredResult:
     )
 
 
+@server.tool()
+async def carve(context: Context) -> str | InputRequiredResult:
+    """Ask which wood, as the protocol of 2026 does, and carve it."""
+    if (said := (context.input_responses or {}).get("wood")) is not None:
+        return f"{context.request_state}: {said.model_dump_json(include={'action', 'content'})}"
+    asked = {
+        "message": "Which wood?",
+        "requestedSchema": {"type": "object", "properties": {"wood": {"type": "string"}}},
+    }
+    question = {"wood": {"method": "elicitation/create", "params": {"mode": "form", **asked}}}
+    return InputRequiredResult.model_validate({"inputRequests": question, "requestState": "half done"})
+
+
 @server.resource("notes://today")
 def today() -> str:
     """What was noted today."""

@@ -25,6 +25,9 @@ NAMES = [
     "change",
     "fail",
     "ask",
+    "wonder",
+    "quiz",
+    "pages",
     "more",
 ]
 TOOLS: list[dict[str, Any]] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
@@ -52,9 +55,17 @@ def text(said: str) -> dict[str, Any]:
 
 
 cancelled: list[Any] = []
+wondering: dict[str, Any] = {}
+"""The calls that wait for an answer, by what was asked for them."""
+opened: list[Any] = []
 
 
-def call(name: str, params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case a way to behave
+def ask(name: str, message: str = "Which colour?") -> None:
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    say({"id": name, "method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
+
+
+def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case a way to behave
     match name:
         case "echo":
             return text(json.dumps([params.get("arguments"), len(cancelled)]))
@@ -94,14 +105,29 @@ def call(name: str, params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C
             say({"method": "notifications/tools/list_changed"})
             return text("changed")
         case "ask":
-            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
-            say({"id": 900, "method": "elicitation/create", "params": {"message": "?", "requestedSchema": schema}})
+            ask("900")
             return text(json.dumps(json.loads(sys.stdin.readline())))
+        case "wonder":
+            wondering[f"w{number}"] = number
+            ask(f"w{number}", params["arguments"].get("about", "Which colour?"))
+            return None
+        case "quiz":
+            for question in range(20):
+                ask(str(question))
+            return text(json.dumps([json.loads(sys.stdin.readline())["result"]["action"] for _ in range(20)]))
+        case "pages":
+            opened.append(number)
+            page = {"mode": "url", "message": "First this.", "url": "https://example.com/go", "elicitationId": "e1"}
+            return (
+                text("opened")
+                if len(opened) > 1
+                else {"code": -32042, "message": "!", "data": {"elicitations": [page]}}
+            )
         case _:
             return {"content": [{"type": "text", "text": f"no such thing: {name}"}], "isError": True}
 
 
-def answer(begins: str, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+def answer(begins: str, method: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:
     match method:
         case "initialize":
             capabilities = {"tools": {"listChanged": True}}
@@ -116,7 +142,7 @@ def answer(begins: str, method: str, params: dict[str, Any]) -> dict[str, Any] |
         case "tools/list":
             return {"tools": TOOLS}
         case "tools/call":
-            return call(params["name"], params)
+            return call(params["name"], params, number)
         case _:
             return None
 
@@ -132,14 +158,17 @@ def main(begins: str) -> None:
         message = json.loads(line)
         if begins == "silent":
             continue
+        if "method" not in message:
+            say({"id": wondering.pop(message["id"]), "result": text(json.dumps(message.get("result")))})
+            continue
         if message["method"] == "notifications/cancelled":
             cancelled.append(message["params"]["requestId"])
         if "id" not in message:
             continue
         if message["method"] == "server/discover":
             say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
-        elif (result := answer(begins, message["method"], message.get("params", {}))) is not None:
-            say({"id": message["id"], "result": result})
+        elif (result := answer(begins, message["method"], message.get("params", {}), message["id"])) is not None:
+            say({"id": message["id"], "error" if "code" in result else "result": result})
     if begins == "stubborn":
         time.sleep(600)
 

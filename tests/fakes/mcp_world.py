@@ -50,7 +50,11 @@ def context(report: Report | None = None) -> ToolContext:
 
 async def called(server: McpServer, tool: str, report: Report | None = None, **args: Json) -> ToolOutput:
     """What a tool brings. Raises ToolError."""
+    return await called_for(server, tool, context(report), **args)
+
+
+async def called_for(server: McpServer, tool: str, context: ToolContext, **args: Json) -> ToolOutput:
     (found,) = [one for one in server.tools if one.name == f"{server.config.name}.{tool}"]
-    output = await found.run(args, context(report))
+    output = await found.run(args, context)
     assert isinstance(output, ToolOutput)
     return output

@@ -127,6 +127,9 @@ _button = _object(
 )
 _placeholder = {"placeholder": _plain(150)}
 _select = _object({"options": _many(1, 100, _option), **_action}, {"initial_option": _option, **_placeholder})
+_selects = _object(
+    {"options": _many(1, 100, _option), **_action}, {"initial_options": _many(1, 100, _option), **_placeholder}
+)
 _radio = _object({"options": _many(1, 10, _option), **_action}, {"initial_option": _option})
 _boxes = _object({"options": _many(1, 10, _option), **_action}, {"initial_options": _many(1, 10, _option)})
 _users = _object(_action, _placeholder)
@@ -145,6 +148,7 @@ _line = _object(
 )
 _choices = {
     "static_select": _select,
+    "multi_static_select": _selects,
     "radio_buttons": _radio,
     "checkboxes": _boxes,
     "users_select": _users,

@@ -112,6 +112,9 @@ def _state(element: Object, filled: str) -> Object:
             return {"type": kind, "selected_conversation": filled or None}
         case "checkboxes":
             return {"type": kind, "selected_options": element["options"] if filled else []}
+        case "multi_static_select":
+            picked = [option for option in element["options"] if option["value"] in filled.split()]
+            return {"type": kind, "selected_options": picked if filled else element.get("initial_options", [])}
         case _:
             chosen = [option for option in element["options"] if option["value"] == filled]
             return {"type": kind, "selected_option": chosen[0] if chosen else element.get("initial_option")}

@@ -22,6 +22,7 @@ from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
 from bot.turns.approvals import ApprovalPolicy
+from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
@@ -53,6 +54,7 @@ def turns_host(
     """
     connections = connections_of(store, clock)
     policy = ApprovalPolicy(store.consents, clock)
+    questions = QuestionDesk(store.open_questions, clock)
     core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool())
     toolbox = Toolbox(core, [FixedTools(tuple(tools))], policy)
     mind = AgentConfig(
@@ -66,10 +68,20 @@ def turns_host(
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
         aside=WithheldNotice(store.memories, connections.readers, clock).aside,
+        questions=questions,
         attached=AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"
-    turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), clock, owner, limits)
+    turns = Turns(
+        store.ledger,
+        thinking,
+        connections.surface_for,
+        LocalNotifier(),
+        clock,
+        owner,
+        limits,
+        waiting=questions.waiting,
+    )
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
-    return host_on(store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox)
+    return host_on(store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox, questions=questions)

@@ -27,6 +27,7 @@ _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
 
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.DECIDE: {"label": command_texts.DECIDE_BUTTON},
+    ReplyAction.ANSWER: {"label": command_texts.ANSWER_BUTTON},
     ReplyAction.STOP: {"label": "Stop"},
     ReplyAction.CONTINUE: {"label": "Continue"},
     ReplyAction.REGENERATE: {"label": "Regenerate"},

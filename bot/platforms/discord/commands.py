@@ -131,7 +131,18 @@ class CommandDesk:
 
     async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
         """A form is opened, or was sent."""
-        if interaction.type is not discord.InteractionType.modal_submit:
+        sent = interaction.type is discord.InteractionType.modal_submit
+        call = self._call(interaction, press.words, {}, pressed=True)
+        try:
+            async with asyncio.timeout(interactions.STORE_FIRST_S):
+                form = form if form.made is None else await form.made(call)
+        except TimeoutError:
+            await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
+            return
+        except CogencyError as error:
+            await interactions.respond_alone(interaction, reply_texts.failure(error))
+            return
+        if not sent:
             await self._open(interaction, press, form)
             return
         filled = panels.filled_in(interaction, form)

@@ -99,6 +99,8 @@ STORE_FIRST_S: Final = 1.5
 """How long an acknowledgement waits for a question to be stored: half of Discord's three seconds."""
 MAX_CHOICES: Final = 25
 """Discord's limit of what is offered while somebody types."""
+WINDOW_FIELDS: Final = 5
+"""Discord's limit of fields in a window."""
 MAX_CHOICE_CHARS: Final = 100
 """Discord's limit of one such choice."""
 ENTRY_CHARS: Final = 140
@@ -207,6 +209,10 @@ class DiscordCaller:
         else:
             thread = frozenset({known_as(channel), private_conversation(channel, person)})
         return Forgetter(known_as(person), thread)
+
+    @property
+    def window_fields(self) -> int:
+        return WINDOW_FIELDS
 
     async def stoppable(self) -> Stoppable:
         """What runs in this channel, and what the caller asked here by command."""

@@ -121,7 +121,7 @@ def _menu(one: PanelSelect, command: Command, person: int) -> Part:
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
     """What shows the asker what this turn waits for; nothing if it waits for nothing. Raises CogencyError."""
-    panel = await tools.waiting(host, asker_of(incoming), turn)
+    panel = await tools.waiting(host, asker_of(incoming), interactions.WINDOW_FIELDS, turn)
     if panel is None:
         return ()
     first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))
@@ -169,7 +169,7 @@ def filled_in(interaction: Interaction, form: PanelForm) -> Filled:
 
 def _value(component: Mapping[str, Any]) -> str:
     chosen = component.get("values") or [component.get("value") or ""]
-    return str(chosen[0]).strip()
+    return " ".join(map(str, chosen)).strip()
 
 
 def _component(field: FormField, before: str) -> Component:
@@ -190,6 +190,16 @@ def _component(field: FormField, before: str) -> Component:
                 for value, label in field.choices.items()
             ]
             return discord.ui.Select[discord.ui.Modal](custom_id=field.name, options=options, required=required)
+        case FieldKind.PICK | FieldKind.PICKS:
+            chosen = before.split()
+            picks = [
+                discord.SelectOption(label=label, value=value, default=value in chosen)
+                for value, label in field.choices.items()
+            ]
+            most = len(picks) if field.kind is FieldKind.PICKS else 1
+            return discord.ui.Select[discord.ui.Modal](
+                custom_id=field.name, options=picks, required=required, min_values=least, max_values=most
+            )
         case FieldKind.BOX:
             box = discord.CheckboxGroupOption(label=field.hint, value="yes", default=bool(before))
             return discord.ui.CheckboxGroup[discord.ui.Modal](

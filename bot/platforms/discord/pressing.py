@@ -192,7 +192,7 @@ class Pressing:
                     await self._judge(interaction, made.turn, ReplyVerdict.BAD)
                 case ReplyAction.DELETE:
                     await self._delete(interaction, made.turn)
-                case ReplyAction.DECIDE:
+                case ReplyAction.DECIDE | ReplyAction.ANSWER:
                     await self.show_waiting(interaction, made.turn)
                 case ReplyAction.UNDO:
                     await self._take_back(interaction, made)

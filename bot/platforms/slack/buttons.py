@@ -29,11 +29,19 @@ _LABELS: Final = {
     ReplyAction.DELETE: command_texts.DELETE_BUTTON,
     ReplyAction.UNDO: command_texts.UNDO_BUTTON,
     ReplyAction.DECIDE: command_texts.DECIDE_BUTTON,
+    ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
 }
 _WORDS: Final = frozenset({"markdown", "rich_text"})
 """Blocks of a reply's own words: as they were sent, and as Slack stores them."""
 _JUDGING: Final = (ReplyAction.GOOD, ReplyAction.BAD)
-_BUTTONS: Final = (ReplyAction.DECIDE, ReplyAction.STOP, ReplyAction.CONTINUE, ReplyAction.REGENERATE, ReplyAction.UNDO)
+_BUTTONS: Final = (
+    ReplyAction.DECIDE,
+    ReplyAction.ANSWER,
+    ReplyAction.STOP,
+    ReplyAction.CONTINUE,
+    ReplyAction.REGENERATE,
+    ReplyAction.UNDO,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,16 @@ from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
-from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, form_sent, panel_blocks, press_of, view_of
+from bot.platforms.slack.panels import (
+    ENTRY_CHARS,
+    WINDOW_FIELDS,
+    FormSent,
+    ShownTo,
+    form_sent,
+    panel_blocks,
+    press_of,
+    view_of,
+)
 from bot.platforms.slack.places import Places, person_place, team_place
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.rate_limits import MethodRates
@@ -152,15 +161,25 @@ class PersonalCommands:
             await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=meanwhile))
         else:
             call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
-            filled = await _prefilled(press.form, call)
-            view = view_of(press.form, to, press.words, press.at.thread, filled)
+            form = await _made(press.form, call)
+            filled = await _prefilled(form, call)
+            view = view_of(form, to, press.words, press.at.thread, filled)
             await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
-    async def form_sent(self, body: JsonObject) -> None:
-        """One was sent, and has no mistakes: the command is told its words. Raises CogencyError."""
-        sent = form_sent(fields(body, "view"), self.me)
+    async def read_form(self, body: JsonObject) -> FormSent | None:
+        """A window that was sent, by whom it was opened for. Raises CogencyError."""
+        view = fields(body, "view")
+        sent = form_sent(view, self.me)
         if sent is None or sent.to.user != text(body, "user", "id"):
-            return
+            return None
+        if sent.form.made is None:
+            return sent
+        caller = self._caller(sent.to, sent.thread)
+        call = CommandCall(words=sent.words, caller=caller, host=self.host, pressed=True)
+        return form_sent(view, self.me, await _made(sent.form, call))
+
+    async def form_sent(self, sent: FormSent) -> None:
+        """One was sent, and has no mistakes: the command is told its words. Raises CogencyError."""
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
         show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)
@@ -272,6 +291,17 @@ def _shown_meanwhile(show: ShowPanel, most: int | None = None) -> ShowPanel:
     return run
 
 
+async def _made(form: PanelForm, call: CommandCall) -> PanelForm:
+    """The form as it is for the words of its button. Raises CogencyError, also when Slack forgets the click."""
+    if form.made is None:
+        return form
+    try:
+        async with asyncio.timeout(PREFILL_S):
+            return await form.made(call)
+    except TimeoutError:
+        raise Refused(command_texts.WINDOW_TRY_AGAIN) from None
+
+
 async def _prefilled(form: PanelForm, call: CommandCall) -> Filled:
     """What stands in it at first, if it is found before Slack forgets the click. Raises CogencyError."""
     if form.prefill is None:
@@ -347,6 +377,10 @@ class SlackCaller:
         alone = to.home or inbound.is_direct(to.channel)
         place = person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member)
         return Asker(member.person, place, to.channel, member.authority)
+
+    @property
+    def window_fields(self) -> int:
+        return WINDOW_FIELDS
 
     async def stoppable(self) -> Stoppable:
         """Slack does not say in which thread a command is written."""

@@ -23,6 +23,8 @@ from bot.texts.formatting import shortened
 
 ENTRY_CHARS: Final = 600
 """Of an entry in a list: a page of them stays under the 12,000 characters that Slack shows in one message."""
+WINDOW_FIELDS: Final = 25
+"""Of a hundred blocks that a window may have: more nobody fills in at once."""
 OPTIONS: Final = 100
 """In a menu."""
 OPTION_CHARS: Final = 150
@@ -122,22 +124,16 @@ def view_of(
     return block_kit.window(view_id(form), form.title, form.submit, carried, blocks)
 
 
-def form_sent(view: JsonObject, me: SlackBot) -> FormSent | None:
-    """What was filled in; None for another window."""
+def form_sent(view: JsonObject, me: SlackBot, made: PanelForm | None = None) -> FormSent | None:
+    """What was filled in; None for another window. `made`: the form, where its fields were not known before."""
     found, to = form_named(text(view, "callback_id").removeprefix(f"{FORM}:")), of_window(view)
     if found is None or to is None:
         return None
-    command, form = found
+    command, form = found[0], made or found[1]
     filled = {one.name: _filled(view, one, me) for one in form.fields}
     elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
     carried = block_kit.carried_by_view(view)
     return FormSent(command, form, text(carried, "words"), filled, to, _thread(carried), elsewhere)
-
-
-def mistakes(view: JsonObject, me: SlackBot) -> Mapping[str, str]:
-    """What is wrong with what was filled in, by the names of the fields."""
-    sent = form_sent(view, me)
-    return {} if sent is None else sent.form.mistakes(sent.filled)
 
 
 def _button(one: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
@@ -206,6 +202,8 @@ def _element(one: FormField, before: str) -> dict[str, Json]:
         case FieldKind.CHOICE:
             options = [block_kit.option(label, value) for value, label in one.choices.items()]
             return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
+        case FieldKind.PICK | FieldKind.PICKS:
+            return _picks(one, before.split())
         case FieldKind.BOX:
             return {"type": "checkboxes", "options": [block_kit.option(one.hint, one.name)]}
         case FieldKind.PERSON:
@@ -218,6 +216,21 @@ def _element(one: FormField, before: str) -> dict[str, Json]:
             assert_never(one.kind)
 
 
+def _picks(one: FormField, before: Collection[str]) -> dict[str, Json]:
+    options = {
+        value: block_kit.option(shortened(label, block_kit.LABEL_CHARS), value) for value, label in one.choices.items()
+    }
+    initial: list[Json] = [option for value, option in options.items() if value in before]
+    several = one.kind is FieldKind.PICKS
+    menu: dict[str, Json] = {"type": "multi_static_select" if several else "static_select"}
+    menu["options"] = [*options.values()]
+    if initial and several:
+        menu["initial_options"] = initial
+    elif initial:
+        menu["initial_option"] = initial[0]
+    return menu
+
+
 def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
     match one.kind:
         case FieldKind.LINE | FieldKind.LINES:
@@ -227,7 +240,10 @@ def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
             return person_id(me, user) if user else ""
         case FieldKind.BOX:
             return "yes" if items(view, "state", "values", one.name, one.name, "selected_options") else ""
-        case FieldKind.CHOICE | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
+        case FieldKind.PICKS:
+            chosen = items(view, "state", "values", one.name, one.name, "selected_options")
+            return " ".join(text(option, "value") for option in chosen)
+        case FieldKind.CHOICE | FieldKind.PICK | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
             return block_kit.selected_option(view, one.name)
         case _:
             assert_never(one.kind)

@@ -26,7 +26,7 @@ from bot.reply_surface import ReplyAction
 from bot.texts import memory_texts, reply_texts
 
 JUDGING: Final = frozenset(
-    {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE}
+    {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE, ReplyAction.ANSWER}
 )
 """What brings no words of a place anywhere."""
 
@@ -72,7 +72,7 @@ class ReplyPresses:
                 await self._delete(made, here)
             case ReplyAction.UNDO:
                 await self._take_back(made, here, body)
-            case ReplyAction.DECIDE:
+            case ReplyAction.DECIDE | ReplyAction.ANSWER:
                 await self.show_waiting(here, made.turn)
             case ReplyAction.CONTINUE:
                 await self._ask(await self._question(made, here, f"continue:{made.turn}", reply_texts.GO_ON), here)

@@ -307,12 +307,19 @@ def _filled_in(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[N
     """A window with mistakes stays; else as `_acting`."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        mistakes = panels.mistakes(body["view"], desk.me)
-        if mistakes:
-            await ack(response_action="errors", errors=dict(mistakes))
+        sent = None
+        try:
+            sent = await desk.read_form(body)
+            if sent is not None and (mistakes := sent.form.mistakes(sent.filled)):
+                await ack(response_action="errors", errors=dict(mistakes))
+                return
+        except CogencyError as error:
+            await ack()
+            await desk.failed(body, error)
             return
         await ack()
-        await _told(desk, body, desk.form_sent(body))
+        if sent is not None:
+            await _told(desk, body, desk.form_sent(sent))
 
     return run
 

@@ -21,7 +21,7 @@ from bot.platforms.slack.buttons import button_rows, without_undo
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
-from bot.platforms.slack.panels import ShownTo, panel_blocks
+from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
@@ -395,7 +395,7 @@ class SlackSurfaces:
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode_reply_to(incoming.reply_to)
-        waiting = partial(tools.waiting, self._host, asker_of(incoming))
+        waiting = partial(tools.waiting, self._host, asker_of(incoming), WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)

@@ -19,7 +19,7 @@ from agent.ports import Asker, Clock, Conversations
 from agent.records import Author, Incoming, Person, StoredMessage, Thread
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
-from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, ToolsAnswer, Viewer
+from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, ToolQuestions, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
@@ -148,6 +148,7 @@ class TerminalBot:
     budgets: BudgetDesk
     policies: PolicyDesk
     tool_desk: ToolsDesk
+    questions: ToolQuestions
     choice: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]

@@ -4,18 +4,20 @@
 """
 
 import asyncio
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
 from typing import assert_never
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, StoreError
 from agent.events import Outcome
 from agent.messages import Depth, Json
 from agent.ports import Asker
@@ -24,17 +26,18 @@ from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
 from bot.commands.forget import COMMAND as FORGET
 from bot.commands.forget import forget
-from bot.commands.tools import ALLOW, ALWAYS, REFUSE
+from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
 from bot.commands.tools import show as show_tools
 from bot.exits import Exit, exit_code, printable_json
-from bot.host import Forgetter, PolicyAsker, Viewer
+from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
+from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, limits_of, values_of
 
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
@@ -43,6 +46,9 @@ ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "al
 SHOWN_MESSAGES = 6
 """Three questions with their answers: enough to remember what it was about, and it fits a screen."""
 DECISIONS = {"y": ALLOW, "yes": ALLOW, "always": ALWAYS, "n": REFUSE, "no": REFUSE}
+SAID_TO_TOOLS = {"y": SEND, "yes": SEND, "n": DECLINE, "no": DECLINE}
+TRIES = 5
+"""At a field in which something is wrong; then the question is put off."""
 PROMPT = "> "
 """Where a person writes at a terminal that shows plain text alone."""
 MAX_QUESTION_CHARS = 1_000_000
@@ -83,7 +89,7 @@ async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exi
 async def ask_once(bot: ChatBot, window: Window, now: Callable[[], datetime], question: str) -> Exit:
     """Ask one question, in a thread of its own, and show its answer. Raises CogencyError."""
     chatting = _Chat(bot, window, now)
-    await bot.unfinished(_unseen)
+    await bot.unfinished(_unseen(bot))
     await chatting.ask(question, Depth.ADAPT)
     return chatting.failed
 
@@ -92,8 +98,8 @@ async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
     """The same as one JSON object for programs, and the exit code. Raises CogencyError."""
     said: list[str] = []
     display = PlainDisplay(said.append)
-    await bot.unfinished(_unseen)
-    outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display))
+    await bot.unfinished(_unseen(bot))
+    outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display, _Declining(bot)))
     display.close()
     waits = outcome is None and (await bot.tools(Asker(bot.person, bot.place), "")).call
     ended = ("waiting" if waits else "lost") if outcome is None else outcome.value
@@ -129,9 +135,28 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     return question
 
 
-def _unseen(_: Left) -> Surface:
+def _unseen(bot: ChatBot) -> Callable[[Left], Surface]:
     """The answer to what an earlier process left stands in its thread."""
-    return TerminalSurface(PlainDisplay(lambda _: None))
+    return lambda _: TerminalSurface(PlainDisplay(lambda _: None), _Declining(bot))
+
+
+@dataclass(slots=True)
+class _Declining:
+    """What a tool asks in the middle of a call is declined where no person sits before it."""
+
+    bot: ChatBot
+    declining: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    def __call__(self, turn: int) -> None:
+        task = asyncio.ensure_future(self._decline(turn))
+        self.declining.add(task)
+        task.add_done_callback(self.declining.discard)
+
+    async def _decline(self, turn: int) -> None:
+        with suppress(StoreError):  # then its time runs out
+            asked = await self.bot.questions.answer(self.bot.person.id, show_words(turn))
+            if asked is not None and asked.name:
+                await self.bot.questions.answer(self.bot.person.id, f"{DECLINE} {asked.name}")
 
 
 def panel_text(panel: Panel) -> str:
@@ -193,6 +218,8 @@ class _Chat:
         self._instead: str | None = None
         """A command that the person wrote where they were asked something: what is done next."""
         self._displays: list[Display] = []
+        self._asked = asyncio.Event()
+        """A tool asks something, in the middle of a call."""
         self.failed = Exit.OK
         """How the first thing ended that did not end well."""
 
@@ -324,6 +351,11 @@ class _Chat:
     def entry_chars(self) -> None:
         """There are no buttons."""
 
+    @property
+    def window_fields(self) -> int:
+        """There are no windows."""
+        return MAX_FIELDS
+
     async def stoppable(self) -> Stoppable:
         """Nothing runs while a line is read."""
         return Stoppable(())
@@ -349,19 +381,76 @@ class _Chat:
             stopped = stopped or task.cancel()
 
         try:
-            with self._window.answering(stop):
-                await task
+            while not task.done():
+                asked = asyncio.ensure_future(self._asked.wait())
+                with self._window.answering(stop):
+                    await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
+                if not (asked.cancel() or task.done()):
+                    self._asked.clear()
+                    await self._ask_for_tools()
+            await task
         except asyncio.CancelledError:
             if not stopped:
+                task.cancel()
+                await asyncio.wait({task})
                 raise
         finally:
             self._close()
+
+    async def _ask_for_tools(self) -> None:
+        """Ask for what a tool needs of the person, here and now. A script declines."""
+        questions, person = self._bot.questions, self.person.id
+        while (asked := await questions.answer(person, "")) is not None and asked.name:
+            with ExitStack() as paused:
+                for display in self._displays:
+                    paused.enter_context(display.paused())
+                words = DECLINE if self._window.is_scripted else await self._said_to(asked)
+                told = await questions.answer(person, words if " " in words else f"{words} {asked.name}")
+                if self._window.is_scripted:
+                    self._window.complain(command_texts.DECLINED_UNSEEN)
+                elif told is not None:
+                    self._show(Panel(told.text, refused=told.refused))
+
+    async def _said_to(self, asked: QuestionAnswer) -> str:
+        """What the person says to a question, in the words of the command; they are asked field by field."""
+        filled = dict[str, str]()
+        self._window.say(asked.text)
+        if asked.fields:
+            window = await self._bot.questions.window(self.person.id, f"{ANSWER} {asked.name} 0 {asked.fields}")
+            for place, one in window.fields.items():
+                given = await self._filled_in(one, window.filled.get(str(place), ""))
+                if given is None:
+                    return LATER
+                filled[str(place)] = given
+        said = (await self._window.answer(command_texts.SEND_OR_NOT) or "").strip().casefold()
+        if said not in SAID_TO_TOOLS:
+            return LATER
+        send = SAID_TO_TOOLS[said] == SEND and asked.fields
+        return f"{ANSWER} {asked.name} 0 {asked.fields} {json.dumps(filled)}" if send else SAID_TO_TOOLS[said]
+
+    async def _filled_in(self, one: QuestionField, before: str) -> str | None:
+        """What is filled into a field, once nothing is wrong with it; None if they break off."""
+        numbered = [f"{number}. {formatting.literal(title)}" for number, (_, title) in enumerate(one.choices, 1)]
+        hint = command_texts.FILL_CHOICES if one.choices else limits_of(one)
+        before = " ".join(str(int(place) + 1) for place in before.split()) if one.choices else before
+        ask = command_texts.fill_in(formatting.literal(one.label), hint, formatting.literal(before), numbered)
+        for _ in range(TRIES):
+            given = (await self._window.answer(ask) or "").strip() or before
+            places = re.findall(r"\d{1,3}", given) if one.choices else []
+            filled = " ".join(str(int(place) - 1) for place in places) if places else given
+            _, wrong = values_of([one], {"0": filled})
+            if not wrong:
+                return filled
+            if not given:
+                return None
+            self._window.say(wrong[0])
+        return None
 
     def _open(self) -> Surface:
         """A place for one reply. While one grows, others are held back: a screen has one end."""
         display = PlainDisplay(self._window.say) if self._displays else self._window.open_display()
         self._displays.append(display)
-        return TerminalSurface(display)
+        return TerminalSurface(display, lambda _: self._asked.set())
 
     def _close(self) -> None:
         displays, self._displays = self._displays, []

@@ -42,6 +42,10 @@ class Display(Protocol):
         """What is shown is no answer: it says why there is none."""
         ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """While the person is asked something, which stands where the reply would grow."""
+        ...
+
     def close(self) -> None:
         """The reply ends here, complete or not. Closing again does nothing."""
         ...
@@ -69,6 +73,9 @@ class PlainDisplay:
 
     def fail(self) -> None:
         self._write = self._complain
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         text, self._text = self._text.strip("\n"), ""
@@ -136,8 +143,10 @@ LIMITS = Limits(
 class TerminalSurface:
     """Pages follow one another on the display as one text. A page is known by its key, also after a restart."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: Display, asks: Callable[[int], None] = lambda _: None) -> None:
+        """`asks`: told of a turn that waits for an answer."""
         self._display = display
+        self._asks = asks
         self._pages: dict[str, str] = {}
         self._traced: set[str] = set()
 
@@ -176,7 +185,7 @@ class TerminalSurface:
         """There is nothing here that only one person may see."""
 
     async def show_waiting(self, turn: int) -> None:
-        """Whoever runs the turns here asks at once."""
+        self._asks(turn)
 
     async def status(self, text: str) -> None:
         self._display.status(text)

@@ -179,6 +179,8 @@ class LiveDisplay:
         self._status = ""
         self._begun = False
         self._closed = False
+        self._held: list[RenderableType] | None = None
+        """What is to be printed once the display goes on; None while it does."""
 
     def show(self, text: str) -> None:
         if self._closed:
@@ -202,6 +204,17 @@ class LiveDisplay:
 
     def fail(self) -> None:
         """A person reads it anyway."""
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        self._live.update(_VisibleTail(Group()), refresh=self._live.is_started)
+        self._live.stop()
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._draw(Group(*held) if held else None)
 
     def close(self) -> None:
         if self._closed:
@@ -234,6 +247,9 @@ class LiveDisplay:
     def _draw(self, block: RenderableType | None = None) -> None:
         """One write: the old tail goes, `block` is printed in its place, the new tail follows."""
         self._begun = self._begun or block is not None
+        if self._held is not None:
+            self._held += [] if block is None else [block]
+            return
         status = Text(self._status, style="dim") if self._status else None
         parts = [
             part for part in (self._block(block_ending(self._tail, self._console.height)), status) if part is not None

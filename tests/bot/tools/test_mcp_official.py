@@ -53,11 +53,11 @@ async def test_tools_pictures_progress_resources_and_prompts_come_from_an_offici
         assert "notes://today today" in (await called(server, "resources")).text
         assert (await called(server, "resources", uri="notes://today")).parts == ("notes://today:\nbuy bread",)
         assert "greet (name)" in (await called(server, "prompts")).text
-        for asks in ("paint", "varnish"):
-            with pytest.raises(ToolError, match="asks the person for something more, which cannot be passed on yet"):
-                await called(server, asks)
+        assert (await called(server, "carve")).parts[0] == 'half done: {"action":"decline","content":null}'
+        with pytest.raises(ToolError, match="asks the person for something again and again"):
+            await called(server, "varnish")
         assert await server.ask(lambda client: asyncio.sleep(0, client.protocol_version)) == "2026-07-28"
     assert told == [(1.0, 2.0)]
 
 
-NAMES = ("add", "picture", "steps", "paint", "varnish", "resources", "prompts")
+NAMES = ("add", "picture", "steps", "paint", "varnish", "carve", "resources", "prompts")

@@ -24,8 +24,9 @@ from agent.records import Person
 from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
+from bot.tools.mcp_elicitation import NEEDS_INPUT
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
-from bot.tools.mcp_server import NEEDS_INPUT, McpLimits, reason_of
+from bot.tools.mcp_server import McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
 from tests.fakes.clock import FakeClock
@@ -141,12 +142,6 @@ async def test_a_call_that_is_stopped_is_cancelled_at_the_server() -> None:
         async with asyncio.timeout(PATIENCE_S):
             while not await cancelled():
                 pass
-
-
-async def test_a_server_that_asks_the_person_for_more_is_declined_in_words() -> None:
-    async with connected(config(raw())) as (server,):
-        (answer,) = (await called(server, "ask")).parts
-        assert "not supported" in str(json.loads(str(answer))["error"]["message"])
 
 
 async def test_what_acts_is_called_round_no_approval_openclaw_78308() -> None:
@@ -388,7 +383,7 @@ async def http_service(moved_to: str = "") -> AsyncGenerator[tuple[str, list[web
             return web.Response(body=body, content_type=kind)
         if params.get("name") == "huge":
             return web.Response(body=b"x" * (MAX_MESSAGE_BYTES + 1), content_type="application/json")
-        answer = mcp_raw.answer("plain", message["method"], params)
+        answer = mcp_raw.answer("plain", message["method"], params, message["id"])
         if answer is None:
             return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "?"}})
         if message["method"] == "tools/list":

@@ -1,0 +1,106 @@
+"""What tools ask their askers in the middle of a call: a row for each question, as long as its call waits.
+
+Rules
+  A question belongs to the claim that waits for its answer. Whoever claims the turn anew knows nothing of the call, so
+  what an earlier epoch has asked is over, and says so. Only the turn's asker answers, once.
+  Whoever waits erases the row. What a process left that was killed goes with its turn's end, or with the next question
+  of anybody once its time is over.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+
+from agent.messages import AnswerOutcome, ElicitAction, OpenQuestion
+from agent.records import Author, Claim
+from store.databases.database import SqlStore, in_order, reads, writes
+from store.tables import RUNNING, message, open_question, turn
+
+_HELD: Final = sa.and_(
+    turn.c.id == open_question.c.turn,
+    turn.c.epoch == open_question.c.epoch,
+    turn.c.state == RUNNING,
+    ~turn.c.stopping,
+)
+_HELD_ROWS: Final = sa.select(open_question).join_from(open_question, turn, _HELD)
+_WAITING: Final = (
+    sa.select(open_question, message.c.text)
+    .join_from(open_question, turn, _HELD)
+    .join(message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
+    .where(open_question.c.action == "")
+)
+
+
+def _of(number: int, key: str) -> sa.ColumnElement[bool]:
+    return sa.and_(open_question.c.turn == number, open_question.c.key == key)
+
+
+def _in_time(now: datetime) -> sa.ColumnElement[bool]:
+    """Also of the claim: a process that is gone renews it no more."""
+    return sa.and_(open_question.c.until > now, turn.c.lease_until > now)
+
+
+def open_(
+    connection: sa.Connection, claim: Claim, key: str, asked: str, now: datetime, until: datetime, most: int
+) -> bool:
+    person = claim.incoming.person.id
+    in_order(connection, f"questions {person}")
+    connection.execute(sa.delete(open_question).where(open_question.c.until <= now))
+    if len(waiting(connection, person, now)) >= most:
+        return False
+    row = {"turn": claim.turn, "key": key, "epoch": claim.epoch, "person": person, "asked": asked, "until": until}
+    connection.execute(sa.insert(open_question).values(**row, filled="", action=""))
+    return True
+
+
+def answered(connection: sa.Connection, turn: int, key: str) -> tuple[ElicitAction, str] | None:
+    said = _HELD_ROWS
+    found = connection.execute(said.where(_of(turn, key))).one_or_none()
+    if found is None:  # stopped, forgotten, or claimed anew: nobody will answer
+        return ElicitAction.CANCEL, ""
+    return (ElicitAction(found.action), found.filled) if found.action else None
+
+
+def close(connection: sa.Connection, turn: int, key: str) -> None:
+    connection.execute(sa.delete(open_question).where(_of(turn, key)))
+
+
+def waiting(connection: sa.Connection, person: str, now: datetime) -> list[OpenQuestion]:
+    theirs = _WAITING.where(open_question.c.person == person, _in_time(now))
+    found = connection.execute(theirs.order_by(open_question.c.turn, open_question.c.key))
+    return [OpenQuestion(row.turn, row.key, row.asked, row.filled, row.text) for row in found]
+
+
+def answer(
+    connection: sa.Connection,
+    turn: int,
+    key: str,
+    person: str,
+    filled: str,
+    action: ElicitAction | None,
+    now: datetime,
+) -> AnswerOutcome:
+    """The row is locked: of two presses at once the second one hears of the first."""
+    this = sa.select(open_question).where(_of(turn, key)).with_for_update()
+    found = connection.execute(this).one_or_none()
+    if found is None:
+        return AnswerOutcome.OVER
+    if found.person != person:
+        return AnswerOutcome.NOT_THEIRS
+    if found.action:
+        return AnswerOutcome.ANSWERED_BEFORE
+    held = _HELD_ROWS.where(_of(turn, key), _in_time(now))
+    if connection.execute(held).first() is None:
+        return AnswerOutcome.OVER
+    said = {"filled": filled, "action": "" if action is None else action.value}
+    connection.execute(sa.update(open_question).where(_of(turn, key)).values(**said))
+    return AnswerOutcome.KEPT
+
+
+class SqlOpenQuestions(SqlStore):
+    open = writes(open_)
+    answered = reads(answered)
+    close = writes(close)
+    waiting = reads(waiting)
+    answer = writes(answer)

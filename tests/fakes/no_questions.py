@@ -1,0 +1,13 @@
+"""No tool asks anybody anything: the port `bot.host.ToolQuestions` of hosts without turns."""
+
+from agent.errors import Refused
+from bot.host import AskedWindow, QuestionAnswer
+from bot.texts import command_texts
+
+
+class NoQuestions:
+    async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- nobody is asked
+        return None
+
+    async def window(self, person: str, words: str) -> AskedWindow:  # noqa: ARG002 -- as above
+        raise Refused(command_texts.QUESTION_OVER)

@@ -1,0 +1,230 @@
+"""What tools ask in mid-call, in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agent.messages import ElicitAction, Elicited, Json
+from bot.texts import command_texts, reply_texts, tool_texts
+from bot.turns.questions import ANSWER_TIME
+from tests.fakes.asking_tool import BOAT, NONE, PAGE, SAID, AskingTool, books
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_home import fill_in
+from tests.fakes.slack_things import FakeMessage, FakeWhisper
+from tests.flows.test_slack_replies import ME, World, workspace
+
+ANSWER, DECLINE, LATER = command_texts.ANSWER_BUTTON, command_texts.DECLINE_BUTTON, command_texts.LATER_BUTTON
+
+
+class Harbour:
+    """A workspace in which a tool asks whoever has it called."""
+
+    def __init__(self, world: World, tool: AskingTool, clock: MovedClock) -> None:
+        self.world, self.tool, self.clock = world, tool, clock
+        self.ann, self.bob, self.general, self.slack = world.ann, world.bob, world.general, world.slack
+
+    async def asked(self, channel: str = "", text: str = "book it") -> FakeWhisper:
+        """The question, as its asker alone is shown it."""
+        before = len(self.slack.state.whispers)
+        self.question = await self.slack.say(self.ann, channel or self.general, f"{ME} {text}")
+        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
+        return self.slack.state.whispers[-1]
+
+    async def window(self, shown: FakeWhisper, label: str = ANSWER) -> dict[str, Any]:
+        before = len(self.slack.state.views)
+        await self.slack.click(self.ann, shown, label)
+        await self.slack.until(lambda: len(self.slack.state.views) > before)
+        return self.slack.state.views[-1]
+
+    async def told(self, sentence: str) -> None:
+        await self.slack.until(lambda: any(sentence in one.text for one in self.slack.state.whispers))
+
+    def pages(self) -> list[str]:
+        return [one.text for one in self.slack.state.answers(self.general)]
+
+
+@asynccontextmanager
+async def harbour(schema: Json = None, address: str | None = None) -> AsyncGenerator[Harbour, None]:
+    clock, tool = MovedClock(), AskingTool(address=address)
+    tool.schema_asked = schema or tool.schema_asked
+    async with workspace(books, clock, tools=[tool]) as world, world.running():
+        yield Harbour(world, tool, clock)
+
+
+async def test_its_asker_alone_is_asked_and_answers_in_a_window() -> None:
+    async with harbour(BOAT) as here:
+        shown = await here.asked()
+        assert (shown.user, shown.channel) == (here.ann, here.general)
+        assert labels(shown.blocks, here.ann) == [ANSWER, DECLINE, LATER]
+        for told in ("**`harbour` asks you**", "“book it”", SAID, "of the hull", tool_texts.NO_SECRETS[:20]):
+            assert told in str(shown.blocks[0])
+        window = await here.window(shown)
+        assert window["title"]["text"] == "For harbour"
+        kinds = [block["element"]["type"] for block in window["blocks"]]
+        assert kinds == [
+            "plain_text_input",
+            "static_select",
+            "plain_text_input",
+            "multi_static_select",
+            "static_select",
+            "plain_text_input",
+        ]
+        wrong = await fill_in(here.slack, here.ann, window, **{"0": "a name of far too many letters", "2": "ten"})
+        assert wrong["errors"] == {
+            "0": tool_texts.TEXT_TOO_LONG.format(most=20),
+            "2": tool_texts.NOT_AN_INTEGER,
+        }
+        assert not here.tool.answers
+        right = {"0": "Mary *Ann*", "1": "1", "3": "0 2", "4": "1", "5": "2026-12-01"}
+        assert await fill_in(here.slack, here.ann, window, **right) == {}
+        await here.world.answered()
+        assert here.pages() == ["I look.\n\nIt is booked."]
+        await here.told("Your answer goes to `harbour`")
+        assert r"Mary \*Ann\*" in here.slack.state.whispers[0].text
+    values: dict[str, Json] = {
+        "name": "Mary *Ann*",
+        "colour": "red",
+        "seats": 4,
+        "extras": ["oars", "anchor"],
+        "mast": False,
+    }
+    assert here.tool.answers == [Elicited(ElicitAction.ACCEPT, {**values, "launch": "2026-12-01"})]
+
+
+async def test_nobody_else_reads_the_question_or_the_answer_and_the_store_keeps_neither() -> None:
+    async with harbour() as here:
+        window = await here.window(await here.asked())
+        await fill_in(here.slack, here.ann, window, **{"0": "halibut"})
+        await here.world.answered()
+        await here.slack.until(lambda: len(here.tool.answers) == 1)
+        public = str(
+            [
+                call.args
+                for call in here.slack.state.calls
+                if "Ephemeral" not in call.method and "views" not in call.method
+            ]
+        )
+        assert "swordfish" not in public
+        assert "halibut" not in public
+        files = here.world.store.database.files
+        assert files is not None
+        assert not await files.find(frozenset({b"swordfish"}))
+
+
+@pytest.mark.parametrize(("label", "action"), [(DECLINE, "decline"), (LATER, "cancel")])
+async def test_it_is_declined_or_put_off_by_a_button(label: str, action: str) -> None:
+    async with harbour() as here:
+        shown = await here.asked()
+        await here.slack.click(here.ann, shown, label)
+        await here.world.answered()
+        assert here.pages() == ["I look.\n\nThen not."]
+    assert here.tool.answers == [Elicited(ElicitAction(action))]
+
+
+async def test_a_question_without_fields_is_answered_by_yes_or_no() -> None:
+    async with harbour(NONE) as here:
+        shown = await here.asked()
+        assert labels(shown.blocks, here.ann) == [command_texts.YES_BUTTON, command_texts.NO_BUTTON, LATER]
+        await here.slack.click(here.ann, shown, command_texts.YES_BUTTON)
+        await here.world.answered()
+    assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
+
+
+async def test_an_address_is_shown_whole_and_is_no_link() -> None:
+    async with harbour(address=PAGE) as here:
+        shown = await here.asked()
+        assert f"```\n{PAGE}\n```" in shown.blocks[0]["text"]
+        assert "**boats.example.com**" in shown.blocks[0]["text"]
+        assert labels(shown.blocks, here.ann) == [command_texts.OPENED_BUTTON, DECLINE, LATER]
+        await here.slack.click(here.ann, shown, command_texts.OPENED_BUTTON)
+        await here.world.answered()
+    assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
+
+
+async def test_what_somebody_else_was_shown_answers_nothing_and_a_second_press_says_so() -> None:
+    async with harbour() as here:
+        shown = await here.asked()
+        stolen = FakeWhisper(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
+        await here.slack.click(here.bob, stolen, DECLINE)
+        await here.told(reply_texts.NOT_YOURS)
+        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        window = await here.window(shown)
+        await here.slack.click(here.ann, shown, DECLINE)
+        await here.world.answered()
+        await here.slack.click(here.ann, again, DECLINE)
+        await here.slack.until(lambda: again.text == command_texts.QUESTION_OVER)
+        await fill_in(here.slack, here.ann, window, **{"0": "too late"})
+        await here.told(command_texts.QUESTION_OVER)
+    assert here.tool.answers == [Elicited(ElicitAction.DECLINE)]
+
+
+async def test_the_command_shows_it_once_more() -> None:
+    async with harbour() as here:
+        await here.asked()
+        await here.slack.command(here.ann, here.general, "/tools")
+        await here.slack.until(lambda: len(here.slack.state.whispers) == 2)
+        await here.slack.command(here.bob, here.general, "/tools")
+        await here.slack.until(lambda: len(here.slack.state.whispers) == 3)
+        mine, theirs = here.slack.state.whispers[1:]
+        assert SAID in mine.text
+        assert SAID not in theirs.text
+        await here.slack.click(here.ann, mine, DECLINE)
+        await here.world.answered()
+
+
+async def test_nine_minutes_later_the_answer_goes_on_without_it() -> None:
+    async with harbour() as here:
+        shown = await here.asked()
+        here.clock.ahead_s += ANSWER_TIME.total_seconds()
+        await here.world.answered()
+        assert here.pages() == ["I look.\n\nThen not."]
+        await here.slack.click(here.ann, shown, ANSWER)
+        await here.told(command_texts.QUESTION_OVER)
+    assert here.tool.answers == [Elicited(ElicitAction.CANCEL)]
+
+
+@pytest.mark.parametrize("by", ["stop", "deletion", "edit", "forgetting"])
+async def test_stop_deletion_edit_and_forgetting_end_it(by: str) -> None:
+    async with harbour() as here:
+        shown, question = await here.asked(), here.question
+        match by:
+            case "stop":
+                await here.slack.say(here.ann, here.general, f"{ME} stop", question.ts)
+            case "deletion":
+                gone = {"type": "message", "subtype": "message_deleted", "channel": question.channel}
+                deletion = {**gone, "deleted_ts": question.ts, "previous_message": question.wire()}
+                await here.slack.deliver(here.slack.envelope(deletion))
+            case "edit":
+                edited = {**question.wire(), "text": f"{ME} sell it", "edited": {"user": here.ann, "ts": "1.2"}}
+                change = {"type": "message", "subtype": "message_changed", "channel": question.channel}
+                change |= {"message": edited, "previous_message": question.wire(), "ts": "2.1"}
+                await here.slack.deliver(here.slack.envelope(change))
+            case _:
+                await here.slack.command(here.ann, here.general, "/forget", "everything")
+                await here.slack.until(lambda: len(here.slack.state.whispers) == 2)
+                await here.slack.click(here.ann, here.slack.state.whispers[-1], "Forget")
+        await here.slack.until(lambda: here.tool.cancelled)
+        await here.slack.until(lambda: all(turn.state == "done" for turn in here.world.store.turns))
+        await here.slack.click(here.ann, shown, ANSWER)
+        await here.told(command_texts.QUESTION_OVER)
+    assert here.tool.answers == []
+
+
+async def test_while_it_waits_its_place_among_the_running_turns_is_anothers() -> None:
+    async with harbour() as here:
+        waiting = [await here.asked(text=f"book boat {number}") for number in range(3)]
+        refused = await here.slack.say(here.ann, here.general, f"{ME} book a fourth one")
+        await here.slack.until(
+            lambda: any(one.thread_ts == refused.ts and "Then not." in one.text for one in answers(here))
+        )
+        for shown in waiting:
+            await here.slack.click(here.ann, shown, DECLINE)
+        await here.world.answered(4)
+    assert [one.action for one in here.tool.answers] == ["cancel", "decline", "decline", "decline"]
+
+
+def answers(here: Harbour) -> list[FakeMessage]:
+    return here.slack.state.answers(here.general)
