@@ -37,7 +37,7 @@ from agent.memory.layers import (
 from agent.memory.marking import Superseded, mark
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
-from agent.messages import Image, Message, Provenance, Role, estimate_tokens, fit_newest
+from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
 from agent.protocol import render
 from agent.protocol.grammar import LAST_ROUND, teach
 from agent.records import Author, Person, Quoted, StoredMessage
@@ -147,6 +147,8 @@ class ContextParts:
     """The id of the last message that the summary covers."""
     workspace: Workspace = field(default_factory=Workspace)
     execution: Execution = field(default_factory=Execution)
+    tools: tuple[ToolSpec, ...] = ()
+    """What `tool_schemas` describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ class Context:
     provenance: Provenance = Provenance.FOREIGN
     memory: str = ""
     """What of the four layers and of past threads stands in it, as one text."""
+    tools: tuple[ToolSpec, ...] = ()
+    """What its messages teach, for a vendor that takes tools in a form of its own."""
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -217,6 +221,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(one.text for one in (*parts.quoted, *parts.files)),
         ),
         provenance=_provenance(parts, retold=bool(earlier[0])),
+        tools=parts.tools,
     )
 
 

@@ -126,6 +126,15 @@ class Keep(StrEnum):
     """Until the answer is there: some services allow no longer. No record, recall or learning holds it."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a vendor takes it that has a form of its own for tools. `schema` is its arguments' JSON Schema."""
+
+    name: str
+    description: str
+    schema: JsonObject
+
+
 class ResultStatus(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"

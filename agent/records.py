@@ -149,6 +149,21 @@ class StoredMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedMessage:
+    """What somebody wrote who attached files, whose names stand in its last line; where it stands in its platform."""
+
+    id: int
+    conversation: str
+    channel: str
+    message_id: str
+    person: str
+    name: str
+    text: str
+    time: datetime
+    audience: str
+
+
+@dataclass(frozen=True, slots=True)
 class LastSeen:
     """A conversation, and the newest message that somebody wrote there."""
 

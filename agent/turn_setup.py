@@ -94,9 +94,12 @@ async def known_context(
     is_cut = len(known.said) == limit
     hidden = visible_from(history, window, is_cut=is_cut)
     until = summary_due(history, known.covered, window, limit)
+    earlier = await _earlier(config, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else ()
+    schemas, specs = tools.offered([one.text for one in (incoming, *history, *earlier)])
     parts = ContextParts(
         persona=config.persona(incoming),
-        tool_schemas=tools.schemas,
+        tool_schemas=schemas,
+        tools=specs,
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
@@ -119,7 +122,7 @@ async def known_context(
         assumed=assumed_in(_said(claim, history), incoming.text),
         facts=known.facts,
         working_set=known.working_set,
-        earlier=await _earlier(config, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
+        earlier=earlier,
         summary=known.summary,
         covered=known.covered,
         workspace=progress.workspace or Workspace(),
@@ -198,7 +201,7 @@ def loop_of(
         arrived=arrived,
         ask=ask,
         explain=explain,
-        options=CallOptions(incoming.depth, cache_key(incoming.conversation), tools.specs),
+        options=CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
     )
 
 

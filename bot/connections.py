@@ -9,7 +9,7 @@ from agent.errors import CogencyError, StoreUnavailable
 from agent.ports import Clock, Membership
 from agent.records import Incoming, platform_of
 from bot.access.readers import Readers
-from bot.attachments.reading import Fetch
+from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff
 from bot.host import PlatformUnavailable
 from bot.memory.retention import Delete
@@ -37,6 +37,8 @@ class PlatformConnections:
     """How to delete a page of a reply."""
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     """How to fetch an attachment."""
+    files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
+    """What is attached to a message that was answered."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,7 +59,7 @@ class PlatformConnections:
 
     def unregister(self, source: str) -> None:
         """The platform is not served any more."""
-        for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
+        for known in (self.surfaces, self.deletions, self.fetchers, self.files_now, self.readers.platforms):
             known.pop(source, None)
 
     def ask_readers(self, source: str, membership: Membership) -> None:
@@ -66,8 +68,8 @@ class PlatformConnections:
     def register_deletion(self, source: str, delete: Delete) -> None:
         self.deletions[source] = delete
 
-    def register_fetcher(self, source: str, fetch: Fetch) -> None:
-        self.fetchers[source] = fetch
+    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        self.fetchers[source], self.files_now[source] = fetch, files_now
 
     def connected(self, source: str, trouble: str = "") -> None:
         """Why a platform is not connected, by its name or by a source; "" if it is."""

@@ -17,7 +17,7 @@ from agent.ports import Asker, Membership
 from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
-from bot.attachments.reading import Fetch
+from bot.attachments.reading import Fetch, FilesNow
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
 from bot.tools.mcp_source import ToolSignIns
@@ -211,8 +211,10 @@ class PlatformRegistry(Protocol):
         """Who can read a group place of this source is asked of `membership`."""
         ...
 
-    def register_fetcher(self, source: str, fetch: Fetch) -> None:
-        """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses."""
+    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses; `files_now`
+        says what is attached to one.
+        """
         ...
 
     def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:

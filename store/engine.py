@@ -260,7 +260,7 @@ class Store:
     ledger: ports.Ledger
     consents: ports.Consents
     open_questions: ports.OpenQuestions
-    conversations: ports.Conversations
+    conversations: SqlConversations
     knowledge: ports.Knowledge
     memories: ports.Memories
     embeddings: ports.Embeddings

@@ -1,6 +1,7 @@
 """What was said in a conversation, and which conversations a person has."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -11,7 +12,8 @@ from agent import texts
 from agent.errors import StoreError
 from agent.memory.audience import NOWHERE, WIDE, AudienceKind, GroupAudience, audience_of
 from agent.memory.layers import WorkingItem
-from agent.records import Author, Claim, LastSeen, StoredMessage, Thread
+from agent.memory.own_words import FILES_NOTE
+from agent.records import AttachedMessage, Author, Claim, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
@@ -237,6 +239,23 @@ def messages_of(
     return [rows.message(row) for row in connection.execute(newest).mappings()]
 
 
+def attached_messages(
+    connection: sa.Connection, asker: str, here: str, audiences: frozenset[str], limit: int
+) -> list[AttachedMessage]:
+    kept = [message.c[one.name] for one in fields(AttachedMessage) if one.name != "name"]
+    told = sa.select(*kept, person.c.name).join_from(message, person, person.c.id == message.c.person)
+    usable = told.where(
+        message.c.author == Author.PERSON,
+        message.c.text.contains(FILES_NOTE, autoescape=True),
+        message.c.message_id.is_not(None),
+        message.c.audience.in_(sorted(audiences)),
+    )
+    newest = usable.order_by(message.c.id.desc()).limit(max(limit, 0))
+    elsewhere = sa.and_(message.c.person == asker, message.c.conversation != here)
+    found = [connection.execute(newest.where(where)) for where in (message.c.conversation == here, elsewhere)]
+    return [AttachedMessage(**row) for rows_found in found for row in rows_found.mappings()]
+
+
 def last_said(connection: sa.Connection, conversation: str) -> datetime | None:
     latest = sa.select(message.c.time).where(message.c.conversation == conversation)
     return connection.execute(latest.order_by(message.c.time.desc()).limit(1)).scalar_one_or_none()
@@ -256,6 +275,7 @@ class SqlConversations(SqlStore):
     participants = reads(participants)
     questions = reads(questions)
     messages_of = reads(messages_of)
+    attached_messages = reads(attached_messages)
     last_said = reads(last_said)
     last_seen = reads(last_seen)
     watermark = reads(watermark)

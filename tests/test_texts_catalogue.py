@@ -26,6 +26,7 @@ NOT_SENTENCES: Final = {
     "bot/app/diagnosis.py": "what the model is asked is a prompt",
     "bot/app/commands_page.py": "a page of the documentation",
     "bot/platforms/discord/invite.py": "permissions have the names that Discord gives them",
+    "bot/attachments/read_again.py": "a model reads what describes a tool, and what it brings",
     "bot/tools/mcp_listing.py": "a model reads what describes a tool",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
 }

@@ -28,6 +28,7 @@ from agent.messages import (
     NativeContent,
     OpenQuestion,
     ResultPart,
+    ToolSpec,
     Usage,
 )
 from agent.ports.storage import (
@@ -73,15 +74,6 @@ class Capabilities:
     """Tools are called in the vendor's form, which has no room for a workspace."""
     reasons: bool = False
     """The model reasons by itself before it writes: it is not told to think aloud."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as a vendor takes it that has a form of its own for tools. `schema` is its arguments' JSON Schema."""
-
-    name: str
-    description: str
-    schema: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,6 +507,16 @@ class Tool(Protocol):
 
         Raises ToolError with a reason for the model.
         """
+        ...
+
+
+@runtime_checkable
+class SituationalTool(Protocol):
+    """A tool that is of use only beside something."""
+
+    @property
+    def beside(self) -> str:
+        """What must stand in what the model reads for the tool to be offered."""
         ...
 
 

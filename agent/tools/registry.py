@@ -40,7 +40,7 @@ from agent.messages import (
     as_it_looks,
     estimate_tokens,
 )
-from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource, ToolSpec
+from agent.ports import Asker, SituationalTool, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource, ToolSpec
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 from agent.protocol.render import excerpt
@@ -73,7 +73,8 @@ class Registry:
     def __init__(self, tools: Sequence[Tool], limits: ToolLimits = ToolLimits(), rest: Sequence[Tool] = ()) -> None:
         for tool in tools:
             _validator(json.dumps(tool.schema))
-        specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools]
+        specs = [_spec(tool) for tool in tools if not isinstance(tool, SituationalTool)]
+        self._situational: Final = [(tool.beside, _spec(tool)) for tool in tools if isinstance(tool, SituationalTool)]
         others = list(map(bounded, rest))
         self._search: Final = ToolSearch(others) if _tokens(others) > MAX_SCHEMA_TOKENS else None
         known = (*tools, *rest) if self._search is None else (*tools, *rest, self._search)
@@ -81,7 +82,7 @@ class Registry:
         if len(self._tools) != len(known):
             raise ValueError("two tools have one name")
         self._limits = limits
-        shown = (*specs, *(others if self._search is None else [bounded_list(self._search)]))
+        shown = (*specs, *(others if self._search is None else [_spec(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
         writes = any(tool.effect is not ToolEffect.READS for tool in rest)
@@ -89,6 +90,11 @@ class Registry:
         """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
         """The same for a vendor that takes tools in a form of its own."""
+
+    def offered(self, texts: Sequence[str]) -> tuple[str, tuple[ToolSpec, ...]]:
+        """`schemas` and `specs`, and behind them the tools for what stands in these texts, which the model reads."""
+        more = [spec for beside, spec in self._situational if any(beside in text for text in texts)]
+        return "\n".join([self.schemas, *map(described, more)]), (*self.specs, *more)
 
     @property
     def names(self) -> frozenset[str]:
@@ -575,8 +581,8 @@ def _argument(schema: Json) -> Json:
     return schema
 
 
-def bounded_list(search: ToolSearch) -> ToolSpec:
-    return ToolSpec(search.name, search.description, search.schema)
+def _spec(tool: Tool) -> ToolSpec:
+    return ToolSpec(tool.name, tool.description, tool.schema)
 
 
 def _tokens(tools: Sequence[ToolSpec]) -> int:

@@ -14,7 +14,7 @@ _HEADING: Final = """\
 Made from `bot/commands/` by `make generated`. In Slack the same words work behind a mention, as in `@cogency usage`; a
 `/help` Slack has itself, so there it is `@cogency help`. In Slack's direct messages and in the terminal a message
 that is nothing but a command needs no slash: `usage`, `forget everything`. What a command answers, only the person who
-used it sees. The terminal has `/deep`, `/fast`, `/threads` and `/quit`, too.
+used it sees. The terminal has `/deep`, `/fast`, `/file`, `/threads` and `/quit`, too.
 """
 _SCOPES: Final = {
     CommandScope.EVERYWHERE: "Discord",

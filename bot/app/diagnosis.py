@@ -146,10 +146,10 @@ async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
 
 
 async def _others_can_be_used(settings: Settings) -> None:
-    """Raises SettingsError where a start would, for the models that recall and, on platforms, voice messages need."""
+    """Raises SettingsError where a start would, for the models that recall and voice messages need."""
     if settings.embeddings:
         await open_embedder(settings.embeddings, model_settings(settings)).aclose()
-    if settings.transcription and (settings.slack_bot_token or settings.discord_token):
+    if settings.transcription:
         await open_transcriber(settings.transcription, model_settings(settings)).aclose()
 
 

@@ -29,7 +29,8 @@ from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.app.from_settings import access_rules, budgets
-from bot.attachments.reading import Attached, AttachmentReader, Fetch
+from bot.attachments.read_again import ReadAgainTool
+from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool"})
+BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again"})
 """The names of our own tools, which no tool of an operator's own may have."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
@@ -356,13 +357,16 @@ def mind(
     desk: ModelDesk,
     work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
-    attached: Callable[[Incoming], Awaitable[Attached]] | None = None,
+    reader: AttachmentReader | None = None,
     sources: Sequence[McpSource] = (),
+    files_now: Mapping[str, FilesNow] | None = None,
+    *,
+    hands_over: bool = False,
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
-    `attached` reads the files that come with a question, where some can; files can then be handed over, too.
-    `sources`: tools besides those that everybody has.
+    `reader` reads the files that come with a question, and those of earlier ones by what `files_now` says of them.
+    `sources`: tools besides those that everybody has. `hands_over`: see `core_tools`.
     Raises SettingsError if the operator's tools cannot be loaded.
     """
 
@@ -385,12 +389,13 @@ def mind(
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
     own = own_tools(settings)
+    again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
         provider=desk.provider,
         persona=persona,
         fresh_word=fresh_word,
         tools=Toolbox(
-            (*core_tools(settings, store, work.memories, hands_over=attached is not None), *skill_tools(settings)),
+            (*core_tools(settings, store, work.memories, hands_over=hands_over), *skill_tools(settings), *again),
             [*([FixedTools(own)] if own else ()), *sources],
             policy,
         ),
@@ -411,6 +416,6 @@ def mind(
         kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
-        attached=attached,
+        attached=None if reader is None else reader.read,
         summarises=True,
     )

@@ -33,6 +33,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import HttpEvents, SlackSettings
+from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.setting_parsers import WhileBusy
@@ -97,7 +98,17 @@ def _host(
     admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
-        parts.mind(settings, store, model_desk, work, admission.budget_left, reader.read, sources),
+        parts.mind(
+            settings,
+            store,
+            model_desk,
+            work,
+            admission.budget_left,
+            reader,
+            sources,
+            connections.files_now,
+            hands_over=True,
+        ),
         groups_of=readers.groups_of,
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
     )
@@ -203,10 +214,12 @@ async def open_terminal(
 
     Raises SettingsError and StoreError.
     """
+    source = f"{TERMINAL}:{parts.new_id()}"
     async with (
         parts.open_store_of(settings) as store,
         parts.open_models(settings) as models,
         parts.background_of(settings, store, models) as work,
+        parts.open_reader(settings, store, {source: fetch, TERMINAL: fetch}) as reader,
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
     ):
         until = parts.CLOCK.monotonic() + tools_wait_s
@@ -219,9 +232,8 @@ async def open_terminal(
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        answering = parts.mind(settings, store, desk, work, sources=sources)
+        answering = parts.mind(settings, store, desk, work, None, reader, sources, {TERMINAL: files_now})
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
-        source = f"{TERMINAL}:{parts.new_id()}"
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         async with TerminalBot(
             person=person,

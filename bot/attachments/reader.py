@@ -15,8 +15,10 @@ from typing import Final
 from bot.attachments import kinds
 from bot.fair_turns import FairTurns
 
-SECONDS: Final = 15.0
-"""Of wall-clock time: a report of two hundred pages takes three on a small machine; the person waits for it."""
+CPU_S: Final = 15.0
+"""Of a processor's time: a report of two hundred pages takes three on a small machine."""
+SECONDS: Final = 30.0
+"""Of wall-clock time: a busy machine gives a reader little of its own; the person waits for it."""
 MEMORY_BYTES: Final = 768 * 1024 * 1024
 """Ten times what large honest files take; below what a small server has."""
 MAX_PAGES: Final = 300
@@ -27,8 +29,8 @@ AT_ONCE: Final = 2
 """Processes side by side: as many as a small machine has cores, lest answers stand still while files are read."""
 NICENESS: Final = 15
 """Behind whatever else the machine does: answers to everybody go before."""
-MESSAGE_S: Final = 30.0
-"""For reading all files of one message, waiting not counted: two that take as long as any may."""
+MESSAGE_S: Final = 45.0
+"""For reading all files of one message, waiting not counted."""
 
 _LINE_BYTES: Final = MAX_CHARS * 12 + len('["text", ""]\n')
 """The longest line that can come: JSON writes a character beyond the first 65,536 with twelve."""
@@ -147,7 +149,7 @@ class Reader:
             "-I",
             "-B",
             str(self._script),
-            *map(str, (MEMORY_BYTES, int(seconds) + 1, MAX_PAGES, MAX_CHARS, self._niceness)),
+            *map(str, (MEMORY_BYTES, int(min(CPU_S, seconds)) + 1, MAX_PAGES, MAX_CHARS, self._niceness)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -241,6 +241,9 @@ def _repacked(parts: Mapping[str, bytes]) -> io.BytesIO:
 
 def _converted(converter: str, data: io.BytesIO, ending: str, charset: str | None = None) -> str:
     """In Markdown, by that converter of markitdown: its own guess of what a file is would take another model."""
+    sys.modules.setdefault(
+        "magika", ModuleType("magika")
+    )  # not loaded: it, its model and numpy take as long as the rest
     markitdown = library("markitdown")
     made = getattr(library("markitdown.converters"), converter)()
     try:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from agent.errors import ProviderError
 from agent.messages import Image, ModelCall, estimate_tokens
 from agent.ports import Transcriber
-from agent.records import Attachment, Incoming, Quoted
+from agent.records import AttachedMessage, Attachment, Incoming, Quoted
 from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds
@@ -97,6 +97,8 @@ log = logging.getLogger(__name__)
 
 Fetch: TypeAlias = Callable[[str, int], Awaitable[bytes | None]]
 """The first so many bytes of the file at an `Attachment.address`; None if it cannot be had."""
+FilesNow: TypeAlias = Callable[[AttachedMessage, str], Awaitable[Sequence[Attachment] | None]]
+"""What is attached to a message now; None if the person with this id cannot read it there now, or nobody says so."""
 Charge: TypeAlias = Callable[[str, Sequence[ModelCall]], Awaitable[None]]
 """Puts calls on the bill of the person with this id."""
 
@@ -104,6 +106,12 @@ MAX_PICTURES: Final = 5
 """Of one message: each costs a model about as much as a page of text, and rarely are more meant."""
 MAX_FILES: Final = 10
 """Besides pictures: what Discord lets one message carry; each costs time in which the person sees nothing."""
+WHOLE_BYTES: Final = 5_000_000
+"""Of a text that is read piece by piece: a thousand pages."""
+PIECE_TOKENS: Final = 5_000
+"""Of a file that is read again, at once: some fifteen pages, less than a tool's result may hold."""
+PIECE_CHARS: Final = 20_000
+"""As above, of text that costs little."""
 FETCH_S: Final = 20.0
 """For one file: 20 MB on a slow line; a platform that takes longer has lost it."""
 READ_S: Final = 60.0
@@ -153,6 +161,20 @@ class _Unread:
 _Content: TypeAlias = _Text | _Unread | Image
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """How a file is to be read: for whom (`source` of the message, `person`), from which page, and how much of a text.
+
+    `patience`: what is left for all documents of a message.
+    """
+
+    source: str
+    person: str
+    patience: ReadSeconds
+    page: int = 1
+    is_whole: bool = False
+
+
 class AttachmentReader:
     """`fetchers`: by the source of the messages; a platform that connects later adds its own."""
 
@@ -178,7 +200,7 @@ class AttachmentReader:
     async def read(self, incoming: Incoming) -> Attached:
         """Everything that the message brought along, as far as it can be read."""
         contents: list[_Content] = []
-        patience = ReadSeconds()
+        wish = _Wish(incoming.source, incoming.person.id, ReadSeconds())
         left = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
@@ -186,7 +208,7 @@ class AttachmentReader:
                     is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
                     left[is_picture] -= 1
                     few = left[is_picture] >= 0
-                    contents.append(await self._content(file, incoming, patience) if few else _Unread(kinds.TOO_MANY))
+                    contents.append(await self._content(file, wish) if few else _Unread(kinds.TOO_MANY))
         except TimeoutError:
             log.info("some files of a message could not be read in time")
         contents += [_Unread(kinds.LATE)] * (len(incoming.files) - len(contents))
@@ -209,45 +231,58 @@ class AttachmentReader:
             spoken="\n\n".join(heard),
         )
 
-    async def _content(self, file: Attachment, incoming: Incoming, patience: ReadSeconds) -> _Content:
+    async def piece(self, file: Attachment, source: str, person: str, page: int, start: int) -> Image | str:
+        """A piece of a file of an earlier message, from the character `start` (counted from 1) of what stands on that
+        page of a PDF and behind it; a sentence where there is none. It says where it goes on.
+        """
+        wish = _Wish(source, person, ReadSeconds(), page, is_whole=True)
+        try:
+            async with asyncio.timeout(self._read_s):
+                content = await self._content(file, wish)
+        except TimeoutError:
+            content = _Unread(kinds.LATE)
+        if isinstance(content, Image):
+            return content
+        return _piece(content.words, start) if isinstance(content, _Text) else _words(file, content)
+
+    async def _content(self, file: Attachment, wish: _Wish) -> _Content:
         said = announced(file.name, file.media_type)
         if said is FileKind.OTHER:
             return _Unread(kinds.WRONG_KIND)
         if said is FileKind.SOUND and self._transcriber is None:
             return _Unread(kinds.UNHEARD)
-        data = await self._fetched(file, said or FileKind.TEXT, incoming.source)
+        data = await self._fetched(file, said or FileKind.TEXT, wish)
         if isinstance(data, _Unread):
             return data
         kind = _kind(said, data)
         if kind is not said and kind is not None and kind in _CALLED:  # only now do we know how much of it to fetch
-            data = await self._fetched(file, kind, incoming.source)
+            data = await self._fetched(file, kind, wish)
             if isinstance(data, _Unread):
                 return data
-        person = incoming.person.id
         match kind:
             case FileKind.PICTURE:
                 media_type = picture_type(data)
                 return _Unread(kinds.NOT_A_PICTURE) if media_type is None else Image(media_type, data)
             case FileKind.PDF:
-                return await self._document(ReadAs.PDF, data, person, patience)
+                return await self._document(ReadAs.PDF, data, wish)
             case FileKind.OFFICE:
-                return await self._document(ReadAs.OFFICE, data, person, patience)
+                return await self._document(ReadAs.OFFICE, data, wish)
             case FileKind.HTML:
-                return await self._html(file, data, person, patience)
+                return await self._html(file, data, wish)
             case FileKind.SOUND:
-                return await self._heard(file, data, person)
+                return await self._heard(file, data, wish.person)
             case FileKind.OTHER:
                 return _Unread(kinds.WRONG_KIND)
             case _:
-                return _text(file, data, said)
+                return _text(file, data, said, _most(kind, wish))
 
-    async def _fetched(self, file: Attachment, kind: FileKind, source: str) -> bytes | _Unread:
+    async def _fetched(self, file: Attachment, kind: FileKind, wish: _Wish) -> bytes | _Unread:
         """The file, as far as the bound of its kind; of text a beginning will do."""
-        most = _MOST[kind]
+        most = _most(kind, wish)
         too_large = _Unread(kinds.too_large(_CALLED[kind], most)) if kind in _CALLED else None
         if too_large is not None and file.size > most:
             return too_large
-        fetch = self._fetchers.get(source)
+        fetch = self._fetchers.get(wish.source)
         if fetch is None or not file.address:
             return _Unread(kinds.UNREACHABLE)
         try:
@@ -259,20 +294,20 @@ class AttachmentReader:
             return _Unread(kinds.UNREACHABLE)
         return too_large if too_large is not None and len(data) > most else data
 
-    async def _document(self, kind: ReadAs, data: bytes, person: str, patience: ReadSeconds) -> _Content:
+    async def _document(self, kind: ReadAs, data: bytes, wish: _Wish) -> _Content:
         if kind is ReadAs.PDF and not is_pdf(data):
             return _Unread(kinds.NOT_A_PDF)
         if kind is ReadAs.OFFICE and data.startswith(b"{\\rtf"):
             return _Unread(kinds.OFFICE)
-        read = await self._reader.text(kind, data, person, patience)
+        read = await self._reader.text(kind, data, wish.person, wish.patience, first=wish.page)
         return _Text("\n\n".join(filter(None, [read.text, read.why]))) if read.text else _Unread(read.why)
 
-    async def _html(self, file: Attachment, data: bytes, person: str, patience: ReadSeconds) -> _Content:
+    async def _html(self, file: Attachment, data: bytes, wish: _Wish) -> _Content:
         """Its words; as it is written where it is short, or nothing can be made of it."""
-        source = _text(file, data, FileKind.HTML)
+        source = _text(file, data, FileKind.HTML, _most(FileKind.HTML, wish))
         if isinstance(source, _Unread) or len(source.words) <= SOURCE_CHARS:
             return source
-        read = await self._document(ReadAs.HTML, source.words.encode(), person, patience)
+        read = await self._document(ReadAs.HTML, source.words.encode(), wish)
         return read if isinstance(read, _Text) else source
 
     async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:
@@ -304,8 +339,28 @@ def _unpacked(data: bytes) -> FileKind:
     return FileKind.HTML if data[:_LOOK].lstrip().lower().startswith((b"<!doctype html", b"<html")) else FileKind.TEXT
 
 
-def _text(file: Attachment, data: bytes, said: FileKind | None) -> _Text | _Unread:
-    most = _MOST[FileKind.HTML if said is FileKind.HTML else FileKind.TEXT]
+def _most(kind: FileKind | None, wish: _Wish) -> int:
+    """In bytes."""
+    is_text = kind is None or kind is FileKind.TEXT
+    return WHOLE_BYTES if is_text and wish.is_whole else _MOST[FileKind.TEXT if kind is None else kind]
+
+
+def _piece(words: str, start: int) -> str:
+    """With its place in the whole, where it is not all of it."""
+    rest = words[start - 1 :]
+    if not rest:
+        return f"(there is nothing from character {start:,} on: it has {len(words):,})"
+    kept = rest[:PIECE_CHARS]
+    while (cost := estimate_tokens(kept)) > PIECE_TOKENS:
+        kept = kept[: min(len(kept) - 1, len(kept) * PIECE_TOKENS // cost)]
+    if len(kept) == len(words):
+        return words
+    end = start - 1 + len(kept)
+    more = f"; go on with from: {end + 1}" if end < len(words) else ""
+    return f"{kept}\n(characters {start:,} to {end:,} of {len(words):,}{more})"
+
+
+def _text(file: Attachment, data: bytes, said: FileKind | None, most: int) -> _Text | _Unread:
     words = decode(data[:most], charset_of(file.media_type), whole=len(data) <= most)
     if words is None:
         return _Unread(_NO_TEXT.get(said, kinds.WRONG_KIND) if said else kinds.WRONG_KIND)

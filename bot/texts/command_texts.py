@@ -253,6 +253,7 @@ SOMETHING_ELSE = "Something else…"
 TERMINAL_COMMANDS = {
     "/deep TEXT": "Ask, and let the model take its time",
     "/fast TEXT": "Ask, and want an answer soon",
+    "/file PATH TEXT": "Ask about a file: a document, a table, a picture, code",
     "/threads": "List your threads",
     "/threads N": "Go back to thread N of that list",
     "/quit": "Leave; so do exit, quit and Ctrl-D",
@@ -262,5 +263,9 @@ WRITE_QUESTION = "Write your question after `{word}`."
 WRITE_ALONE = "Write `{word}` alone: it takes nothing after it."
 WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to its second thread."
 NO_SUCH_COMMAND = "There is no command {command}: {instead}"
+
+WRITE_FILE = "Write `/file PATH` and your question: `/file ~/report.pdf What changed?`"
+NO_SUCH_FILE = "There is no file {path} that can be read: check its path, and that you may read it."
+WHAT_IS_IN_IT = "What is in this file?"
 
 ARE_YOU_SURE = "Are you sure?"

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting_plans import Everything
+from agent.memory.own_words import FILES_NOTE
 from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
 from store.engine import Store
@@ -151,3 +153,30 @@ async def test_what_somebody_said_and_was_answered_comes_newest_first_in_pages_a
     assert [one.text for one in first] == ["answer 2", "boat 2", "answer 1", "boat 1"]
     rest = await store.conversations.messages_of("ann", readers, before=first[-1].id, limit=4)
     assert [one.text for one in rest] == ["answer 0", "boat 0"]
+
+
+async def test_what_was_written_with_files_is_found_here_and_of_the_person_elsewhere_for_its_readers_until_forgotten(
+    store: Store,
+) -> None:
+    note = f"look{FILES_NOTE}"
+    for words, where, person, place in (
+        ("plan.pdf)", "club", "ann", CLUB),
+        ("100%.pdf)", "club", "ben", CLUB),
+        ("own.pdf)", "other club", "ann", CLUB),
+        ("bens.pdf)", "other club", "ben", CLUB),
+        ("secret.pdf)", "own", "ann", None),
+    ):
+        await answered(store, said(note + words, conversation=where, person=person, place=place), note + "made.pdf)")
+    await answered(store, said("no file", conversation="club", place=CLUB), "none")
+    readers = frozenset({label(CLUB.audience)})
+
+    async def names(limit: int = 9) -> list[str]:
+        told = await store.conversations.attached_messages("ann", "club", readers, limit=limit)
+        return [one.text.removeprefix(note) for one in told]
+
+    assert await names() == ["100%.pdf)", "plan.pdf)", "own.pdf)"]
+    assert await names(limit=1) == ["100%.pdf)", "own.pdf)"]
+    first = (await store.conversations.attached_messages("ann", "club", readers, limit=9))[1]
+    assert (first.channel, first.person, first.name, first.audience) == ("channel", "ann", "Ann", "group:club")
+    await store.forgetting.forget(Everything("ann"), START)
+    assert await names() == ["100%.pdf)"]

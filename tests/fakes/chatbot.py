@@ -12,7 +12,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
 from agent.ports import Asker
-from agent.records import Author, Person, Receipt, StoredMessage, Thread
+from agent.records import Attachment, Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
 from bot.access.acl import CommandAnswer, Requester
 from bot.host import (
@@ -57,6 +57,7 @@ class FakeChatBot:
         self.facts: list[Fact] = []
         self.stopped: list[str] = []
         self.depths: list[Depth] = []
+        self.files: tuple[Attachment, ...] = ()
         self.waiting = asyncio.Event()
         self.stopping = asyncio.Event()
         self.name = "rehearsal"
@@ -83,7 +84,15 @@ class FakeChatBot:
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome:
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome:
+        self.files += files
         self.depths.append(depth)
         self._left, self.left_by_the_next_question = self.left_by_the_next_question, {}
         self.asked.setdefault(conversation, []).append(text)

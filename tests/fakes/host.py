@@ -18,7 +18,7 @@ from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, S
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, CommandAnswer, Requester
-from bot.attachments.reading import Fetch
+from bot.attachments.reading import Fetch, FilesNow
 from bot.host import (
     ForgetAnswer,
     Forgetter,
@@ -95,6 +95,7 @@ class FakeHost:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
@@ -170,8 +171,8 @@ class FakeHost:
         """Where the answer to this message would be shown."""
         return self.surfaces[incoming.source](incoming)
 
-    def register_fetcher(self, source: str, fetch: Fetch) -> None:
-        self.fetchers[source] = fetch
+    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        self.fetchers[source], self.files_now[source] = fetch, files_now
 
     async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)

@@ -18,6 +18,8 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
+from bot.attachments.read_again import ReadAgainTool
+from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
@@ -55,7 +57,10 @@ def turns_host(
     connections = connections_of(store, clock)
     policy = ApprovalPolicy(store.consents, clock)
     questions = QuestionDesk(store.open_questions, clock)
-    core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool())
+    # It gives way to nobody: on a busy machine a file would not be read in time.
+    reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=Reader(niceness=0))
+    again = ReadAgainTool(store.conversations, reader, connections.files_now)
+    core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), again)
     toolbox = Toolbox(core, [FixedTools(tuple(tools))], policy)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",
@@ -69,7 +74,7 @@ def turns_host(
         groups_of=connections.readers.groups_of,
         aside=WithheldNotice(store.memories, connections.readers, clock).aside,
         questions=questions,
-        attached=AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
+        attached=reader.read,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"

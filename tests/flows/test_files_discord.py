@@ -12,10 +12,11 @@ from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
+from bot.attachments.read_again import CHANGED, HIDDEN
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
 from bot.texts import reply_texts
-from tests.fakes import pdfs
+from tests.fakes import documents, pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -28,6 +29,7 @@ CODE = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1)
 LONG = f"Here it is:\n\n```python\n{CODE}```\n\nThat is all."
 SHARE = '<execute>[{"name": "share_file", "args": {"name": "prices.csv", "content": "boat,9\\n"}}]\n</execute>'
 VOICE = 1 << 13
+AGAIN = '<execute>[{"name": "read_again", "args": {"file": "boat.docx"}}]\n</execute>'
 
 
 class Ears:
@@ -259,3 +261,26 @@ async def test_files_of_the_same_name_that_another_answer_handed_over_are_not_ta
         assert turn.state == "done"
         assert [page.id for page in another] != [turn.pages[-1]]
         assert len(by_the_bot(there.fake)) == 3
+
+
+@pytest.mark.parametrize(("what", "why"), [("", ""), ("deleted", CHANGED), ("kept out", HIDDEN)])
+async def test_a_file_of_an_earlier_question_is_fetched_anew_while_it_is_there_and_its_asker_may_read_it(
+    what: str, why: str
+) -> None:
+    async with town("Seen.", AGAIN, "That is all.") as there:
+        boat = there.file("boat.docx", documents.docx(documents.paragraph("It is blue.")))
+        asked = await there.fake.say(ANN, f"{ASK}what is this?", attachments=[boat])
+        (answer,) = await there.answered()
+        assert "It is blue." in there.came_along
+        # Addresses of files expire: what Discord says of the message now is what counts.
+        there.fake.rest.files["later.docx"] = there.fake.rest.files.pop("boat.docx")
+        asked["attachments"] = [{**boat, "url": str(boat["url"]).replace("boat.docx", "later.docx")}]
+        if what == "deleted":
+            asked["attachments"] = []
+        elif what == "kept out":
+            there.fake.world.absent.add(ANN)
+        await there.fake.say(ANN, f"{ASK}and then?", answer["channel_id"])
+        await there.answered(2)
+        told = there.asked[-1][-1].text
+        assert ("It is blue." in told) == (not why)
+        assert why in told

@@ -1,5 +1,6 @@
 """Files in Slack, with the real slack-bolt: what people share is read, and long answers are handed over as files."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
+from bot.attachments.read_again import CHANGED, HIDDEN, NO_FILE
 from bot.hosting import BotHost
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
@@ -29,6 +31,13 @@ PNG = b"\x89PNG\r\n\x1a\n and so on"
 CODE = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))
 LONG = f"Here it is:\n\n```python\n{CODE}```\n\nThat is all."
 SHARE = '<execute>[{"name": "share_file", "args": {"name": "prices.csv", "content": "boat,9\\n"}}]\n</execute>'
+
+
+BOOK = "".join(f"line {number}\n" for number in range(1, 20_001))
+
+
+def again(file: str, **more: int) -> str:
+    return f"<execute>{json.dumps([{'name': 'read_again', 'args': {'file': file, **more}}])}\n</execute>"
 
 
 class Ears:
@@ -318,3 +327,58 @@ async def test_the_file_of_a_message_that_is_asked_about_comes_along() -> None:
         await there.slack.until(lambda: there.asked)
         assert "file of the message that is asked about paper.pdf, ann" in there.came_along
         assert "The boat is blue." in there.came_along
+
+
+async def test_a_long_file_of_an_earlier_question_is_read_on_from_where_it_was_cut() -> None:
+    async with world("Hello.", "Seen.", again("book.txt", **{"from": 20_001}), "That is all.") as there:
+        await there.ask("hi", channel=there.dm)
+        assert "read_again" not in str(there.asked[-1])
+        (asked,) = [(await there.slack.say(there.ann, there.general, f"{ME} look", files=[_book(there)])).ts]
+        await there.slack.until(lambda: len(there.slack.state.answers(there.general)) == 1)
+        assert "read_again(file, page?: integer, from?: integer)" in there.asked[-1][0].text
+        there.slack.files["book.txt"] += b"the end\n"  # it is fetched anew
+        await there.slack.say(there.ann, there.general, f"{ME} and then?", asked)
+        await there.slack.until(lambda: len(there.slack.state.answers(there.general)) == 2)
+        piece = there.asked[-1][-1].text
+        assert "book.txt, which ann attached on" in piece
+        assert "(characters 20,001 to 40,000 of 208,902; go on with from: 40001)" in piece
+        assert BOOK[20_000:20_100].replace("\n", "\\n") in piece
+        assert there.asked[-1][0] == there.asked[-2][0] == there.asked[-3][0]
+
+
+def _book(there: World) -> Object:
+    return there.slack.upload("book.txt", BOOK.encode())
+
+
+@pytest.mark.parametrize(("what", "why"), [("taken off", CHANGED), ("deleted", CHANGED), ("left", HIDDEN), ("", "")])
+async def test_a_file_is_read_again_only_while_it_is_there_and_its_asker_is(what: str, why: str) -> None:
+    secret = "The merger is on Friday."
+    async with world("Seen.", "Hello.", again("plan.txt"), "That is all.") as there:
+        state = there.slack.state
+        club = state.channel("club", "private")
+        asked = await there.slack.say(
+            there.ann, club, f"{ME} look", files=[there.slack.upload("plan.txt", secret.encode())]
+        )
+        await there.slack.until(lambda: state.answers(club))
+        await there.ask("hello", channel=there.dm)  # who reads the club is known from here on
+        if what == "taken off":
+            asked.files = []
+        elif what == "deleted":
+            asked.files = [{"id": "Fplan.txt", "mode": "tombstone"}]
+        elif what == "left":
+            state.channels[club].members.discard(there.ann)
+        await there.ask("what did plan.txt of the club say?", channel=there.dm)
+        told = there.asked[-1][-1].text
+        assert (secret in told) == (not why)
+        assert why in told
+
+
+async def test_a_file_of_a_private_channel_is_not_read_for_others() -> None:
+    async with world("Seen.", again("plan.txt"), "That is all.") as there:
+        club = there.slack.state.channel("club", "private")
+        plan = there.slack.upload("plan.txt", b"The merger is on Friday.")
+        await there.slack.say(there.ann, club, f"{ME} look", files=[plan])
+        await there.slack.until(lambda: there.slack.state.answers(club))
+        await there.ask(f"{ME} what did plan.txt say?")
+        assert NO_FILE in there.asked[-1][-1].text
+        assert "merger" not in str(there.asked[-1])

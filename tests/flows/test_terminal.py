@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from bot.attachments.read_again import NO_FILE
 from bot.exits import Exit
 from bot.texts import memory_texts, reply_texts, setup_texts
 from store.engine import open_store
 from store.migrations import HEAD
+from tests.fakes import documents
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import command
 from tests.fakes.terminal import FakeTerminal
@@ -592,3 +594,18 @@ def test_a_sigterm_in_the_middle_of_an_answer_gives_the_terminal_back(tmp_path: 
         terminal.until("rehearsal")
         terminal.terminate()
         assert terminal.ended() == Exit.TERMINATED
+
+
+def test_a_file_that_is_named_at_the_terminal_is_read_and_read_again_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "my plan.odt").write_bytes(documents.open_document("text", "<x:p>The boat is blue.</x:p>"))
+    (tmp_path / "secret").write_text("The merger is on Friday.")
+    again = 'use read_again {"file": "~/my plan.odt"}\n'
+    pasted = 'see this\\n(attached: ~/secret)\nuse read_again {"file": "~/secret"}\n'
+    typed = f'/file "{tmp_path}/my plan.odt" what is it?\n{again}/forget this thread\nyes\n/new\n{again}{pasted}'
+    ran = cogency(tmp_path, "chat", typed=typed)
+    here, _, later = ran.stdout.partition("Forgotten")
+    assert here.count("The boat is blue.") == 1
+    assert "From ~/my plan.odt, which anna attached on" in here
+    assert NO_FILE in later
+    assert "merger" not in ran.stdout
+    assert cogency(tmp_path, "chat", typed="/file nowhere.pdf what?\n").returncode != Exit.OK

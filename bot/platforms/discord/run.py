@@ -30,6 +30,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
+from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, setup_texts
 from bot.turns.watermark import Watermark
@@ -89,10 +90,11 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         await listening.begin()
         connection.in_background(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
-            host.platforms.register_fetcher(SOURCE, Downloads(files, settings.api_base_url).fetch)
+            fetch = Downloads(files, settings.api_base_url).fetch
             while True:
                 client = _client(host, settings, connection, listening, message_content=message_content)
                 host.platforms.ask_readers(SOURCE, DiscordMembership(client))
+                host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:

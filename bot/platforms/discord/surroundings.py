@@ -10,12 +10,12 @@ import discord
 
 from agent.errors import CogencyError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
-from agent.records import Attachment, Quoted
+from agent.records import AttachedMessage, Attachment, Quoted
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
 from bot.platforms.discord.objects import SAID, channel_place, names_of
-from bot.platforms.discord.places import UNREADABLE, can_read, known_as
+from bot.platforms.discord.places import UNREADABLE, Readable, can_read, known_as
 from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
@@ -114,6 +114,34 @@ class Surroundings:
         except UNREADABLE:
             return ()
         return tuple(attachments(found.attachments, found.author.display_name))
+
+    async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
+        """The port `FilesNow`: fetched again, as addresses of files expire, for whoever can read the channel or thread
+        at this moment.
+        """
+        try:
+            channel = await self._channel_of(message)
+            if isinstance(channel, discord.DMChannel):
+                reads = message.person == person
+            else:
+                user = int(person.removeprefix(known_as("")))
+                reads = isinstance(channel, Readable) and await can_read(
+                    channel, await channel.guild.fetch_member(user)
+                )
+        except (ValueError, discord.InvalidData, *UNREADABLE):
+            return None
+        return await self.files_of(message.message_id, channel) if reads else None
+
+    async def _channel_of(self, message: AttachedMessage) -> object:
+        """The thread or direct messages that its conversation is; else the channel that it was written in, as where no
+        thread began. Raises UNREADABLE.
+        """
+        begun = message.conversation.removeprefix(known_as(""))
+        if begun.isdecimal() and begun not in {message.message_id, message.channel}:
+            with suppress(discord.NotFound):
+                return self._client.get_channel(int(begun)) or await self._client.fetch_channel(int(begun))
+        number = int(message.channel)
+        return self._client.get_channel(number) or await self._client.fetch_channel(number)
 
     async def _of_message(
         self, message: discord.Message, place: Place, *, import_thread: bool

@@ -121,12 +121,11 @@ def _put_together(
     workspace = SurfaceParts(api, me, clock, settings.streaming)
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
-    host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch)
-
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
+    host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch, threads.files_now)
 
     home = Home(host, api, me, people, clock)
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))

@@ -10,9 +10,17 @@ from typing import Final
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import Json, JsonObject
 from agent.ports import Membership
-from agent.records import Attachment, Quoted
+from agent.records import AttachedMessage, Attachment, Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
-from bot.platforms.slack.inbound import SlackBot, SlackMessage, attachment
+from bot.platforms.slack.inbound import (
+    SlackBot,
+    SlackMessage,
+    attachment,
+    attachments,
+    is_direct,
+    is_ts,
+    root_of,
+)
 from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People
 from bot.platforms.slack.options import PLATFORM
@@ -110,6 +118,29 @@ class Threads:
         thread = [*kept] if not kept or kept[0] is first else [first, *kept]
         told = _bounded(thread)
         return (*await self._quoted(told, "earlier in this thread"), *_files(told))
+
+    async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
+        """The port `FilesNow`: what is attached to a message, for whoever is in its channel at this moment, or may go
+        there. A question that was asked by a command stands in no channel.
+        """
+        if not await self._reads(person, message):
+            return None
+        if not is_ts(message.message_id):
+            return ()
+        try:
+            root = root_of(message.conversation)
+            found = await message_at(self._api, SlackMessageLink(message.channel, message.message_id, root))
+        except SlackError:
+            return None
+        return attachments(found or {}, self._me)
+
+    async def _reads(self, person: str, message: AttachedMessage) -> bool:
+        if is_direct(message.channel):
+            return message.person == person
+        if (await self._places.of(message.channel)).within_team:
+            return True  # it is public, and what was said there may be used for full members only
+        place = f"{self._me.source}:{message.channel}"
+        return (await self._membership.readable(person, [place])).get(place, False)
 
     async def linked(self, heard: SlackMessage, target: Place) -> tuple[Quoted, ...]:
         """The messages that this one links to, as far as they may be used in an answer that is read at `target`."""

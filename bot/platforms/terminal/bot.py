@@ -16,13 +16,15 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Asker, Clock, Conversations
-from agent.records import Author, Incoming, Person, StoredMessage, Thread
+from agent.records import Attachment, Author, Incoming, Person, StoredMessage, Thread
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
+from bot.attachments.kinds import with_names
 from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, ToolQuestions, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
+from bot.platforms.terminal.attachments import typed
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
@@ -73,7 +75,14 @@ class ChatBot(CommandHost, Protocol):
         """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
         ...
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome | None:
         """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
         on with it, or if it waits for the person's word (`tools`).
 
@@ -202,23 +211,33 @@ class TerminalBot:
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome | None:
         event = self.new_id()
         self.surfaces.opened[conversation] = surface
         try:
             await self.tools_settle()
             return await self.turns.ask(
-                Incoming(
-                    source=self.source,
-                    event_id=event,
-                    channel=conversation,
-                    message_id=event,
-                    conversation=conversation,
-                    person=self.person,
-                    place=self.place,
-                    text=text,
-                    time=self.clock.now(),
-                    depth=depth,
+                with_names(
+                    Incoming(
+                        source=self.source,
+                        event_id=event,
+                        channel=conversation,
+                        message_id=event,
+                        conversation=conversation,
+                        person=self.person,
+                        place=self.place,
+                        text=typed(text),
+                        time=self.clock.now(),
+                        depth=depth,
+                        files=files,
+                    )
                 )
             )
         except AnsweredElsewhere as elsewhere:

@@ -18,13 +18,17 @@ from bot.commands.declaration import ALIKE, Command, command_meant, command_name
 from bot.commands.discovery import COMMANDS
 from bot.commands.stop import COMMAND as STOP
 from bot.message_intake import is_stop
+from bot.platforms.terminal.attachments import split_path
 from bot.texts import command_texts
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
+    """`path`: of a file that the question is about; "" for none."""
+
     text: str
     depth: Depth = Depth.ADAPT
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,13 @@ def parse(line: str, now: datetime) -> Line:
     match word:
         case "/ask" | "/deep" | "/fast":
             return Ask(rest, _DEPTHS[word]) if rest else UnclearLine(command_texts.WRITE_QUESTION.format(word=word))
+        case "/file":
+            path, question = split_path(rest)
+            return (
+                Ask(question or command_texts.WHAT_IS_IN_IT, path=path)
+                if path
+                else UnclearLine(command_texts.WRITE_FILE)
+            )
         case "/threads":
             return _threads(rest)
         case _ if command is None and word != "/quit":

@@ -33,6 +33,7 @@ from bot.exits import Exit, exit_code, printable_json
 from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
+from bot.platforms.terminal.attachments import attachment_at
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
@@ -238,14 +239,15 @@ class _Chat:
                 self._fail(exit_code(error))
                 self._window.report(" ".join(str(error).split()))
 
-    async def ask(self, text: str, depth: Depth) -> None:
+    async def ask(self, text: str, depth: Depth, path: str = "") -> None:
+        files = (attachment_at(path, self.person.name),) if path else ()
         surface = self._open()
         display = self._displays[-1]
         waits: Panel | None = None
 
         async def asking() -> None:
             nonlocal waits
-            outcome = await self._bot.ask(text, self._conversation, surface, depth)
+            outcome = await self._bot.ask(text, self._conversation, surface, depth, files)
             if outcome is None and _decisions(panel := await self._panel(show_tools, "")):
                 waits = panel
                 return
@@ -284,8 +286,8 @@ class _Chat:
 
     async def _do(self, line: inbound.Line) -> None:
         match line:
-            case inbound.Ask(text, depth):
-                await self.ask(text, depth)
+            case inbound.Ask(text, depth, path):
+                await self.ask(text, depth, path)
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
                 self._window.say(reply_texts.threads_text(self._listed, self._now(), self._conversation))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ProviderUnavailable
-from agent.messages import Image, ModelCall, Usage
+from agent.messages import Image, ModelCall, Usage, estimate_tokens
 from agent.ports import Transcript
 from agent.records import Attachment, Quoted
 from bot.attachments import kinds, reading
@@ -216,3 +216,26 @@ async def test_any_file_is_a_picture_or_a_line(content: bytes, name: str, media_
     asked = replace(said(""), files=(Attachment(name, media_type, len(content), "x"),))
     attached = await AttachmentReader({asked.source: fetch}).read(asked)
     assert len(attached.images) + len(attached.quoted) == 1
+
+
+@given(st.text(st.sampled_from("a b\n船é"), min_size=1, max_size=200), st.integers(1, 400))
+async def test_a_long_text_is_read_whole_in_pieces_that_say_where_it_goes_on(words: str, times: int) -> None:
+    whole = words * times
+
+    async def fetch(address: str, most: int) -> bytes | None:  # noqa: ARG001 -- the port's
+        return whole.encode()[:most]
+
+    reads, read, start = AttachmentReader({"here": fetch}), "", 1
+    while True:
+        piece = await reads.piece(file("book.txt"), "here", "ann", 1, start)
+        assert isinstance(piece, str)
+        assert estimate_tokens(piece) <= reading.PIECE_TOKENS + 50
+        text, note, more = piece.rpartition("\n(characters ")
+        read += text if note else piece
+        if "go on with from: " not in more:
+            break
+        start = int(more.rpartition(" ")[2].removesuffix(")"))
+    assert read == whole
+    assert await reads.piece(file("book.txt"), "here", "ann", 1, len(whole) + 1) == (
+        f"(there is nothing from character {len(whole) + 1:,} on: it has {len(whole):,})"
+    )

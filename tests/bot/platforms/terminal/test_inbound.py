@@ -87,6 +87,9 @@ MEANINGS: list[tuple[str, Line]] = [
     ("memory is a river", Ask("memory is a river")),
     ("new", Ask("new")),
     ("/ask help", Ask("help")),
+    ("/file ~/a.pdf What changed?", Ask("What changed?", path="~/a.pdf")),
+    ("/file '/home/my plan.pdf' What  now?", Ask("What  now?", path="/home/my plan.pdf")),
+    (r"/file /home/my\ plan.pdf", Ask("What is in this file?", path="/home/my plan.pdf")),
 ]
 
 
@@ -108,6 +111,7 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
         ("/new boat", "Write `/new` alone: it takes nothing after it."),
         ("/quit now", "Write `/quit` alone: it takes nothing after it."),
         ("/ask", "Write your question after `/ask`."),
+        ("/file", "Write `/file PATH` and your question: `/file ~/report.pdf What changed?`"),
         ("/threads 0", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),
         ("/threads two", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),
         ("/threads ²", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),
@@ -127,7 +131,7 @@ def test_a_long_unknown_word_is_shown_in_part() -> None:
 @given(st.text())
 def test_every_line_means_something_and_no_command_is_sent_as_text(line: str) -> None:
     meaning = parse(line, NOW)
-    if isinstance(meaning, Ask) and not line.strip().lower().startswith(("/ask", "/deep", "/fast")):
+    if isinstance(meaning, Ask) and not line.strip().lower().startswith(("/ask", "/deep", "/fast", "/file")):
         assert meaning.text == line.strip().replace("//", "/", 1) if line.strip().startswith("/") else line.strip()
 
 
@@ -146,7 +150,7 @@ def test_every_command_that_the_help_lists_exists(written: str) -> None:
     [
         ("/me", ["/memory"]),
         ("/ME", ["/memory"]),
-        ("/f", ["/forget", "/fast"]),
+        ("/f", ["/forget", "/fast", "/file"]),
         ("/th", ["/threads"]),
         ("/memory", ["/memory"]),
         ("/memory ", []),
