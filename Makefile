@@ -84,7 +84,8 @@ generated: .venv/run.stamp
 	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
 
-$(NODE_TOOLS)/.stamp: .venv/dev.stamp tests/node/package-lock.json
+# A line in pyproject.toml, such as a contract's, touches the stamps above and changes nothing here.
+$(NODE_TOOLS)/.stamp: tests/node/package-lock.json requirements/dev.txt | .venv/dev.stamp
 	cd tests/node && $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
