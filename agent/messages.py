@@ -143,8 +143,19 @@ class ResultStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """What a result tells of, and an answer may cite by this number. `is_read`: as a whole; else it was only found."""
+
+    number: int
+    address: str
+    title: str = ""
+    is_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """`sources`: ids of the stored messages that the content quotes, so that forgetting one finds what came of it.
+    `references`: what the content tells of, and an answer may cite.
 
     `audience`: the label of those who may read what the tool brought ("person:slack:T0123:U0123"); "" for words of
     ours, as why a call did not run.
@@ -158,6 +169,7 @@ class ToolResult:
     files: tuple[SharedFile, ...] = ()
     audience: str = ""
     keep: Keep = Keep.STORED
+    references: tuple[Reference, ...] = ()
 
 
 class Consent(StrEnum):

@@ -6,13 +6,15 @@ crash from then on costs no second model call.
 """
 
 import json
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Final, TypeGuard
 
+from agent.citations import FETCH
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, Place, drawn_from
 from agent.messages import (
@@ -23,6 +25,7 @@ from agent.messages import (
     Keep,
     ModelCall,
     NativeContent,
+    Reference,
     ResultStatus,
     SharedFile,
     ToolCall,
@@ -129,7 +132,7 @@ def encode(progress: Progress) -> str:
 def _keepable(result: ToolResult | None) -> ToolResult | None:
     if result is None or result.keep is Keep.STORED:
         return result
-    return replace(result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=())
+    return replace(result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=(), references=())
 
 
 def _written(value: object) -> str:
@@ -170,6 +173,72 @@ def sources(progress: Progress) -> tuple[int, ...]:
     return tuple(sorted({*given(progress)} | {*progress.context} | {one.message for one in progress.joined}))
 
 
+MAX_LINKS: Final = 200
+"""Whose addresses are looked for; a chat shows no more, and each look reads the whole context."""
+
+
+@dataclass(slots=True)
+class AddressesRead:
+    """Which addresses a turn has read. What it said of one while it had read so much stands, as pages only grow.
+
+    One counts as read where it came up, as it stands, before a call was given it: what a call is given comes back in
+    its result without having been read anywhere.
+    """
+
+    _came: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    """In their order: texts that were read, and, marked, what calls were given, as JSON."""
+    _known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def read(self, texts: Iterable[str]) -> None:
+        self._came += ((text, False) for text in texts)
+
+    def give(self, calls: Iterable[ToolCall]) -> None:
+        self._came += ((json.dumps(dict(call.args), ensure_ascii=False), True) for call in calls)
+
+    def __call__(self, address: str) -> bool:
+        if address not in self._known:
+            if len(self._known) >= MAX_LINKS:
+                return False
+            self._known[address] = self._first(lambda text: address in text, json.dumps(address, ensure_ascii=False))
+        return self._known[address]
+
+    def may_be_fetched(self, address: str) -> bool:
+        """Whether nothing was put into an address: it, or what stands before one of its parts, was read, whether with
+        its scheme or not; of a whole site its name will do.
+        """
+        bare = _SCHEME.sub("", address.partition("#")[0].strip()).rstrip("/")
+        is_site = not any(sign in bare for sign in "/?#@:%")
+        if is_site:
+            bare = bare.lower().removeprefix("www.")
+        flags = "(?i)" if is_site else ""
+        said = re.compile(rf"{flags}(?<![\w-]){re.escape(bare)}(?![\w%~=&+@-]|\.\w)")
+        given = json.dumps(bare, ensure_ascii=False)
+        return bool(bare) and self._first(lambda text: said.search(text) is not None, given)
+
+    def _first(self, stands_in: Callable[[str], bool], written: str) -> bool:
+        """Whether it was read before any call was given it."""
+        for text, is_given in self._came:
+            if is_given and written[1:-1] in text:
+                return False
+            if not is_given and stands_in(text):
+                return True
+        return False
+
+
+_SCHEME: Final = re.compile(r"https?://", re.IGNORECASE)
+
+
+def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
+    """Which addresses a turn has read whose context holds these texts."""
+    read = AddressesRead()
+    read.read(texts)
+    for step in progress.steps:
+        read.give(step.calls)
+        read.read(one.content for one in step.results if one is not None and one.status is ResultStatus.SUCCESS)
+        read.read(one.text for one in step.joined)
+    return read
+
+
 def turn_drawn_from(progress: Progress, place: Place) -> str:
     """What a reply in `place` was drawn from: what the tools of its turn brought (`agent.memory.audience`)."""
     results = [result for step in progress.steps for result in step.results if result is not None]
@@ -178,6 +247,13 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
 
 OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
 """Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too."""
+
+
+def fetched(progress: Progress) -> frozenset[str]:
+    """The addresses that the turn has had fetched, as its calls named them."""
+    done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
+    had = [call for call, result in done if call.name == FETCH and result and result.status is ResultStatus.SUCCESS]
+    return frozenset(str(call.args.get("url", "")) for call in had)
 
 
 def brought_by(progress: Progress) -> frozenset[str]:
@@ -279,7 +355,12 @@ def _result_in(data: Json) -> ToolResult | None:
         ),
         str(result.get("audience", "")),
         Keep(str(result.get("keep", Keep.STORED))),
+        tuple(map(_reference_in, _objects(result, "references"))),
     )
+
+
+def _reference_in(one: JsonObject) -> Reference:
+    return Reference(int(str(one["number"])), str(one["address"]), str(one["title"]), bool(one["is_read"]))
 
 
 def _objects(data: JsonObject, name: str) -> list[JsonObject]:

@@ -6,6 +6,8 @@ Rules
   What a row refuses is not even offered to the model.
   What cannot be taken back is asked for each time, whatever a row says. So is every write in a turn that holds what
   others wrote: it may do what that text wants. "Allow in this thread" counts as long as nobody else's words are there.
+  An address that a call would carry out is asked for, each time, where others' words are there and nobody wrote it as
+  it stands: it may hold what the turn knows.
   `OWN_WORDS` write nothing but what the asker has said, and see to that themselves.
 
 Its text is a line for each row, the first row on top, and "#" before a note:
@@ -28,10 +30,11 @@ from typing import Final, assert_never
 from unicodedata import category
 
 from agent.admission_terms import Authority
+from agent.citations import FETCH
 from agent.memory.audience import label
 from agent.messages import UNSEEN, Consent, Provenance, ToolCall
 from agent.ports import Asker, ToolEffect
-from agent.progress import OWN_WORDS, Progress, brought_by
+from agent.progress import OWN_WORDS, Progress, addresses_read, brought_by, fetched
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200
@@ -186,8 +189,8 @@ def _is_hidden(one: str) -> bool:
 class CallGate:
     """What the policy says of one turn's calls. `checked` and `effect_of`: as the registry says of what is offered.
 
-    `standing`: tools that the asker lets run in this conversation. `words`: whose words the context holds; `before`:
-    what the turn has done so far.
+    `standing`: tools that the asker lets run in this conversation. `words`: whose words the context holds, `texts`:
+    what it says; `before`: what the turn has done so far.
     """
 
     rows: Sequence[PolicyRow]
@@ -197,6 +200,7 @@ class CallGate:
     standing: frozenset[str]
     words: Callable[[], Provenance]
     before: Callable[[], Progress]
+    texts: Callable[[], Iterable[str]] = tuple
 
     def check(self, call: ToolCall) -> str | None:
         """What is wrong with the call, for the model; also that nobody could read all of it before allowing it."""
@@ -206,7 +210,10 @@ class CallGate:
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:
-        decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
+        held = self._held()
+        if call.name == FETCH and held is not Provenance.OWN and not self._may_fetch(str(call.args.get("url", ""))):
+            return True
+        decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, held)
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
 
     def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
@@ -225,6 +232,11 @@ class CallGate:
         if decision.answer is PolicyAnswer.ASK:
             return "allowed", DecidedBy.STANDING
         return "unasked", DecidedBy.EFFECT if decision.row is None else DecidedBy.TABLE
+
+    def _may_fetch(self, address: str) -> bool:
+        """Whether nothing was put into it; what was fetched already tells nobody anything new."""
+        progress = self.before()
+        return address in fetched(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
 
     def _held(self) -> Provenance:
         brought = brought_by(self.before())

@@ -11,6 +11,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Protocol
 
+from agent.citations import ReferenceNumbers, references_of
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
@@ -174,7 +175,9 @@ def loop_of(
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
 ) -> Loop:
     """What answers the claimed question, with tools that run on behalf of its asker."""
-    incoming = claim.incoming
+    incoming, numbers = claim.incoming, ReferenceNumbers()
+    if turn.progress.steps:
+        numbers.know(references_of(result for step in turn.progress.steps for result in step.results).values())
     tool_context = ToolContext(
         incoming.person,
         incoming.place,
@@ -188,6 +191,7 @@ def loop_of(
         context.own_words,
         context.others_words,
         context.visible_from,
+        numbers=numbers,
     )
     return Loop(
         turn,

@@ -321,6 +321,13 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
 key = secret()
 
 
+def header(value: str) -> str:
+    """What can stand in a line of an HTTP request."""
+    if not (value.isascii() and value.isprintable() and len(value) <= 200):
+        raise ValueError("must be at most 200 characters of ASCII, as in Cogency/1 (+https://example.com/bot)")
+    return value
+
+
 def whole(minimum: int, maximum: int) -> Callable[[str], int]:
     def read(value: str) -> int:
         if not (

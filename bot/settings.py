@@ -27,6 +27,7 @@ from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 from bot.texts import setup_texts
 from bot.tools.mcp_config import ENVIRONMENT, McpFile, parse_file
+from bot.web.guard import Networks, parse_networks
 
 # The file `.env`: names and values, taken literally.
 #
@@ -261,6 +262,15 @@ class Settings:
 
     plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
     """Folders with skills and servers of tools, besides those that `cogency plugins add` has listed."""
+
+    web: bool = setting("COGENCY_WEB", parsers.switch, default=False)
+    """Whether pages of the web can be read. Who runs the bot decides that it asks other people's servers."""
+    web_agent: str = setting("COGENCY_WEB_AGENT", parsers.header, "")
+    """How it introduces itself there; "": by its name, its version and what it is."""
+    web_robots: bool = setting("COGENCY_WEB_ROBOTS", parsers.switch, default=True)
+    """Whether it reads only what a site's robots.txt lets programs read."""
+    networks_allowed: Networks = setting("COGENCY_NETWORKS_ALLOWED", parse_networks, Networks())
+    """What may be read besides the public web."""
 
     openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
     anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)

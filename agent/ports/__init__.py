@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
+from agent.citations import ReferenceNumbers
 from agent.errors import FailureReason
 from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
@@ -27,6 +28,7 @@ from agent.messages import (
     ModelCall,
     NativeContent,
     OpenQuestion,
+    Reference,
     ResultPart,
     ToolSpec,
     Usage,
@@ -314,6 +316,8 @@ class ToolContext:
     ask: Ask = field(default=nobody_answers, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of the words above in this turn."""
+    numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
+    """Of what an answer may cite."""
 
 
 class ToolEffect(StrEnum):
@@ -341,6 +345,8 @@ class ToolOutput:
     parts: tuple[ResultPart, ...] = ()
     audience: Audience | None = None
     keep: Keep = Keep.STORED
+    references: tuple[Reference, ...] = ()
+    """With numbers of `ToolContext.numbers`, by which the text names them."""
 
 
 class Membership(Protocol):

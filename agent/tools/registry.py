@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol, assert_never, cast
 from cachetools import LRUCache
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 
+from agent.citations import FETCH
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, label
 from agent.messages import (
@@ -85,7 +86,7 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [_spec(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
-        writes = any(tool.effect is not ToolEffect.READS for tool in rest)
+        writes = FETCH in self._tools or any(tool.effect is not ToolEffect.READS for tool in rest)
         self.asks: Final = writes or any(tool.effect not in UNASKED for tool in tools)
         """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
@@ -281,7 +282,8 @@ def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, 
             case _:
                 assert_never(part)
     content = _cut("\n\n".join(told), limits.max_result_chars)
-    return ToolResult(name, status, content, output.sources, tuple(images), tuple(files), audience, output.keep)
+    pictures, shared = tuple(images), tuple(files)
+    return ToolResult(name, status, content, output.sources, pictures, shared, audience, output.keep, output.references)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

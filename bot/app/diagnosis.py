@@ -24,6 +24,7 @@ from bot.app.parts import (
     people_settings,
     plugins_in_use,
     tool_servers,
+    web_tools,
 )
 from bot.attachments.reader import missing
 from bot.findings import Finding, Level
@@ -56,6 +57,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
+        *_web(settings),
         *_plugins(settings),
         *_files(),
         *await _database(settings),
@@ -77,6 +79,20 @@ def _tools(settings: Settings) -> list[Finding]:
     return [
         *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
         *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
+    ]
+
+
+def _web(settings: Settings) -> list[Finding]:
+    """Nothing is said where it is off."""
+    finding = partial(Finding, where="Web")
+    try:
+        tools = web_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
+    opened = str(settings.networks_allowed)
+    return [
+        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if tools else []),
+        *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=opened))] if tools and opened else []),
     ]
 
 

@@ -8,11 +8,13 @@ from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.admission_terms import Whose
+from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
@@ -30,6 +32,7 @@ from agent.turn import TurnLimits
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.app.from_settings import access_rules, budgets
 from bot.attachments.read_again import ReadAgainTool
+from bot.attachments.reader import missing
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again"})
-"""The names of our own tools, which no tool of an operator's own may have."""
+"""The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
 
@@ -327,10 +330,25 @@ def core_tools(
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """The operator's tools, whether they may be offered or not. Raises SettingsError."""
-    tools = load_tools(tool_modules(settings), BUILT_IN, TOOLS)
+    taken = {FETCH} if settings.web else set[str]()
+    tools = load_tools(tool_modules(settings), BUILT_IN | taken, TOOLS)
     if tools:
         log.info("tools: %s", ", ".join(tool.name for tool in tools))
     return tools
+
+
+def web_tools(settings: Settings) -> tuple[Tool, ...]:
+    """Those that the operator has switched on. Raises SettingsError if what they need is not installed."""
+    if not settings.web:
+        return ()
+    if missing("web"):
+        raise SettingsError(setup_texts.WEB_MISSING)
+    from bot.web.web_tools import open_web_fetch  # noqa: PLC0415 -- only who reads the web loads it
+
+    agent = settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
+    return (
+        open_web_fetch(settings.networks_allowed, agent, CLOCK, settings.tool_timeout_s, robots=settings.web_robots),
+    )
 
 
 def plugin_list(settings: Settings) -> PluginList:
@@ -395,7 +413,12 @@ def mind(
         persona=persona,
         fresh_word=fresh_word,
         tools=Toolbox(
-            (*core_tools(settings, store, work.memories, hands_over=hands_over), *skill_tools(settings), *again),
+            (
+                *core_tools(settings, store, work.memories, hands_over=hands_over),
+                *skill_tools(settings),
+                *again,
+                *web_tools(settings),
+            ),
             [*([FixedTools(own)] if own else ()), *sources],
             policy,
         ),

@@ -10,8 +10,8 @@ from typing import Final, Self, assert_never
 
 from agent.errors import CogencyError
 from agent.events import AgentEvent, Outcome
-from agent.messages import ToolCall
 from agent.ports import Clock
+from agent.progress import Progress
 from agent.protocol.render import joined
 from agent.records import Closing
 from bot import reply_surface
@@ -156,9 +156,12 @@ class LiveReply:
         self._draft.see(event)
         self._wake()
 
-    def read(self, texts: Iterable[str], calls: Iterable[ToolCall] = ()) -> None:
-        """As `Draft.read`: what the turn has read, and what it has called, before this process went on with it."""
-        self._draft.read(texts, calls)
+    def read(self, texts: Iterable[str], progress: Progress) -> None:
+        """What the turn has read, and what it had called and was brought before this process went on with it."""
+        self._draft.read(texts)
+        for step in progress.steps:
+            self._draft.read((), step.calls)
+            self._draft.brought(step.results)
 
     async def finish(
         self, text: str | None = None, offers: frozenset[reply_surface.ReplyAction] = frozenset()

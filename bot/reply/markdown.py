@@ -12,10 +12,9 @@ Where Markdowns differ, we read what models write and what chat platforms show:
   text: it could not be repeated on the next page.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import regex
 
@@ -402,29 +401,3 @@ def show_addresses(text: str, has_read: Callable[[str], bool], *, complete: bool
         shown += text[at : found.start()], "] " if found[0] == "]" else "‹"
         at = found.end()
     return "".join([*shown, text[at:end]])
-
-
-MAX_LINKS = 200
-"""Whose addresses are looked for; a chat shows no more, and each look reads the whole context."""
-
-
-@dataclass(slots=True)
-class AddressesRead:
-    """Which addresses a turn has read. What it said of one while it had read so much stands, as pages only grow.
-
-    An address that a call was given comes back in its result without having been read anywhere.
-    """
-
-    texts: list[str] = field(default_factory=list[str])
-    given: list[str] = field(default_factory=list[str])
-    """The arguments of calls, as JSON."""
-    _known: dict[str, bool] = field(default_factory=dict[str, bool])
-
-    def __call__(self, address: str) -> bool:
-        if address not in self._known:
-            if len(self._known) >= MAX_LINKS:
-                return False
-            is_read = any(address in text for text in self.texts)
-            written = json.dumps(address, ensure_ascii=False)[1:-1]
-            self._known[address] = is_read and not any(written in args for args in self.given)
-        return self._known[address]

@@ -4,7 +4,6 @@ A step tells what is done and how it went, never with what: arguments and result
 and the page may be read by others. Only its trace does, for surfaces that nobody else reads.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
@@ -12,9 +11,11 @@ from typing import Final, TypeAlias, assert_never
 import regex
 
 from agent import events
+from agent.citations import Citations
 from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.progress import AddressesRead
 from agent.protocol.render import ReplyText
-from bot.reply.markdown import AddressesRead, close_markdown, show_addresses
+from bot.reply.markdown import close_markdown, show_addresses
 from bot.reply.split import Page, Pager
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.texts import reply_texts
@@ -33,7 +34,7 @@ GROWING: Final = frozenset({ReplyAction.STOP})
 NOTED_PERCENT: Final = 5
 """A note tells no smaller steps: each takes an edit, of which all replies of a place share few."""
 
-TELLING: Final = ("query", "text", "name")
+TELLING: Final = ("query", "text", "name", "url")
 """The arguments that say what a call was about, of whichever tool, the most telling first."""
 TRACE_CHARS: Final = 80
 """Of an argument: a trace is one line on a usual screen."""
@@ -65,6 +66,8 @@ class Draft:
     def __init__(self) -> None:
         self._reply = ReplyText()
         self._whole: str | None = None
+        self._is_given = False
+        """By who has seen to its citations."""
         self._ended = False
         self._steps: dict[str, ShownStep] = {}
         self._calls: dict[str, ToolCall] = {}
@@ -72,6 +75,7 @@ class Draft:
         self.asked = 0
         """How often a call has asked the asker something."""
         self.addresses = AddressesRead()
+        self._citations = Citations()
         self.status = ""
         self.note = ""
         self._noted = ""
@@ -108,7 +112,7 @@ class Draft:
             case events.CallFinished(name, result):
                 self.note = "" if name == self._noted else self.note
                 self._ask(name, waits=False)
-                self.read([result.content] if result.status is ResultStatus.SUCCESS else [])
+                self.brought([result])
                 told = trace(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, ENDS[result.status], reply_texts.OUTPUTS[result.status], told)
             case events.TurnPutAside(calls):
@@ -126,13 +130,21 @@ class Draft:
         """The turn has read these: a link to an address that stands there, and in none of its `calls`, shows its words
         alone.
         """
-        self.addresses.texts.extend(texts)
-        self.addresses.given.extend(json.dumps(dict(call.args), ensure_ascii=False) for call in calls)
+        self.addresses.read(texts)
+        self.addresses.give(calls)
+
+    def brought(self, results: Iterable[ToolResult | None]) -> None:
+        """Tools have brought these: what they tell of may be cited from now on."""
+        for result in results:
+            if result is not None and result.status is ResultStatus.SUCCESS:
+                self.addresses.read([result.content])
+                if result.references:
+                    self._citations.take(result)
 
     def end(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> None:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
         if text is not None or self._whole is None:
-            self._whole = self._reply.text if text is None else text
+            self._whole, self._is_given = self._reply.text if text is None else text, text is not None
         self.status, self.note, self._below, self.final = "", "", offers, True
         for step in self.steps:
             if step.state is StepState.RUNNING:
@@ -166,9 +178,12 @@ class Draft:
     @property
     def text(self) -> str:
         """The whole text if it is complete; else without whitespace at its end, so that it only ever grows."""
-        if self._whole is not None:
-            return self._whole
-        return self._reply.text if self._ended else self._reply.settled
+        text = self._whole
+        if text is None:
+            text = self._reply.text if self._ended else self._reply.settled
+        if self._is_given or not self._citations.known:
+            return text
+        return self._citations.shown(text, complete=self.complete)
 
     def _end_step(self, name: str, state: StepState, output: str, told: str = "") -> None:
         if name in self._steps:  # else it began in an earlier process

@@ -51,6 +51,10 @@ EFFECTS = {
     "IRREVERSIBLE": "**It cannot be taken back.**",
     "": "What it does I cannot see from here.",
 }
+FETCHES = (
+    "It reads a page whose address nobody wrote like this: I put it together, where I had also read what others wrote. "
+    "Whoever runs that site gets to know everything that stands in the address."
+)
 MAY_RUN = "May I use `{tool}`? {about} It would get exactly this:"
 NO_ARGUMENTS = "(nothing)"
 WAITS_BELOW = "You had asked: “{question}”"

@@ -45,6 +45,8 @@ STATUS_LINES = {
     "remember": "Making a note…",
     "share_file": "Preparing a file…",
     "tools": "Looking for the right tool…",
+    "web_fetch": "Reading a page…",
+    "web_search": "Searching the web…",
 }
 USING_TOOL = "Using {tool}…"
 PROGRESS = "{doing} {percent:.0f} %"
@@ -59,7 +61,11 @@ DONE_BY_TOOL: Mapping[str, str] = {
     "remember": "made a note",
     "share_file": "prepared a file",
     "tools": "looked for a tool",
+    "web_fetch": "read a page",
+    "web_search": "searched the web",
 }
+SOURCES = "**Sources**"
+SOURCES_READ = "**Read for this answer**"
 SUGGESTIONS_TITLE = "You may want to ask"
 THINKING_LINES = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
 MORE_THAN_FITS = "(There is more of this than fits here.)"

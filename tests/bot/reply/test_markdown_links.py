@@ -9,7 +9,8 @@ from markdown_it import MarkdownIt
 
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.markdown import MAX_LINKS, AddressesRead, show_addresses
+from agent.progress import MAX_LINKS, AddressesRead
+from bot.reply.markdown import show_addresses
 from bot.reply.pages import Draft, Frames
 from bot.reply_surface import Limits
 from tests.examples import examples
@@ -20,8 +21,14 @@ READ = "https://example.test/wiki/Riga_(town)?lang=en https://example.test/docs 
 LIMITS = Limits(page_chars=2_000, edit_interval_s=1)
 
 
+def read_in(*texts: str) -> AddressesRead:
+    read = AddressesRead()
+    read.read(texts)
+    return read
+
+
 def shown(text: str, read: str = "") -> str:
-    return show_addresses(text, AddressesRead([read]), complete=True)
+    return show_addresses(text, read_in(read), complete=True)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def test_whatever_is_written_no_link_hides_what_was_not_read(text: str) -> None:
 @settings(max_examples=examples(200))
 @given(texts)
 def test_however_it_grows_what_was_shown_stays(text: str) -> None:
-    before, read = "", AddressesRead([READ])
+    before, read = "", read_in(READ)
     for end in range(len(text) + 1):
         longer = show_addresses(text[:end], read, complete=False)
         assert longer.startswith(before)
@@ -142,7 +149,7 @@ def test_however_it_grows_what_was_shown_stays(text: str) -> None:
 
 
 def test_no_more_addresses_are_looked_for_than_a_chat_shows() -> None:
-    read = AddressesRead(["https://example.test/1"])
+    read = read_in("https://example.test/1")
     assert [read(f"https://example.test/{number}") for number in range(MAX_LINKS)].count(True) == 1
     assert not read("https://example.test")
 
@@ -186,6 +193,13 @@ def test_what_only_came_back_of_what_a_call_was_given_was_not_read() -> None:
 
 def test_what_a_call_was_given_in_an_earlier_process_was_not_read_in_this_one() -> None:
     resumed = Draft()
-    call = ToolCall("look", {"for": "https://example.test/?q=heron"})
-    resumed.read(["no such page: https://example.test/?q=heron"], [call])
+    resumed.read((), [ToolCall("look", {"for": "https://example.test/?q=heron"})])
+    resumed.brought([ToolResult("look", ResultStatus.SUCCESS, "no such page: https://example.test/?q=heron")])
     assert page(resumed) == WRITTEN_OUT
+
+
+def test_what_was_read_before_a_call_was_given_it_stays_read() -> None:
+    asked = Draft()
+    asked.read(["Ann wrote: https://example.test/?q=heron"])
+    asked.read((), [ToolCall("web_fetch", {"url": "https://example.test/?q=heron"})])
+    assert page(asked) == LINK

@@ -80,7 +80,7 @@ def test_the_status_follows_the_work_until_text_comes() -> None:
 
 
 def test_a_tool_without_a_phrase_of_its_own_is_named() -> None:
-    assert status_line("web_search") == "Using web search…"
+    assert status_line("weather_map") == "Using weather map…"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,229 @@
+"""From what was fetched to what a model reads: pages, PDFs, feeds, JSON and other text.
+
+Rules. What strangers wrote in HTML or as a PDF is read by the process that reads files (`bot.attachments.reader`); what
+is read here takes linear time. A document may declare nothing that its text is then made of. Dates stand where the
+source gives them, as it gives them.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from itertools import islice
+from typing import Final
+from xml.parsers import expat
+
+from agent.messages import Image
+from agent.protocol.render import excerpt
+from bot.attachments.kinds import PICTURES, picture_type, plain_type
+from bot.attachments.reader import ReadAs, Reader
+from bot.attachments.reading import charset_of, decode
+from bot.web.fetching import Fetched
+from bot.web.guard import WebRefused
+
+MAX_TITLE_CHARS: Final = 120
+MAX_TEXT_CHARS: Final = 400_000
+"""As much as the reader's process tells: twenty pages of what a result holds."""
+MAX_ENTRIES: Final = 60
+"""Of a feed; more are older than anybody asks for."""
+MAX_ENTRY_CHARS: Final = 600
+RAW_CHARS: Final = 20
+"""Of markup for each character of text that is looked at."""
+_LOOK: Final = 2_048
+_BREAK: Final = re.compile(r"</?(?:br|div|h[1-6]|li|ol|p|td|tr|ul)\b[^<>]{0,1000}>", re.IGNORECASE)
+_TAG: Final = re.compile(r"</?[A-Za-z!][^<>]{0,1000}>")
+_HTML: Final = re.compile(
+    r"\s{0,100}(?:<!--.{0,1000}?-->\s{0,100})?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_FEED: Final = re.compile(r"<(?:\w{1,20}:)?(?:rss|feed|rdf)\b", re.IGNORECASE)
+
+NOT_TEXT: Final = "it is no text"
+NOT_A_PICTURE: Final = "it is not the picture that it says it is"
+BROKEN_FEED: Final = "(the feed is damaged: this is what could be read)"
+CUT: Final = "(it goes on: this is its beginning)"
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """What can be read of an address. `note`: what is missing of it; `image`: in place of a text."""
+
+    address: str
+    title: str
+    text: str = field(repr=False)
+    note: str = ""
+    image: Image | None = None
+    is_own: bool = False
+
+
+class PageReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def read(self, fetched: Fetched, person: str) -> WebPage:
+        """`person`: for whom; large pages are read in turns. Raises WebRefused."""
+        kind, data = plain_type(fetched.media_type), fetched.data
+        if kind in PICTURES:
+            media_type = picture_type(data)
+            if media_type is None:
+                raise WebRefused(NOT_A_PICTURE)
+            return _page(fetched, "", "", image=Image(media_type, data))
+        if kind.endswith("pdf") or data.startswith(b"%PDF-"):
+            return await self._document(ReadAs.PDF, fetched, data, person)
+        text = decode(data, charset_of(fetched.media_type) or _declared(data), whole=fetched.is_whole)
+        if text is None:
+            raise WebRefused(NOT_TEXT)
+        if kind in {"text/html", "application/xhtml+xml"} or _HTML.match(text[:_LOOK]):
+            return await self._document(ReadAs.PAGE, fetched, text.encode("utf-8", "replace"), person)
+        if "xml" in kind and _FEED.search(text[:_LOOK]):
+            feed = await asyncio.to_thread(read_feed, text)
+            return _page(fetched, feed.title, feed.text, feed.note)
+        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text)
+
+    async def _document(self, kind: ReadAs, fetched: Fetched, data: bytes, person: str) -> WebPage:
+        read = await self._reader.text(kind, data, person, address=fetched.address)
+        if not read.text:
+            raise WebRefused(read.why)
+        return _page(fetched, read.title, read.text, read.why)
+
+
+def _page(fetched: Fetched, title: str, text: str, note: str = "", image: Image | None = None) -> WebPage:
+    is_cut = not fetched.is_whole or len(text) > MAX_TEXT_CHARS
+    return WebPage(
+        fetched.address,
+        excerpt(title, MAX_TITLE_CHARS),
+        text[:MAX_TEXT_CHARS],
+        note or (CUT if is_cut else ""),
+        image,
+        fetched.is_own,
+    )
+
+
+def _declared(data: bytes) -> str:
+    """The charset that a page names in its head."""
+    return charset_of(data[:_LOOK].decode("ascii", "ignore"))
+
+
+def _tidy(text: str) -> str:
+    """JSON over several lines, where it is one and short enough that this is done at once."""
+    if len(text) > MAX_TEXT_CHARS // 4:
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+    except (ValueError, RecursionError):
+        return text
+
+
+# RSS 2.0, RSS 1.0 and Atom
+
+
+@dataclass(slots=True)
+class Feed:
+    """What a feed says, as far as it can be read."""
+
+    title: str = ""
+    entries: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(map(_entry_text, self.entries))
+
+
+def _entry_text(entry: Mapping[str, str]) -> str:
+    told = (f"## {entry.get('title') or '(without a title)'}", *map(entry.get, ("date", "link", "about")))
+    return "\n".join(filter(None, told))
+
+
+_FIELDS: Final = {
+    "title": "title",
+    "link": "link",
+    "pubdate": "date",
+    "published": "date",
+    "updated": "date",
+    "date": "date",
+    "description": "about",
+    "summary": "about",
+    "content": "about",
+    "encoded": "about",
+}
+"""By the names of elements, without their prefixes; the first that says something counts."""
+
+
+class _NotHere(Exception):
+    """A declaration that a feed has no need of, or enough entries."""
+
+
+class _FeedParser:
+    def __init__(self) -> None:
+        self.feed = Feed()
+        self._open: list[tuple[str, int]] = []
+        """With where the text of each begins among all that was said."""
+        self._said: list[str] = []
+        self._entry: dict[str, str] | None = None
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2].lower()
+        self._open.append((name, len(self._said)))
+        if len(self._open) > 100:
+            raise _NotHere
+        if name in {"item", "entry"}:
+            if len(self.feed.entries) >= MAX_ENTRIES:
+                raise _NotHere
+            self._entry = {}
+            self.feed.entries.append(self._entry)
+        is_alternate = name == "link" and attributes.get("rel", "alternate") == "alternate"
+        if is_alternate and self._entry is not None and (address := attributes.get("href", "").strip()):
+            self._entry.setdefault("link", _plain(address, MAX_ENTRY_CHARS))
+
+    def say(self, text: str) -> None:
+        self._said.append(text)
+
+    def end(self, _name: str) -> None:
+        name, begin = self._open.pop()
+        key, entry = _FIELDS.get(name, ""), self._entry
+        if name in {"item", "entry"}:
+            self._entry = None
+        elif entry is not None and key and key not in entry and (said := self._text(begin, MAX_ENTRY_CHARS)):
+            entry[key] = said
+        elif entry is None and name == "title" and not self.feed.title:
+            self.feed.title = self._text(begin, MAX_TITLE_CHARS)
+
+    def _text(self, begin: int, most: int) -> str:
+        """What was said since then, as much of its beginning as may be needed."""
+        said, chars = list[str](), 0
+        for piece in islice(self._said, begin, None):
+            said.append(piece)
+            chars += len(piece)
+            if chars > RAW_CHARS * most:
+                break
+        return _plain("".join(said), most)
+
+    def refuse(self, *_: object) -> None:
+        raise _NotHere
+
+
+def read_feed(text: str) -> Feed:
+    """As far as it can be read."""
+    parser, into = expat.ParserCreate("utf-8"), _FeedParser()  # whatever it names: it is decoded already
+    parser.buffer_text = True
+    parser.StartElementHandler = into.begin
+    parser.EndElementHandler = into.end
+    parser.CharacterDataHandler = into.say
+    parser.EntityDeclHandler = into.refuse
+    try:
+        parser.Parse(text.lstrip().encode("utf-8", "replace"), True)  # noqa: FBT003 -- expat's
+    except _NotHere:
+        pass
+    except expat.ExpatError:
+        into.feed.note = BROKEN_FEED
+    return into.feed
+
+
+def _plain(text: str, most: int) -> str:
+    """Without tags, on one line."""
+    text = text[: RAW_CHARS * most]
+    for _ in range(2):  # what stands there is HTML that was written as text
+        text = unescape(_TAG.sub("", _BREAK.sub(" ", text)))
+    return excerpt(text, most)

@@ -1,0 +1,100 @@
+"""`web_fetch` and `web_search`: the tools by which a model reads the web.
+
+Rules.
+- Nothing is fetched but what a call names; what the operator has not set is no tool.
+- What comes back is data that others wrote. Of the public web whoever reads the place may read it; of the operator's
+  own network the asker alone may, and nothing of it is remembered.
+- What is fetched can be cited by the number that its result shows, and so can what a search found.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cachetools import TTLCache
+
+from agent.citations import FETCH
+from agent.errors import ToolError
+from agent.messages import Json, JsonObject, Reference
+from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
+from agent.tools.skill import pages
+from bot.attachments.reader import Reader
+from bot.web.fetching import Fetcher, FetchLimits, SystemResolver
+from bot.web.guard import Networks, WebGuard, WebRefused
+from bot.web.page_text import PageReader, WebPage
+
+PAGE_CHARS: Final = 18_000
+"""What a result may hold, less what stands before it."""
+CACHE_S: Final = 600.0
+"""Long enough to read a page's second half, and to ask of it again; short enough that news are new."""
+MAX_CACHED_CHARS: Final = 8_000_000
+"""Of all pages together."""
+
+FETCH_ABOUT: Final = (
+    "Read a page, PDF or feed of the web, at an address from the conversation or from results. Cite what you use as "
+    "[1], by the number that its result shows; the list of sources is added for you."
+)
+PAGE_OF: Final = "Page {page} of {pages}; `page` reads the others."
+UNREAD: Final = "{address} was not read: {why}."
+
+_PROPERTIES: Final[dict[str, Json]] = {
+    "url": {"type": "string", "minLength": 1},
+    "page": {"type": "integer", "minimum": 1},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WebFetchTool:
+    fetcher: Fetcher
+    reader: PageReader
+    cache: "TTLCache[str, WebPage]"
+    timeout_s: float
+    name: str = FETCH
+    description: str = FETCH_ABOUT
+    effect: ToolEffect = ToolEffect.READS
+
+    @property
+    def schema(self) -> JsonObject:
+        return {
+            "type": "object",
+            "properties": _PROPERTIES,
+            "required": ["url"],
+            "additionalProperties": False,
+        }
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        page, number = await self._page(str(args["url"]), context.person.id), args.get("page", 1)
+        cited = context.numbers.number(page.address)
+        references = () if cited is None else (Reference(cited, page.address, page.title),)
+        audience = None if page.is_own else context.place.audience
+        whole = pages(page.text, PAGE_CHARS)
+        if not isinstance(number, int) or not 1 <= number <= len(whole):
+            raise ToolError(f"there is no page {number}: it has {len(whole)}", ours=True)
+        more = PAGE_OF.format(page=number, pages=len(whole)) if len(whole) > 1 else ""
+        shown = "" if cited is None else f"[{cited}] "
+        head = filter(None, [f"{shown}{page.title}".strip(), page.address, page.note, more])
+        text = "\n".join([*head, "", whole[number - 1]])
+        return ToolOutput(text, parts=(page.image,) if page.image else (), audience=audience, references=references)
+
+    async def _page(self, address: str, person: str) -> WebPage:
+        if (known := self.cache.get(address)) is not None:
+            return known
+        try:
+            fetched = await self.fetcher.fetch(address)
+            page = await self.reader.read(fetched, person)
+        except WebRefused as refused:
+            raise ToolError(UNREAD.format(address=address[:200], why=refused), ours=True) from None
+        if not page.is_own and len(page.text) <= MAX_CACHED_CHARS:
+            self.cache[address] = page
+        return page
+
+
+def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool) -> WebFetchTool:
+    """`timeout_s`: of a call; most of it is for the fetching, the rest to read what came."""
+    limits = FetchLimits(seconds=0.6 * timeout_s)
+    fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, limits=limits)
+    return WebFetchTool(fetcher, PageReader(Reader()), page_cache(clock), timeout_s)
+
+
+def page_cache(clock: Clock) -> "TTLCache[str, WebPage]":
+    """Of public pages, by the addresses by which they were asked for."""
+    return TTLCache(MAX_CACHED_CHARS, CACHE_S, clock.monotonic, getsizeof=lambda page: 1_000 + len(page.text))

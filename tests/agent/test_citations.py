@@ -1,0 +1,162 @@
+"""An answer cites what results have brought, and nothing else; a page is fetched where nobody put anything in."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.citations import MAX_REFERENCES, Citations, Reference, ReferenceNumbers, cite, references_of
+from agent.messages import Keep, ResultStatus, ToolCall, ToolResult
+from agent.progress import AddressesRead, Progress, RoundStep, addresses_read, decode, encode
+from bot.turns.runner import sources_text
+from tests.examples import examples
+
+
+def brought(*references: Reference) -> ToolResult:
+    return ToolResult("web_search", ResultStatus.SUCCESS, "", references=references)
+
+
+KNOWN = {
+    1: Reference(1, "https://a.example/", "A"),
+    2: Reference(2, "https://b.example/", "B", is_read=False),
+    12: Reference(12, "https://c.example/", "C", is_read=False),
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "cited", "invented"),
+    [
+        ("It is so [1].", "It is so [1].", [1], 0),
+        ("It is so [9].", "It is so.", [], 1),
+        ("Both[1][2], and [12].", "Both[1][2], and [12].", [1, 2, 12], 0),
+        ("Both [1, 9; 2].", "Both [1, 2].", [1, 2], 1),
+        ("None [8, 9].", "None.", [], 2),
+        ("Noted.[^1] Not.[^7]", "Noted.[^1] Not.", [1], 1),
+        ("Said in [1]: yes.", "Said in [1]: yes.", [1], 0),
+        ("A link [9](https://x.example) stays.", "A link [9](https://x.example) stays.", [], 0),
+        ("In code `a[9]` it stays.", "In code `a[9]` it stays.", [], 0),
+        ("```\na[9]\n```\nand out [9]", "```\na[9]\n```\nand out", [], 1),
+        ("~~~\na[9]", "~~~\na[9]", [], 0),
+        ("[a] [1234] [] [1 [2", "[a] [1234] [] [1 [2", [], 0),
+    ],
+)
+def test_a_citation_of_nothing_is_dropped_and_counted(
+    written: str, shown: str, cited: list[int], invented: int
+) -> None:
+    citations = Citations(dict(KNOWN))
+    assert citations.shown(written, complete=True) == shown
+    assert (citations.cited, citations.invented) == (cited, invented)
+    assert cite(written, KNOWN).text == shown
+
+
+def test_where_nothing_was_brought_brackets_are_just_brackets() -> None:
+    assert cite("It is so [1].", {}).text == "It is so [1]."
+    assert Citations().shown("It is so [1].", complete=False) == "It is so [1]."
+
+
+def test_what_is_cited_is_listed_and_else_what_was_read() -> None:
+    assert [one.number for one in cite("It [2] is [1], see [12].", KNOWN).sources] == [1, 2, 12]
+    uncited = cite("It is so.", KNOWN)
+    assert ([one.number for one in uncited.sources], uncited.is_cited) == ([1], False)
+    found = {number: one for number, one in KNOWN.items() if not one.is_read}
+    assert [one.number for one in cite("It is so.", found).sources] == [2, 12]
+    assert sources_text(cite("So [2].", KNOWN)) == "**Sources**\n- [2] [B](https://b.example/)"
+    assert sources_text(cite("", KNOWN)) == ""
+
+
+texts = st.lists(
+    st.sampled_from(
+        ["[1]", " [2]", "[9]", "[1, 9]", "[", "]", "1", "`", "```\n", "\n", "x ", "(", "[12](", "[^3]", ": "]
+    )
+).map("".join)
+addresses = st.sampled_from([f"https://{name}.example/" for name in "abcdef"])
+results = st.lists(
+    st.lists(st.builds(Reference, st.integers(1, 14), addresses, st.text(max_size=9), st.booleans()), max_size=4),
+    max_size=4,
+)
+
+
+@settings(max_examples=examples(300))
+@given(texts, results)
+def test_no_address_is_a_source_that_no_result_brought(text: str, parts: list[list[Reference]]) -> None:
+    known = references_of(brought(*one) for one in parts)
+    cited = cite(text, known)
+    said = {(one.number, one.address) for part in parts for one in part}
+    assert {(one.number, one.address) for one in cited.sources} <= said
+    listed = [line for line in sources_text(cited).splitlines() if line.startswith("- ")]
+    assert all(
+        any(line.endswith(f"]({address})") and line.startswith(f"- [{n}] ") for n, address in said) for line in listed
+    )
+
+
+@settings(max_examples=examples(300))
+@given(texts)
+def test_however_an_answer_grows_what_was_shown_stays_and_ends_as_it_is_stored(text: str) -> None:
+    citations, before = Citations(dict(KNOWN)), ""
+    for end in range(len(text) + 1):
+        shown = citations.shown(text[:end].rstrip(), complete=False).rstrip()
+        if "`" not in text and "(" not in text and ":" not in text:  # which can make something else of what came before
+            assert shown.startswith(before)
+        before = shown
+    assert Citations(dict(KNOWN)).shown(text, complete=True) == cite(text, KNOWN).text or not text.strip()
+
+
+def test_what_becomes_known_later_does_not_change_what_was_shown() -> None:
+    citations = Citations()
+    citations.take(brought(KNOWN[1]))
+    assert citations.shown("First [1], then [2] and", complete=False) == "First [1], then and"
+    citations.take(brought(KNOWN[2]))
+    assert citations.shown("First [1], then [2] and [2]", complete=True) == "First [1], then and [2]"
+
+
+def test_numbers_end_where_nobody_could_read_more() -> None:
+    numbers = ReferenceNumbers()
+    given_out = [numbers.number(f"https://{number}.example/") for number in range(MAX_REFERENCES + 5)]
+    assert given_out[MAX_REFERENCES - 1 :] == [MAX_REFERENCES, *[None] * 5]
+    assert numbers.number("https://0.example/") == 1
+
+
+def test_references_are_stored_with_the_turn_but_for_what_may_not_be_kept() -> None:
+    kept, unkept = brought(KNOWN[1]), ToolResult("x", ResultStatus.SUCCESS, "", keep=Keep.TURN, references=(KNOWN[2],))
+    calls = (ToolCall("web_search", {}), ToolCall("x", {}))
+    stored = decode(encode(Progress((RoundStep(calls=calls, results=(kept, unkept)),))))
+    assert references_of(stored.steps[0].results) == {1: KNOWN[1]}
+
+
+QUESTION = "What does https://a.example/x?y=1#top say, and example.com? Also b.example/path/long."
+
+
+@pytest.mark.parametrize(
+    ("address", "may"),
+    [
+        ("https://a.example/x?y=1", True),
+        ("https://a.example/x?y=1#other", True),
+        ("a.example/x?y=1", True),
+        ("https://a.example/x?y=12", False),
+        ("https://a.example/x?y=1&z=heron", False),
+        ("https://a.example/x", True),  # it stands before one of its parts
+        ("https://a.example/heron", False),
+        ("https://a.example/X?y=1", False),  # as big and small letters hold words, too
+        ("https://heron.a.example/", False),
+        ("https://example.com", True),
+        ("https://www.example.com/", True),
+        ("http://EXAMPLE.COM", True),
+        ("https://example.com/heron", False),
+        ("https://example.co", False),
+        ("https://b.example/path/long", True),
+        ("https://b.example/path", True),
+        ("https://b.example/pat", False),
+        ("https://example.com:8080/", False),
+        ("https://heron@example.com/", False),
+        ("", False),
+    ],
+)
+def test_an_address_is_fetched_unasked_only_where_nothing_was_put_into_it(address: str, *, may: bool) -> None:
+    assert addresses_read(Progress(), [QUESTION]).may_be_fetched(address) is may
+
+
+def test_what_a_call_was_given_before_it_was_read_stays_unread() -> None:
+    read = AddressesRead()
+    read.give([ToolCall("look", {"for": "https://evil.example/?q=heron"})])
+    read.read(["nothing found for https://evil.example/?q=heron, but https://evil.example/list"])
+    assert not read.may_be_fetched("https://evil.example/?q=heron")
+    assert read.may_be_fetched("https://evil.example/list")

@@ -1,0 +1,289 @@
+"""Whatever a server does, fetching ends in time, within its bounds, with what it says or one sentence."""
+
+import asyncio
+import gzip
+import ssl
+import zlib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from bot.web import fetching
+from bot.web.fetching import Fetched, Fetcher, FetchLimits, SystemResolver
+from bot.web.guard import WebGuard, WebRefused, parse_networks, parse_robots
+from tests.fakes.clock import FakeClock
+from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world
+from tests.patience import PATIENCE_S
+
+brotli: Any = import_module("brotli")  # which has no types
+zstd: Any = import_module(fetching.ZSTD)
+LIMITS: Final = FetchLimits(PATIENCE_S, PATIENCE_S, text_bytes=200_000, file_bytes=400_000, head_bytes=20_000)
+HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+HTML: Final = "text/html"
+
+
+def fetcher(world: WebWorld, limits: FetchLimits = LIMITS, *, robots: bool = False, **more: Any) -> Fetcher:
+    return Fetcher(
+        WebGuard(), "Test/1 (a test)", FakeClock(), world.resolve, world.dial, robots=robots, limits=limits, **more
+    )
+
+
+async def got(behave: Behaviour, limits: FetchLimits = LIMITS) -> Fetched:
+    async with web_world({"a.example/": behave}) as world:
+        return await fetcher(world, limits).fetch("http://a.example/")
+
+
+async def why_not(behave: Behaviour, limits: FetchLimits = LIMITS) -> str:
+    with pytest.raises(WebRefused) as refused:
+        await got(behave, limits)
+    return str(refused.value)
+
+
+async def test_a_page_is_read_and_the_request_says_no_more_than_it_must() -> None:
+    async with web_world({"a.example/x?q=1": answer(b"Hello.", kind=HTML)}) as world:
+        fetched = await fetcher(world).fetch("http://A.example/x?q=1#top")
+    assert fetched == Fetched("http://a.example/x?q=1", HTML, b"Hello.")
+    (request,) = world.requests
+    names = {line.partition(":")[0] for line in request.split("\r\n")[1:] if line}
+    assert names == {"Host", "User-Agent", "Accept", "Accept-Encoding", "Connection"}
+    assert "Test/1 (a test)" in request
+
+
+async def test_redirects_are_followed_to_where_they_end() -> None:
+    pages = {
+        "a.example/": redirect("/b?c=1", "301 Moved Permanently"),
+        "a.example/b?c=1": redirect("http://b.example/"),
+        "b.example/": answer(b"There."),
+    }
+    async with web_world(pages) as world:
+        assert (await fetcher(world).fetch("http://a.example/")).address == "http://b.example/"
+
+
+@pytest.mark.parametrize(
+    ("behave", "why"),
+    [
+        (redirect("http://a.example/"), fetching.TOO_MANY_REDIRECTS.format(redirects=5)),
+        (answer(status="404 Not Found"), fetching.STATUS[404]),
+        (answer(status="503 Service Unavailable"), fetching.OTHER_STATUS.format(status=503)),
+        (answer(b"x", kind="application/zip"), fetching.NO_PAGE.format(kind="application/zip")),
+        (answer(b"x", kind="video/mp4"), fetching.NO_PAGE.format(kind="video/mp4")),
+        (answer(b"x", Content_Encoding="compress"), fetching.ENCODED),
+        (answer(gzip.compress(gzip.compress(b"x")), Content_Encoding="gzip, gzip"), fetching.ENCODED),
+        (answer(b"no gzip at all", Content_Encoding="gzip"), fetching.ENCODED),
+        (answer(b"no brotli at all", Content_Encoding="br"), fetching.ENCODED),
+        (answer(b"no zstd at all", Content_Encoding="zstd"), fetching.ENCODED),
+        (raw(b"no HTTP at all\r\n\r\n"), fetching.NO_HTTP),
+        (raw(b""), fetching.NO_HTTP),
+        (raw(HEAD + b"Content-Length: 100\r\n\r\nshort"), fetching.NO_HTTP),
+        (raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), fetching.NO_HTTP),
+        (raw(HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef"), fetching.NO_HTTP),
+        (redirect("http://a.example/" + "x" * 3_000), fetching.TOO_LONG),
+        # What never ends
+        (raw(b"HTTP/1.1 200 OK\r\n", again=b"X-More: and more\r\n" * 99), fetching.NO_HTTP),
+        (raw(b"HTTP/1.1 200 OK\r\nX-Long: ", again=b"and longer " * 99), fetching.NO_HTTP),
+        (raw(again=b"HTTP/1.1 103 Early Hints\r\n\r\n" * 9), fetching.NO_HTTP),
+        (raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;", again=b"extended" * 99), fetching.NO_HTTP),
+        (
+            raw(HEAD.replace(b"text/plain", b"application/pdf") + b"\r\n", again=b"x" * 9_000),
+            "it is larger than 0.4 MB",
+        ),
+    ],
+)
+async def test_what_cannot_be_read_is_one_sentence(behave: Behaviour, why: str) -> None:
+    assert await why_not(behave) == why
+
+
+@pytest.mark.parametrize("behave", [silence(), silence(b"HTTP/1.1 200 OK\r\n"), silence(HEAD + b"\r\nthe first words")])
+async def test_what_is_slow_is_given_up_in_time(behave: Behaviour) -> None:
+    assert await why_not(behave, FetchLimits(seconds=0.3)) == fetching.TOO_LATE.format(seconds=0.3)
+
+
+async def test_a_name_that_is_answered_late_counts_too() -> None:
+    async def never(_name: str, _port: int) -> list[str]:
+        await asyncio.Event().wait()
+        return []
+
+    who = Fetcher(WebGuard(), "Test/1", FakeClock(), never, limits=FetchLimits(seconds=0.2))
+    with pytest.raises(WebRefused, match="did not answer in full"):
+        await who.fetch("http://a.example/")
+
+
+MEGABYTES: Final = 50
+BOMB: Final = b"\0" * 1_000_000
+
+
+def deflated(wbits: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
+    return b"".join(packer.compress(BOMB) for _ in range(MEGABYTES)) + packer.flush()
+
+
+def brotlied() -> bytes:
+    packer = brotli.Compressor(quality=5)
+    return b"".join(packer.process(BOMB) for _ in range(MEGABYTES)) + packer.finish()
+
+
+def zstandard() -> bytes:
+    packer = zstd.ZstdCompressor()
+    return b"".join(packer.compress(BOMB) for _ in range(MEGABYTES)) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("gzip", lambda: deflated(zlib.MAX_WBITS | 16)),
+        ("deflate", lambda: deflated(zlib.MAX_WBITS)),
+        ("deflate", lambda: deflated(-zlib.MAX_WBITS)),
+        ("br", brotlied),
+        ("zstd", zstandard),
+    ],
+)
+async def test_a_bomb_is_cut_while_it_is_read(encoding: str, pack: Callable[[], bytes]) -> None:
+    packed = pack()
+    assert len(packed) < 300_000
+    assert max(map(len, fetching.decoder_of(encoding).feed(packed))) <= 2 * fetching.PIECE
+    limits = FetchLimits(PATIENCE_S, PATIENCE_S, text_bytes=1_000_000)
+    fetched = await got(answer(packed, Content_Encoding=encoding), limits)
+    assert len(fetched.data) == limits.text_bytes
+    assert not fetched.is_whole
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(b"Hello." * 50_000)),
+        ("x-gzip", gzip.compress(b"Hello." * 50_000)),
+        ("deflate", zlib.compress(b"Hello." * 50_000)),
+        ("br", brotli.compress(b"Hello." * 50_000)),
+        ("zstd", zstd.compress(b"Hello." * 50_000)),
+        ("identity", b"Hello." * 50_000),
+    ],
+)
+async def test_what_is_packed_is_unpacked_however_it_is_cut(encoding: str, packed: bytes) -> None:
+    for size in (1 if len(packed) < 5_000 else 1_000, 7_777):
+        decoder = fetching.decoder_of(encoding)
+        parts = [part for at in range(0, len(packed), size) for part in decoder.feed(packed[at : at + size])]
+        assert b"".join(parts) == b"Hello." * 50_000
+
+
+async def test_a_text_without_an_end_is_read_up_to_the_bound() -> None:
+    fetched = await got(raw(HEAD + b"\r\n", again=b"more and " * 999))
+    assert len(fetched.data) == LIMITS.text_bytes
+    assert not fetched.is_whole
+
+
+async def test_a_server_must_prove_its_name(tmp_path: Path) -> None:
+    cert = self_signed(tmp_path, "a.example")
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(cert)
+
+    def trust() -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=cert)
+
+    pages = {"a.example/": answer(b"Proven."), "b.example/": answer(b"Not proven.")}
+    async with web_world(pages, tls=serving) as world:
+        trusting = fetcher(world, trust=trust)
+        assert (await trusting.fetch("https://a.example/")).data == b"Proven."
+        with pytest.raises(WebRefused, match=r"does not prove that it is b\.example"):
+            await trusting.fetch("https://b.example/")
+        with pytest.raises(WebRefused, match=r"does not prove that it is a\.example"):
+            await fetcher(world).fetch("https://a.example/")
+
+
+def self_signed(folder: Path, name: str) -> Path:
+    """A key and a certificate for this name, in one file."""
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415 -- for this alone
+
+    from cryptography import x509  # noqa: PLC0415 -- as above
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 -- as above
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- as above
+
+    key, who = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    cert = (
+        x509.CertificateBuilder()
+        .subject_name(who)
+        .issuer_name(who)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=36_500))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = folder / "cert.pem"
+    file.write_bytes(key.private_bytes(*form) + cert.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+async def test_the_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert (await got(answer(b"Direct."))).data == b"Direct."
+
+
+async def test_an_own_network_is_read_by_the_name_that_was_opened_with_the_machines_own_resolver() -> None:
+    async with web_world({}) as world:
+        server = await asyncio.start_server(world.serve_inner, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        who = WebGuard(parse_networks(f"localhost:{port}"))
+        resolve = SystemResolver()
+        fetched = await Fetcher(who, "Test/1", FakeClock(), resolve, limits=LIMITS).fetch(f"http://localhost:{port}/")
+        resolve.close()
+        server.close()
+    assert fetched.is_own
+
+
+ROBOTS: Final = b"""
+User-agent: other
+Disallow: /
+
+User-agent: *
+Disallow: /private
+Allow: /private/open
+Disallow: /*.pdf$
+"""
+
+
+async def test_what_a_site_asks_programs_not_to_read_is_not_read() -> None:
+    site = {f"a.example{path}": answer(b"Read.") for path in ("/", "/private/x", "/private/open", "/a.pdf", "/a.pdf?b")}
+    async with web_world({**site, "a.example/robots.txt": answer(ROBOTS)}) as world:
+        polite, bold = fetcher(world, robots=True), fetcher(world)
+        for path, is_read in [
+            ("/", True),
+            ("/private/x", False),
+            ("/private/open", True),
+            ("/a.pdf", False),
+            ("/a.pdf?b", True),
+        ]:
+            if is_read:
+                await polite.fetch(f"http://a.example{path}")
+            else:
+                with pytest.raises(WebRefused, match=r"robots\.txt"):
+                    await polite.fetch(f"http://a.example{path}")
+                await bold.fetch(f"http://a.example{path}")
+        assert sum("/robots.txt" in request for request in world.requests) == 1
+
+
+@pytest.mark.parametrize(("robots", "is_read"), [("404 Not Found", True), ("500 Internal Server Error", False)])
+async def test_a_site_without_robots_may_be_read_and_one_that_is_broken_not(robots: str, *, is_read: bool) -> None:
+    pages = {"a.example/": answer(b"Read."), "a.example/robots.txt": answer(status=robots)}
+    async with web_world(pages) as world:
+        if is_read:
+            await fetcher(world, robots=True).fetch("http://a.example/")
+        else:
+            with pytest.raises(WebRefused, match=r"robots\.txt"):
+                await fetcher(world, robots=True).fetch("http://a.example/")
+
+
+def test_the_group_that_names_the_program_counts_alone() -> None:
+    groups = ("user-agent: Cogency", "User-Agent: x", "Disallow: /a", "User-agent: *", "Disallow: /", "Sitemap: x")
+    robots = parse_robots("\n".join([*groups, "user-agent: cogency", "Allow: /a/b"]), "cogency")
+    assert [robots.allows(path) for path in ("/", "/a", "/a/b", "/%61/c")] == [True, False, True, False]
+    assert parse_robots("Disallow: /", "cogency").allows("/")
+    assert not parse_robots("user-agent: *\nDisallow: /a*b*c$", "x").allows("/a1b2c")
+    assert parse_robots("user-agent: *\nDisallow: /a*b*c$", "x").allows("/a1b2cd")
