@@ -286,6 +286,28 @@ embeddings = model_or_off("openai:text-embedding-3-small")
 transcription = model_or_off("openai:gpt-4o-mini-transcribe")
 
 
+_BACKENDS: Final = re.compile(r"[a-z_]{2,20}(,[a-z_]{2,20}){0,9}", re.ASCII)
+
+
+def web_search(value: str) -> tuple[str, str] | None:
+    """The name of a search engine and what belongs to it: the address of an instance, or the engines of ddgs."""
+    name, _, about = value.partition(":")
+    match name.strip().lower(), about.strip():
+        case "off", "":
+            return None
+        case "searxng", address if address:
+            return "searxng", web_address(address)
+        case "brave" | "tavily" as engine, "":
+            return engine, ""
+        case "ddgs", backends if not backends or _BACKENDS.fullmatch(backends):
+            return "ddgs", backends
+        case _:
+            raise ValueError(
+                "must be searxng: and the address of an instance, as in searxng:https://search.example.com, or one of "
+                "brave, tavily, ddgs and off"
+            )
+
+
 def one_of(kind: type[E]) -> Callable[[str], E]:
     """A member of an enumeration, in small letters or capitals."""
     by_name = {member.value.casefold(): member for member in kind}

@@ -269,6 +269,10 @@ class Settings:
     """How it introduces itself there; "": by its name, its version and what it is."""
     web_robots: bool = setting("COGENCY_WEB_ROBOTS", parsers.switch, default=True)
     """Whether it reads only what a site's robots.txt lets programs read."""
+    web_search: tuple[str, str] | None = setting("COGENCY_WEB_SEARCH", parsers.web_search, None)
+    """Which search engine is asked; None: the web is not searched. There is no default: it learns what is asked."""
+    brave_api_key: Secret | None = setting("BRAVE_API_KEY", parsers.key, None)
+    tavily_api_key: Secret | None = setting("TAVILY_API_KEY", parsers.key, None)
     networks_allowed: Networks = setting("COGENCY_NETWORKS_ALLOWED", parse_networks, Networks())
     """What may be read besides the public web."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 
-from agent.errors import ProviderError, SettingsError, StoreError
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreError
 from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from agent.tools.registry import UNASKED
@@ -23,6 +23,7 @@ from bot.app.parts import (
     own_tools,
     people_settings,
     plugins_in_use,
+    search_engine,
     tool_servers,
     web_tools,
 )
@@ -57,7 +58,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
-        *_web(settings),
+        *await _web(settings),
         *_plugins(settings),
         *_files(),
         *await _database(settings),
@@ -82,7 +83,7 @@ def _tools(settings: Settings) -> list[Finding]:
     ]
 
 
-def _web(settings: Settings) -> list[Finding]:
+async def _web(settings: Settings) -> list[Finding]:
     """Nothing is said where it is off."""
     finding = partial(Finding, where="Web")
     try:
@@ -91,9 +92,24 @@ def _web(settings: Settings) -> list[Finding]:
         return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
     opened = str(settings.networks_allowed)
     return [
-        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if tools else []),
+        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web else []),
         *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=opened))] if tools and opened else []),
+        *await _searched(settings),
     ]
+
+
+async def _searched(settings: Settings) -> list[Finding]:
+    """The search engine is asked for something. One that does not answer stops no start."""
+    if (engine := search_engine(settings)) is None:
+        return []
+    began = CLOCK.monotonic()
+    try:
+        count = len(await engine.search("cogency"))
+    except CogencyError as error:
+        what = setup_texts.SEARCH_FAILS.format(name=engine.name)
+        return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
+    seconds = CLOCK.monotonic() - began
+    return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
 
 
 def _plugins(settings: Settings) -> list[Finding]:

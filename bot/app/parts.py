@@ -59,6 +59,9 @@ from store.engine import Store, open_store
 if TYPE_CHECKING:
     from bot.tools.sealing import SealingKeys
 
+if TYPE_CHECKING:
+    from bot.web.engines import SearchEngine
+
 log = logging.getLogger(__name__)
 
 BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again"})
@@ -330,7 +333,7 @@ def core_tools(
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """The operator's tools, whether they may be offered or not. Raises SettingsError."""
-    taken = {FETCH} if settings.web else set[str]()
+    taken = ({FETCH} if settings.web else set[str]()) | ({"web_search"} if settings.web_search else set[str]())
     tools = load_tools(tool_modules(settings), BUILT_IN | taken, TOOLS)
     if tools:
         log.info("tools: %s", ", ".join(tool.name for tool in tools))
@@ -338,17 +341,42 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
 
 
 def web_tools(settings: Settings) -> tuple[Tool, ...]:
-    """Those that the operator has switched on. Raises SettingsError if what they need is not installed."""
-    if not settings.web:
-        return ()
-    if missing("web"):
+    """Those that the operator has switched on. Raises SettingsError if what they need is missing."""
+    tools, engine = list[Tool](), search_engine(settings)
+    if settings.web and missing("web"):
         raise SettingsError(setup_texts.WEB_MISSING)
-    from bot.web.web_tools import open_web_fetch  # noqa: PLC0415 -- only who reads the web loads it
+    if not (settings.web or engine):
+        return ()
+    from bot.web.web_tools import WebSearchTool, open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
 
-    agent = settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
-    return (
-        open_web_fetch(settings.networks_allowed, agent, CLOCK, settings.tool_timeout_s, robots=settings.web_robots),
-    )
+    if engine is not None:
+        tools.append(WebSearchTool(engine, settings.tool_timeout_s))
+    if settings.web:
+        agent = settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
+        networks, robots = settings.networks_allowed, settings.web_robots
+        tools.append(open_web_fetch(networks, agent, CLOCK, settings.tool_timeout_s, robots=robots))
+    return tuple(tools)
+
+
+def search_engine(settings: Settings) -> "SearchEngine | None":
+    """The one that the operator has named. Raises SettingsError if its key or library is missing."""
+    if settings.web_search is None:
+        return None
+    from bot.web import engines  # noqa: PLC0415 -- as above
+
+    keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
+    match settings.web_search:
+        case "searxng", address:
+            return engines.Searxng(address)
+        case "ddgs", backends:
+            if find_spec("ddgs") is None:
+                raise SettingsError(setup_texts.DDGS_MISSING)
+            return engines.Ddgs(backends) if backends else engines.Ddgs()
+        case name, _:
+            if (key := keys[name]) is None:
+                wanted = f"{name.upper()}_API_KEY"
+                raise SettingsError(setup_texts.SEARCH_KEY_MISSING.format(engine=name, key=wanted))
+            return engines.Brave(key.reveal()) if name == "brave" else engines.Tavily(key.reveal())
 
 
 def plugin_list(settings: Settings) -> PluginList:

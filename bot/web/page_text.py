@@ -175,7 +175,7 @@ class _FeedParser:
             self.feed.entries.append(self._entry)
         is_alternate = name == "link" and attributes.get("rel", "alternate") == "alternate"
         if is_alternate and self._entry is not None and (address := attributes.get("href", "").strip()):
-            self._entry.setdefault("link", _plain(address, MAX_ENTRY_CHARS))
+            self._entry.setdefault("link", plain_text(address, MAX_ENTRY_CHARS))
 
     def say(self, text: str) -> None:
         self._said.append(text)
@@ -198,7 +198,7 @@ class _FeedParser:
             chars += len(piece)
             if chars > RAW_CHARS * most:
                 break
-        return _plain("".join(said), most)
+        return plain_text("".join(said), most)
 
     def refuse(self, *_: object) -> None:
         raise _NotHere
@@ -221,7 +221,7 @@ def read_feed(text: str) -> Feed:
     return into.feed
 
 
-def _plain(text: str, most: int) -> str:
+def plain_text(text: str, most: int) -> str:
     """Without tags, on one line."""
     text = text[: RAW_CHARS * most]
     for _ in range(2):  # what stands there is HTML that was written as text

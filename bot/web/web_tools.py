@@ -18,6 +18,7 @@ from agent.messages import Json, JsonObject, Reference
 from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
 from agent.tools.skill import pages
 from bot.attachments.reader import Reader
+from bot.web.engines import MAX_QUERY_CHARS, Recency, SearchEngine
 from bot.web.fetching import Fetcher, FetchLimits, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused
 from bot.web.page_text import PageReader, WebPage
@@ -29,10 +30,17 @@ CACHE_S: Final = 600.0
 MAX_CACHED_CHARS: Final = 8_000_000
 """Of all pages together."""
 
+SEARCH: Final = "web_search"
 FETCH_ABOUT: Final = (
     "Read a page, PDF or feed of the web, at an address from the conversation or from results. Cite what you use as "
     "[1], by the number that its result shows; the list of sources is added for you."
 )
+SEARCH_ABOUT: Final = (
+    "Search the web, for what is new or you do not know. It finds titles, links and snippets: read a page before you "
+    "rely on it. Cite as [1], by the numbers of its results."
+)
+FOUND: Final = "Found by {engine} for “{query}”:"
+NOTHING_FOUND: Final = "{engine} found nothing for “{query}”. Other words may help."
 PAGE_OF: Final = "Page {page} of {pages}; `page` reads the others."
 UNREAD: Final = "{address} was not read: {why}."
 
@@ -86,6 +94,46 @@ class WebFetchTool:
         if not page.is_own and len(page.text) <= MAX_CACHED_CHARS:
             self.cache[address] = page
         return page
+
+
+_SEARCHED: Final[dict[str, Json]] = {
+    "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+    "recent": {"enum": [*Recency], "description": "only what is newer than that"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearchTool:
+    engine: SearchEngine
+    timeout_s: float
+    name: str = SEARCH
+    description: str = SEARCH_ABOUT
+    effect: ToolEffect = ToolEffect.READS
+
+    @property
+    def schema(self) -> JsonObject:
+        return {
+            "type": "object",
+            "properties": _SEARCHED,
+            "required": ["query"],
+            "additionalProperties": False,
+        }
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        query, recent = " ".join(str(args["query"]).split()), args.get("recent")
+        try:
+            found = await self.engine.search(query, Recency(str(recent)) if recent else None)
+        except WebRefused as refused:
+            raise ToolError(str(refused), ours=True) from None
+        references, lines = list[Reference](), list[str]()
+        for one in found:
+            number = context.numbers.number(one.address)
+            references += [] if number is None else [Reference(number, one.address, one.title, is_read=False)]
+            shown = one.title if number is None else f"[{number}] {one.title}"
+            lines.append("\n".join(filter(None, [shown.strip(), one.address, one.date, one.snippet])))
+        head = (FOUND if found else NOTHING_FOUND).format(engine=self.engine.name, query=query)
+        text = "\n\n".join([head, *lines])
+        return ToolOutput(text, audience=context.place.audience, references=tuple(references))
 
 
 def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool) -> WebFetchTool:
