@@ -60,7 +60,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *_tools(settings),
         *await _web(settings),
         *_plugins(settings),
-        *_files(),
+        *file_findings(office=not missing("office")),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
         *await examine_servers(settings),
@@ -128,10 +128,9 @@ def _plugins(settings: Settings) -> list[Finding]:
     return [*found, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
 
 
-def _files() -> list[Finding]:
-    """What reads the files that people attach: nothing is said where all of it is there."""
-    is_there = not missing("office")
-    return [] if is_there else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
+def file_findings(*, office: bool) -> list[Finding]:
+    """What reads the files that people attach: nothing is said where all of it is there. `office`: its extra is."""
+    return [] if office else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
 
 
 async def _database(settings: Settings) -> list[Finding]:

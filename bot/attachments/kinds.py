@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.memory.own_words import FILES_NOTE
 from agent.messages import estimate_tokens
-from agent.records import ATTACHED, Incoming
+from agent.records import ATTACHED, Attachment, Incoming
 
 
 class FileKind(StrEnum):
@@ -234,12 +234,15 @@ def shown_note(name: str) -> str:
 
 
 def with_names(question: Incoming) -> Incoming:
-    """A message whose words name its own files, so that what is said later can still refer to them. Those of a question
-    that is asked again do so already.
-    """
-    names = [shown_note(file.name) for file in question.files if file.source == ATTACHED and not file.spoken]
+    """A message whose words name its own files, so that what is said later can still refer to them."""
+    return replace(question, text=naming(question.text, question.files)) if question.files else question
+
+
+def naming(text: str, files: Sequence[Attachment]) -> str:
+    """The words of a message with the names of its own files. Those of a question that is asked again have them."""
+    names = [shown_note(file.name) for file in files if file.source == ATTACHED and not file.spoken]
     if not names:
-        return question
+        return text
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     note = f"{FILES_NOTE}{', '.join(names[:MAX_NAMES])}{more})"
-    return question if question.text.endswith(note) else replace(question, text=f"{question.text}{note}")
+    return text if text.endswith(note) else f"{text}{note}"

@@ -34,6 +34,10 @@ MESSAGE_S: Final = 45.0
 
 _LINE_BYTES: Final = MAX_CHARS * 12 + len('["text", ""]\n')
 """The longest line that can come: JSON writes a character beyond the first 65,536 with twelve."""
+MAX_TOLD_BYTES: Final = 3 * _LINE_BYTES
+"""Of all lines: nobody's process grows by what another one writes, not even by one that a file has taken over."""
+LINE_COST: Final = 256
+"""Of a line besides its bytes, about what it takes here."""
 _SCRIPT: Final = Path(__file__).with_name("reader_process.py")
 
 
@@ -187,9 +191,17 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes, told: _Tol
         process.stdin.close()
     except ConnectionError:
         return  # it died
-    async for line in process.stdout:
-        what, value = json.loads(line)
-        told.take(what, value)
+    left = MAX_TOLD_BYTES
+    try:
+        async for line in process.stdout:
+            left -= len(line) + LINE_COST
+            if left < 0:
+                return
+            what, value = json.loads(line)
+            told.take(what, value)
+    except (TypeError, ValueError):  # it is not what we started any more
+        told.fault = "broken"
+        return
     await process.wait()
 
 

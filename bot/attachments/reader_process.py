@@ -44,6 +44,8 @@ PROLOG_BYTES = 65_536
 PIECE_CHARS = 8_192
 """What is read is told in pieces, so that what was read in time is not lost."""
 MAX_NAME_CHARS = 100
+PART_CHARS = 20
+"""What a part takes besides its text."""
 
 LOCKED, BROKEN, MISSING, OLD, UNKNOWN, NO_TEXT = "locked", "broken", "missing", "old", "unknown", "no text"
 
@@ -66,7 +68,11 @@ class Told:
         self.is_empty = True
 
     def part(self, name: str) -> None:
+        """Raises Full: a million empty ones are too many, too."""
         self.flush()
+        self._left -= PART_CHARS
+        if self._left <= 0:
+            raise Full
         self.line("part", name[:MAX_NAME_CHARS])
 
     def text(self, text: str) -> None:
@@ -175,7 +181,7 @@ def read_archive(data: bytes, told: Told) -> None:
     mimetype = _start(archive, "mimetype", 200) if "mimetype" in entries else b""
     if mimetype.startswith(_OPEN_DOCUMENT):
         OpenDocument(told).read(_unpacked(archive, ["content.xml", "META-INF/manifest.xml"]))
-    elif mimetype.startswith(b"application/epub+zip"):
+    elif mimetype.startswith(b"application/epub+zip") or "META-INF/container.xml" in entries:
         _read_epub(archive, told)
     elif "xl/workbook.xml" in entries:
         _read_sheets(archive, data, told)

@@ -266,7 +266,9 @@ class AttachmentReader:
             case FileKind.PDF:
                 return await self._document(ReadAs.PDF, data, wish)
             case FileKind.OFFICE:
-                return await self._document(ReadAs.OFFICE, data, wish)
+                read = await self._document(ReadAs.OFFICE, data, wish)
+                is_other = said is kind and read == _Unread(kinds.WRONG_KIND)  # of another suite, say
+                return _Unread(kinds.OFFICE) if is_other else read
             case FileKind.HTML:
                 return await self._html(file, data, wish)
             case FileKind.SOUND:

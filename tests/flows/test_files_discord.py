@@ -263,7 +263,7 @@ async def test_files_of_the_same_name_that_another_answer_handed_over_are_not_ta
         assert len(by_the_bot(there.fake)) == 3
 
 
-@pytest.mark.parametrize(("what", "why"), [("", ""), ("deleted", CHANGED), ("kept out", HIDDEN)])
+@pytest.mark.parametrize(("what", "why"), [("edited", ""), ("deleted", CHANGED), ("kept out", HIDDEN)])
 async def test_a_file_of_an_earlier_question_is_fetched_anew_while_it_is_there_and_its_asker_may_read_it(
     what: str, why: str
 ) -> None:
@@ -277,6 +277,9 @@ async def test_a_file_of_an_earlier_question_is_fetched_anew_while_it_is_there_a
         asked["attachments"] = [{**boat, "url": str(boat["url"]).replace("boat.docx", "later.docx")}]
         if what == "deleted":
             asked["attachments"] = []
+        elif what == "edited":
+            await there.fake.change(asked, f"{ASK}what is this here?")
+            await there.fake.until(lambda: "this here" in there.host.store.turns[0].incoming.text)
         elif what == "kept out":
             there.fake.world.absent.add(ANN)
         await there.fake.say(ANN, f"{ASK}and then?", answer["channel_id"])

@@ -350,7 +350,9 @@ def _book(there: World) -> Object:
     return there.slack.upload("book.txt", BOOK.encode())
 
 
-@pytest.mark.parametrize(("what", "why"), [("taken off", CHANGED), ("deleted", CHANGED), ("left", HIDDEN), ("", "")])
+@pytest.mark.parametrize(
+    ("what", "why"), [("taken off", CHANGED), ("deleted", CHANGED), ("left", HIDDEN), ("edited", ""), ("", "")]
+)
 async def test_a_file_is_read_again_only_while_it_is_there_and_its_asker_is(what: str, why: str) -> None:
     secret = "The merger is on Friday."
     async with world("Seen.", "Hello.", again("plan.txt"), "That is all.") as there:
@@ -367,10 +369,20 @@ async def test_a_file_is_read_again_only_while_it_is_there_and_its_asker_is(what
             asked.files = [{"id": "Fplan.txt", "mode": "tombstone"}]
         elif what == "left":
             state.channels[club].members.discard(there.ann)
+        elif what == "edited":
+            before = asked.wire()
+            state.edit(asked, f"{ME} look here")
+            change = {"type": "message", "subtype": "message_changed", "channel": club, "previous_message": before}
+            await there.slack.deliver(there.slack.envelope({**change, "message": asked.wire()}))
+            await there.slack.until(lambda: "look here" in _said(there.store))
         await there.ask("what did plan.txt of the club say?", channel=there.dm)
         told = there.asked[-1][-1].text
         assert (secret in told) == (not why)
         assert why in told
+
+
+def _said(store: StoreInMemory) -> str:
+    return " ".join(turn.incoming.text for turn in store.turns)
 
 
 async def test_a_file_of_a_private_channel_is_not_read_for_others() -> None:

@@ -19,10 +19,12 @@ from agent.records import Incoming, repeats_of
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
+from bot.attachments.kinds import naming
 from bot.host import Host
 from bot.logs import severity
 from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
+from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
 from bot.platforms.discord.inbound import DiscordBot, decode_address
@@ -112,8 +114,9 @@ class DiscordIntake:
         await self._surroundings.find_channel(message)
         post = objects.post_of(message, self._connection.clock.now())
         if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
+            said = naming(changed.text, attachments(message.attachments, "", voice=message.flags.voice))
             for asked in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.forgetting.amend(changed.channel, asked, changed.text)
+                known = await self._host.forgetting.amend(changed.channel, asked, said)
                 if not known and asked != changed.message_id:
                     return
 

@@ -403,6 +403,7 @@ class Changed:
     ts: str
     text: str | None
     ours: bool = False
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +428,9 @@ def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
         case "message_changed" if is_ts(text(now, "ts")) and text(now, "subtype") == TOMBSTONE:
             return Changed(channel, text(now, "ts"), None, ours)
         case "message_changed" if is_ts(text(now, "ts")) and text(now, "text") != text(before, "text"):
-            return None if text(now, "user") == me.user else Changed(channel, text(now, "ts"), text(now, "text"))
+            if text(now, "user") == me.user:
+                return None
+            return Changed(channel, text(now, "ts"), text(now, "text"), files=attachments(now, me))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
             return Changed(channel, text(event, "deleted_ts"), None, ours)
         case _:

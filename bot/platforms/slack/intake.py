@@ -14,6 +14,7 @@ from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot import message_intake
 from bot.access.acl import Requester
+from bot.attachments.kinds import naming
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
 from bot.commands.help import COMMAND as HELP
 from bot.host import Host
@@ -280,10 +281,12 @@ class SlackIntake:
                 await self.desk.replies.gone(changed.channel, changed.ts)
             return
         text = (await self._asked(changed.text))[1]
-        await self.host.forgetting.amend(changed.channel, changed.ts, text)
+        said = naming(text, changed.files)
+        await self.host.forgetting.amend(changed.channel, changed.ts, said)
         private = inbound.private_message(f"{changed.channel}:{changed.ts}")
-        await self._amend_known(changed.channel, repeats, text)
-        await self._amend_known(changed.channel, (private, *repeats_of(private)), inbound.split_private(text))
+        await self._amend_known(changed.channel, repeats, said)
+        alone = naming(inbound.split_private(text), changed.files)
+        await self._amend_known(changed.channel, (private, *repeats_of(private)), alone)
 
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Up to the first that is not known: none is asked again before the one before it."""

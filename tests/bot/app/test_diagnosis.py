@@ -5,6 +5,8 @@ from pathlib import Path
 from sqlalchemy import update
 
 from bot.app import CLOCK, examine, migrate
+from bot.app.diagnosis import file_findings
+from bot.attachments.reader import missing
 from bot.findings import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings
 from store.engine import open_store
@@ -111,3 +113,10 @@ async def test_slack_is_looked_at_where_it_has_tokens_and_none_of_them_is_shown(
     assert "signed in as cogency in Fake (https://fake.slack.com/)" in [one.what for one in found]
     assert BOT_TOKEN not in finding_lines(found)
     assert APP_TOKEN not in finding_lines(found)
+
+
+def test_what_to_install_for_office_files_is_said_where_it_is_not_there() -> None:
+    assert file_findings(office=not missing("office")) == []  # for the tests it is
+    (found,) = file_findings(office=False)
+    assert found.level is Level.NOTE
+    assert "pip install 'cogency-bot[office]'" in found.remedy

@@ -79,6 +79,20 @@ async def test_the_longest_line_that_can_come_is_read(tmp_path: Path) -> None:
     assert told.why == ""
 
 
+@pytest.mark.parametrize("line", ["[1]", "no JSON", '{"a": 1}', "x" * (reader.MAX_CHARS * 13), '["part", ""]'])
+async def test_of_a_process_that_says_anything_else_no_more_is_read(line: str, tmp_path: Path) -> None:
+    script = tmp_path / "else.py"
+    script.write_text(f"while True:\n    print({line!r})\n")
+    told = await Reader(PATIENCE_S, script).text(ReadAs.OFFICE, b"PK", "a", ReadSeconds(PATIENCE_S))
+    assert told == ReadText(why=kinds.BROKEN)
+
+
+async def test_a_million_empty_slides_are_not_told_one_by_one() -> None:
+    assert await read(documents.open_document("presentation", "<d:page/>" * 1_000_000), ReadAs.OFFICE) == ReadText(
+        why=kinds.BROKEN
+    )
+
+
 async def test_the_largest_file_that_is_allowed_is_read() -> None:
     assert "The boat is blue." in (await read(pdfs.pdf("The boat is blue.", size=20_000_000))).text
 

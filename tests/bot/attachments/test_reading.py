@@ -1,8 +1,11 @@
 """The files of a question: every kind of them, too many, too large, too late, and hostile ones."""
 
 import asyncio
+import json
 from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from agent.errors import ProviderUnavailable
 from agent.messages import Image, ModelCall, Usage, estimate_tokens
 from agent.ports import Transcript
 from agent.records import Attachment, Quoted
-from bot.attachments import kinds, reading
+from bot.attachments import kinds, reader_process, reading
 from bot.attachments.reader import Reader
 from bot.attachments.reading import Attached, AttachmentReader
 from bot.texts import reply_texts
@@ -22,6 +25,7 @@ from tests.fakes.incoming import said
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 OGG = b"OggS and so on"
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
 
 
 @dataclass
@@ -79,6 +83,7 @@ async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
     [
         (file("boat.zip", "application/zip"), b"PK\x03\x04", kinds.WRONG_KIND),
         (file("film.mp4", "video/mp4"), b"", kinds.WRONG_KIND),
+        (file("letter.pages"), documents.archive({"Index/Document.iwa": "x"}), kinds.OFFICE),
         (file("letter.rtf"), b"{\\rtf1 words}", kinds.OFFICE),
         (file("false.png", "image/png"), b"text", kinds.NOT_A_PICTURE),
         (file("false.pdf", "application/pdf"), b"text", kinds.NOT_A_PDF),
@@ -218,6 +223,10 @@ async def test_any_file_is_a_picture_or_a_line(content: bytes, name: str, media_
     assert len(attached.images) + len(attached.quoted) == 1
 
 
+def _element(tag: str, repeated: str, inside: list[str]) -> str:
+    return f"<{tag}{repeated}>{''.join(inside)}</{tag}>"
+
+
 @given(st.text(st.sampled_from("a b\n船é"), min_size=1, max_size=200), st.integers(1, 400))
 async def test_a_long_text_is_read_whole_in_pieces_that_say_where_it_goes_on(words: str, times: int) -> None:
     whole = words * times
@@ -239,3 +248,38 @@ async def test_a_long_text_is_read_whole_in_pieces_that_say_where_it_goes_on(wor
     assert await reads.piece(file("book.txt"), "here", "ann", 1, len(whole) + 1) == (
         f"(there is nothing from character {len(whole) + 1:,} on: it has {len(whole):,})"
     )
+
+
+_TAGS = [
+    "x:p",
+    "x:h",
+    "x:s",
+    "x:tab",
+    "x:list-item",
+    "x:tracked-changes",
+    "t:table",
+    "t:table-row",
+    "t:table-cell",
+    "d:page",
+]
+_SPACES = {"o": "office", "x": "text", "t": "table", "d": "drawing"}
+_REPEATS = st.sampled_from(
+    ["", ' t:number-rows-repeated="9999999"', ' t:number-columns-repeated="9999999" x:c="99999999"']
+)
+
+
+@given(
+    st.recursive(
+        st.text("ab ", max_size=9),
+        lambda inside: st.builds(_element, st.sampled_from(_TAGS), _REPEATS, st.lists(inside, max_size=4)),
+    )
+)
+def test_whatever_an_open_document_nests_and_repeats_a_bounded_text_comes_of_it(body: str) -> None:
+    told = StringIO()
+    spaces = " ".join(f'xmlns:{one}="{_ODF}:{space}:1.0"' for one, space in _SPACES.items())
+    parts = {"content.xml": f"<o:x {spaces}>{body}</o:x>".encode()}
+    with redirect_stdout(told), suppress(reader_process.Full):
+        reader_process.OpenDocument(reader_process.Told(10_000)).read(parts)
+    lines = [json.loads(line) for line in told.getvalue().splitlines()]
+    assert {what for what, _ in lines} <= {"part", "text"}
+    assert sum(len(text) for what, text in lines if what == "text") <= min(10_000, 40_000 * len(body))
