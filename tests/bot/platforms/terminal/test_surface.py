@@ -1,5 +1,7 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
+from contextlib import AbstractContextManager
+
 from bot.platforms.terminal.surface import TerminalSurface
 from bot.reply_surface import PageContent, PageKey, PageRef, ReplyAction, Surface
 from bot.texts import reply_texts
@@ -18,6 +20,9 @@ class FakeDisplay:
 
     def trace(self, text: str) -> None:
         self.statuses.append(text)
+
+    def paused(self) -> AbstractContextManager[None]:
+        raise AssertionError("a surface asks nobody anything")
 
     def fail(self) -> None:
         raise AssertionError("a surface does not say that there is no answer")
