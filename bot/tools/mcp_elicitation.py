@@ -9,7 +9,6 @@ Rules
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -29,6 +28,7 @@ MOST_ROUNDS: Final = 8
 GIVEN_UP_S: Final = 300.0
 """How long a call that was given up may still ask: as long as a server works on it without knowing."""
 MOST_GIVEN_UP: Final = 100
+"""People and conversations that are told apart; of more nobody is asked."""
 ROUND_PAUSE_S: Final = 0.2
 NEEDS_INPUT: Final = "the server asks the person for something again and again: tell them, and go on without it"
 ASKS_OTHERWISE: Final = "the server asks for something that cannot be given here (sampling, or a list of folders)"
@@ -36,16 +36,19 @@ NOT_OPENED: Final = (
     "the server needs a page to be opened first, and the person did not: tell them, and go on without it"
 )
 
+Asker: TypeAlias = tuple[str, str]
+"""A person's id, and the conversation."""
+
 Required: TypeAlias = types.InputRequiredResult | UrlElicitationRequiredError
 """What has to be answered before a call can be made again: in the protocol of 2026, and in the one before."""
 
 
 @dataclass(eq=False)
 class CallQuestions:
-    """`source`: the operator's name of the server. `asker`: the person, and the conversation. `most`: questions."""
+    """`source`: the operator's name of the server. `most`: questions."""
 
     source: str
-    asker: tuple[str, str]
+    asker: Asker
     ask: Ask
     most: int
     waiting: int = 0
@@ -144,15 +147,19 @@ class GivenUp:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._askers = deque[tuple[tuple[str, str], float]](maxlen=MOST_GIVEN_UP)
+        self._askers = dict[Asker | None, float]()
 
-    def add(self, questions: CallQuestions) -> None:
-        self._askers.append((questions.asker, self._monotonic()))
+    def add(self, questions: CallQuestions | None) -> None:
+        """`questions`: None where its person is not asked, whose words it may ask about all the same."""
+        now = self._monotonic()
+        self._askers = {one: when for one, when in self._askers.items() if when >= now - GIVEN_UP_S}
+        full = len(self._askers) >= MOST_GIVEN_UP
+        self._askers[None if questions is None or full else questions.asker] = now
 
     def sole(self, under_way: Iterable[CallQuestions | None]) -> CallQuestions | None:
         """Whom a question without the name of its call is for; None if that is not sure, or nobody may be asked."""
         calls, since = [*under_way], self._monotonic() - GIVEN_UP_S
-        askers = {asker for asker, when in self._askers if when >= since}
+        askers = {asker for asker, when in self._askers.items() if when >= since}
         askers |= {one.asker for one in calls if one is not None}
         theirs = [one for one in calls if one is not None]
         if len(askers) != 1 or len(theirs) < len(calls):

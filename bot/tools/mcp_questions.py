@@ -14,6 +14,7 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import Final, assert_never
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from agent.messages import Elicitation, Json, JsonObject
@@ -111,7 +112,8 @@ def host_of(address: str) -> str:
 
 
 def _spaced(name: str) -> str:
-    return _HUMP.sub(" ", name).casefold()
+    """As it is read: letters that only look wider or bolder are the same."""
+    return _HUMP.sub(" ", normalize("NFKC", name)).casefold()
 
 
 def _kept(schema: Json) -> JsonObject:
@@ -200,8 +202,11 @@ def _choices(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...] | None:
 
 
 def _bound(schema: Mapping[str, Json], name: str) -> float | None:
+    """A bound in digits that somebody could type; a larger one bounds nothing, and neither does what is no number."""
     value = schema.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) < 10**MAX_NUMBER_CHARS else None
 
 
 def _line(text: Json, chars: int) -> str:

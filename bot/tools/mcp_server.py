@@ -366,8 +366,7 @@ class McpServer:
         try:
             return await request.answer
         except asyncio.CancelledError:
-            if questions is not None:
-                self._given_up.add(questions)
+            self._given_up.add(questions)
             raise
         finally:
             self._asked.discard(request)

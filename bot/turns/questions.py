@@ -24,7 +24,7 @@ from agent.ports import Clock, OpenQuestions
 from agent.records import Claim
 from bot.host import AskedWindow, QuestionAnswer
 from bot.texts import command_texts
-from bot.texts.formatting import counted
+from bot.texts.formatting import counted, literal
 from bot.tools.mcp_questions import QuestionField, fields_of, question_text, shown_value, values_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,8 @@ SHOW: Final = "waiting"
 _ACTIONS: Final = {SEND: ElicitAction.ACCEPT, DECLINE: ElicitAction.DECLINE, LATER: ElicitAction.CANCEL}
 NUMBER_DIGITS: Final = 9
 """Of a number that every database takes."""
+MOST_FAULTS: Final = 5
+"""Of a form are told at once; whoever has mended these is told of the others."""
 MAX_FILLED_CHARS: Final = 50_000
 """Of what is filled in, as JSON: each field as long as it may be."""
 
@@ -181,7 +183,9 @@ class QuestionDesk:
         first, size, given = (*rest.split(maxsplit=2), "", "", "")[:3]
         fields = fields_of(_decoded(found.asked).schema)
         here = _some(fields, first, size)
-        new = {place: value for place, value in _filled(given).items() if place.isdecimal() and int(place) in here}
+        if (read := _read(given)) is None:
+            return _shown(found)  # no window writes so: nobody has said that nothing is to be sent
+        new = {place: value for place, value in read.items() if place in {*map(str, here)}}
         filled = {place: value for place, value in (_filled(found.filled) | new).items() if value}
         text = json.dumps(filled, ensure_ascii=False)
         if len(text) > MAX_FILLED_CHARS:
@@ -212,7 +216,8 @@ def _values(fields: tuple[QuestionField, ...], filled: Mapping[str, str]) -> lis
 def _shown(waiting: OpenQuestion, more: int = 0, wrong: Mapping[int, str] | None = None) -> QuestionAnswer:
     asked, filled = _decoded(waiting.asked), _filled(waiting.filled)
     fields = () if asked.address else fields_of(asked.schema)
-    faults = [command_texts.WRONG_FIELD.format(field=fields[at].label, why=why) for at, why in (wrong or {}).items()]
+    told = [*(wrong or {}).items()][:MOST_FAULTS]
+    faults = [command_texts.WRONG_FIELD.format(field=literal(fields[at].label), why=why) for at, why in told]
     text = [*faults, question_text(asked, waiting.question, filled)]
     text += (
         [command_texts.MORE_QUESTIONS.format(questions=counted(more, "more question", "more questions"))]
@@ -245,13 +250,15 @@ def _decoded(kept: str) -> Elicitation:
 
 def _filled(kept: str) -> dict[str, str]:
     """What was filled in, by place; nothing for what is none."""
+    return _read(kept) or {}
+
+
+def _read(kept: str) -> dict[str, str] | None:
     try:
-        read: Json = json.loads(kept or "{}")
+        read: Json = json.loads(kept)
     except (RecursionError, ValueError):
-        return {}
-    return (
-        {str(place): value for place, value in read.items() if isinstance(value, str)} if isinstance(read, dict) else {}
-    )
+        return None
+    return {place: value for place, value in read.items() if isinstance(value, str)} if isinstance(read, dict) else None
 
 
 def _elicited(asked: Elicitation, action: ElicitAction, filled: str) -> Elicited:

@@ -13,11 +13,12 @@ import pytest
 from agent.errors import ToolError
 from agent.loop import run_call
 from agent.messages import ElicitAction, Elicitation, Elicited, ResultStatus, ToolCall
-from agent.ports import ToolContext
+from agent.ports import ToolContext, nobody_answers
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import CallPlaced
 from bot.tools.mcp_config import HttpReach
+from bot.tools.mcp_elicitation import MOST_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp_questions import fields_of
 from bot.tools.mcp_server import McpLimits, McpServer
 from tests.bot.tools.test_mcp_official import reached
@@ -217,3 +218,28 @@ async def test_a_tools_time_stands_still_while_its_person_thinks() -> None:
         assert (await running).result.status is ResultStatus.SUCCESS
         hanging = await run_call(CallPlaced("1.2", ToolCall("raw.hang", {})), tools, ann.context)
         assert "no result after 0.5 s" in hanging.result.content
+
+
+def test_whose_calls_were_given_up_is_known_however_many_they_were() -> None:
+    clock = FakeClock(auto=False)
+    given_up = GivenUp(clock.monotonic)
+    ann, bob = (CallQuestions("raw", (name, "thread"), nobody_answers, most=5) for name in ("ann", "bob"))
+    given_up.add(ann)
+    for _ in range(2 * MOST_GIVEN_UP):
+        given_up.add(bob)
+    assert given_up.sole([bob]) is None
+    crowd = GivenUp(clock.monotonic)
+    for number in range(2 * MOST_GIVEN_UP):
+        crowd.add(replace(ann, asker=(f"person {number}", "thread")))
+    assert crowd.sole([replace(ann, asker=(f"person {2 * MOST_GIVEN_UP}", "thread"))]) is None
+
+
+async def test_what_a_request_that_was_given_up_asks_reaches_nobody_also_where_its_own_person_is_never_asked() -> None:
+    ann = Someone("ann")
+    async with connected(config(raw())) as (server,):
+        reading = asyncio.create_task(server.ask(lambda _: asyncio.Event().wait()))
+        await called(server, "echo")
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert await said(server, "wonder", ann.context) == {"action": "cancel"}
+    assert not ann.asked

@@ -148,7 +148,8 @@ def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["password", "apiKey", "API_KEY", "user.passphrase", "credit-card", "Access token", "CVV"]
+    "name",
+    ["password", "apiKey", "API_KEY", "user.passphrase", "credit-card", "Access token", "CVV", "ｐａｓｓｗｏｒｄ"],
 )
 def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
     by_name: Json = {"type": "object", "properties": {name: {"type": "string"}}}
