@@ -143,11 +143,12 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallProgressed:
-    """So much of a call is done, of so much: both are above 0."""
+    """So much of a call is done, of so much: both are above 0. `unit`: of what, as "messages read"; "" for a share."""
 
     id: str
     done: float
     total: float
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

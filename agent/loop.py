@@ -15,8 +15,9 @@ from operator import attrgetter
 
 from agent import events, ports
 from agent import turn as turns
+from agent.completion import as_data, complete
 from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.messages import Elicitation, Elicited, Message, ModelCall, Usage, estimate_usage
+from agent.messages import Depth, Elicitation, Elicited, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -77,6 +78,8 @@ class ModelAnswer:
 
 log = logging.getLogger(__name__)
 
+SPENT = "a budget is used up"
+"""Whose, and how much of it, is for its person alone."""
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
@@ -168,6 +171,8 @@ Emit = Callable[[events.AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
 Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
 """What the person wrote behind this turn so far."""
+Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
+"""Why nobody may be asked anything by the way after these calls: a budget is used up; None if somebody may."""
 
 AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
 """Asks for a call, by its id. The last argument is called once the question can be answered."""
@@ -200,6 +205,7 @@ class Loop:
         save: Save,
         arrived: Arrived | None = None,
         ask: AskPerson | None = None,
+        afford: Afford | None = None,
         explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
@@ -213,6 +219,7 @@ class Loop:
         self._save = save
         self._arrived = arrived
         self._ask = ask
+        self._afford = afford
         self._explain = explain
         self._session = open_session(provider, options)
         self._model = provider.name
@@ -353,7 +360,7 @@ class Loop:
         return effects
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
-        context = self._heard_so_far()
+        context = replace(self._heard_so_far(), consult=self._consult)
         for placed in calls:  # before any of them runs: whoever is told may forbid it by an error
             await self._emit(events.CallStarted(placed.id, placed.call))
         tasks = [
@@ -383,9 +390,9 @@ class Loop:
         return effects
 
     def _report(self, call: str) -> ports.Report:
-        async def report(done: float, total: float) -> None:
+        async def report(done: float, total: float, unit: str) -> None:
             if 0 < done <= total < inf:
-                await self._emit(events.CallProgressed(call, done, total))
+                await self._emit(events.CallProgressed(call, done, total, unit))
 
         return report
 
@@ -403,6 +410,15 @@ class Loop:
             return answer
 
         return run
+
+    async def _consult(self, messages: Sequence[Message]) -> str:
+        if self._afford is not None and await self._afford(self._turn.progress.calls) is not None:
+            raise ToolError(SPENT, ours=True)
+
+        async def count(call: ModelCall) -> None:
+            self._turn.receive(turns.ResponseCounted(call))
+
+        return await complete(self._provider, as_data(messages), count, ports.CallOptions(Depth.FAST))
 
     def _heard_so_far(self) -> ports.ToolContext:
         """The tools' context, with what the person and the tools have said in this turn until now."""

@@ -15,7 +15,7 @@ from agent.citations import ReferenceNumbers, references_of
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
-from agent.loop import Arrived, AskPerson, Emit, Loop, Save
+from agent.loop import Afford, Arrived, AskPerson, Emit, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope
 from agent.memory.past_threads import PastMessage
@@ -172,6 +172,7 @@ def loop_of(
     save: Save,
     arrived: Arrived | None = None,
     ask: AskPerson | None = None,
+    afford: Afford | None = None,
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
 ) -> Loop:
     """What answers the claimed question, with tools that run on behalf of its asker."""
@@ -192,6 +193,8 @@ def loop_of(
         context.others_words,
         context.visible_from,
         numbers=numbers,
+        channel=incoming.channel,
+        reply_to=incoming.reply_to,
     )
     return Loop(
         turn,
@@ -204,6 +207,7 @@ def loop_of(
         save=save,
         arrived=arrived,
         ask=ask,
+        afford=afford,
         explain=explain,
         options=CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
     )

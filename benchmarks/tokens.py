@@ -8,6 +8,7 @@ billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn
 cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
 prompt_tokens_hi      estimated tokens that a model reads when somebody who is new says "hi" in a direct message, with
                       the default persona and the two tools of memory
+prompt_tokens_hi_slack  the same with the tools that read Slack: `read_channel`, and `search_slack` where it was granted
 prefix_tokens_N       the same of everything before the first message, with N more tools of servers: where those would
                       take more than a threshold, only their names and a line each
 prefix_tokens_native_N  the same where tools go in the vendor's own form
@@ -27,11 +28,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import accumulate
+from typing import Any
 
 from agent.context import ContextParts, Persona, build_context
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ASCII_PER_TOKEN, Json, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
-from agent.ports import ToolContext, ToolEffect
+from agent.ports import Tool, ToolContext, ToolEffect
 from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
@@ -39,12 +41,14 @@ from agent.providers.factory import OpenedProvider, ProviderWorld, open_response
 from agent.providers.native_calls import functions, untaught
 from agent.records import Person
 from agent.state import Workspace
+from agent.tools.read_channel import ReadChannelTool
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from benchmarks.billing import RULES, billed, input_dollars, input_tokens
 from benchmarks.report import print_report, read_options
 from benchmarks.wire_meter import WireMeter, metered
+from bot.platforms.slack.search_slack import SearchSlackTool
 from bot.settings import Settings
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.clock import FakeClock
@@ -167,11 +171,17 @@ def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> i
     return estimate_tokens(taught) + estimate_tokens(json.dumps(functions(tools.specs)))
 
 
-def prompt_tokens_hi() -> int:
+def prompt_tokens_hi(rest: Sequence[Tool] = ()) -> int:
     """Of everything that stands in the request."""
     store = store_in_memory()
-    tools = Registry([RecallTool(store.memories), RememberTool(store.facts)])
+    tools = Registry([RecallTool(store.memories), RememberTool(store.facts)], rest=rest)
     return sum(estimate_tokens(message.text) for message in _hi(tools))
+
+
+def slack_tools() -> list[Tool]:
+    """Of a workspace that has granted the search: without any call of them, nothing stands behind them."""
+    nothing: Any = None
+    return [ReadChannelTool(nothing), SearchSlackTool(nothing, nothing, nothing)]
 
 
 def _hi(tools: Registry) -> tuple[Message, ...]:
@@ -284,6 +294,7 @@ async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]
         metrics[f"billed_ratio_{name}_32"] = input_tokens(bill) / input_tokens(billed(rule, chain))
         metrics[f"cache_saves_{name}_32"] = input_dollars(rule, uncached(again.inputs)) / input_dollars(rule, bill)
     metrics |= {"prompt_tokens_hi": prompt_tokens_hi(), "round_output_tokens": round_output_tokens()}
+    metrics |= {"prompt_tokens_hi_slack": prompt_tokens_hi(slack_tools())}
     metrics |= {f"prefix_tokens_{n}": prefix_tokens(n) for n in TOOLS}
     metrics |= {f"prefix_tokens_native_{n}": prefix_tokens(n, native=True) for n in TOOLS}
     baseline = {f"replay_kb_{n}": again.wire_bytes[n] / 1000 for n in (8, 16, 32)}

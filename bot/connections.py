@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.errors import CogencyError, StoreUnavailable
-from agent.ports import Clock, Membership
+from agent.ports import Asker, Clock, Membership, Tool
 from agent.records import Incoming, platform_of
 from bot.access.readers import Readers
 from bot.attachments.reading import Fetch, FilesNow
@@ -39,6 +39,8 @@ class PlatformConnections:
     """How to fetch an attachment."""
     files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
     """What is attached to a message that was answered."""
+    read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
+    """The tools with which a platform is read."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,7 +61,14 @@ class PlatformConnections:
 
     def unregister(self, source: str) -> None:
         """The platform is not served any more."""
-        for known in (self.surfaces, self.deletions, self.fetchers, self.files_now, self.readers.platforms):
+        for known in (
+            self.surfaces,
+            self.deletions,
+            self.fetchers,
+            self.files_now,
+            self.read_by,
+            self.readers.platforms,
+        ):
             known.pop(source, None)
 
     def ask_readers(self, source: str, membership: Membership) -> None:
@@ -70,6 +79,13 @@ class PlatformConnections:
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        self.read_by[source] = tools
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        """As a source of tools: those of the platform that somebody asks on."""
+        return next((one for source, one in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
 
     def connected(self, source: str, trouble: str = "") -> None:
         """Why a platform is not connected, by its name or by a source; "" if it is."""

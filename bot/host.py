@@ -4,7 +4,7 @@ Rules. `submit` returns only after the message is stored: acknowledge the platfo
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership
+from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
@@ -201,6 +201,10 @@ class PlatformRegistry(Protocol):
 
     def unregister(self, source: str) -> None:
         """Nothing can be shown, fetched, deleted or asked there any more, until the platform is served anew."""
+        ...
+
+    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        """The people of this source have these tools."""
         ...
 
     def connected(self, source: str, trouble: str = "") -> None:
@@ -503,6 +507,13 @@ class Host(CommandHost, Protocol):
         """Forget what this turn has kept of its asker as facts: what is said to them about it.
 
         Raises Refused for anybody else.
+        """
+        ...
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Those of these people (ids) who have told the bot to learn nothing from them, there or anywhere.
+
+        Raises StoreError.
         """
         ...
 

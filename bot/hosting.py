@@ -1,6 +1,7 @@
 """The bot as platforms see it."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -20,6 +21,7 @@ from bot.health import Health
 from bot.host import MemoryAnswer, PolicyAsker, Suggestion, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
+from bot.memory.learning import LearningPauses
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk
 from bot.tools.mcp_source import ToolSignIns
@@ -121,6 +123,9 @@ class BotHost:
 
     async def take_back(self, turn: int, person: str) -> str:
         return await self.memories.kept.take_back(turn, person)
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
+        return await LearningPauses(self.preferences, None, self.clock).among(people, channel)
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         return await self.memories.suggestions(viewer, limit)

@@ -117,6 +117,14 @@ def may_flow(source: Audience, target: Place, readable_groups: AbstractSet[str] 
             assert_never(source)
 
 
+def may_be_read_out(source: Audience, target: Place, *, reads: bool) -> bool:
+    """May what stands in `source` be fetched now, and shown in `target`? `reads`: the asker can read it at this moment.
+
+    Where only they read, that suffices; where others do, all of them must be readers of `source`, too.
+    """
+    return reads and (isinstance(target.audience, PersonAudience) or may_flow(source, target))
+
+
 def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()) -> frozenset[str]:
     """The labels of every audience that may flow into `target`: `may_flow`, solved for its source."""
     labels = {label(target.audience)}

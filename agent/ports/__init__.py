@@ -273,11 +273,11 @@ class Embeddings(Protocol):
         ...
 
 
-Report: TypeAlias = Callable[[float, float], Awaitable[None]]
-"""Tells how much of a call is done, of how much."""
+Report: TypeAlias = Callable[[float, float, str], Awaitable[None]]
+"""Tells how much of a call is done, of how much, and of what, as in "messages read"; "" for a share."""
 
 
-async def _nobody_hears(done: float, total: float) -> None:
+async def _nobody_hears(done: float, total: float, unit: str) -> None:
     pass
 
 
@@ -288,6 +288,14 @@ Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
 async def nobody_answers(_: Elicitation) -> Elicited:
     """Where no person waits for the call."""
     return Elicited(ElicitAction.DECLINE)
+
+
+Consult: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
+"""Asks the turn's model something by the way: its whole answer. Raises ProviderError; ToolError beyond a budget."""
+
+
+async def _no_model_answers(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +322,9 @@ class ToolContext:
     report: Report = field(default=_nobody_hears, compare=False)
     """For a call that takes a while. What it is about is not told: the reply may be read by others."""
     ask: Ask = field(default=nobody_answers, compare=False)
+    channel: str = ""
+    reply_to: str = field(default="", repr=False, compare=False)  # it may hold a right to act for the asker
+    consult: Consult = field(default=_no_model_answers, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of the words above in this turn."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)

@@ -9,7 +9,7 @@ Rules
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -67,6 +67,12 @@ _PROPERTIES: Final[JsonObject] = {
     "where": {"enum": [ANYWHERE, *PLACES.values()]},
     "by": {"type": "string", "maxLength": 100, "description": "me (the person), you, or a name"},
 }
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {**_PROPERTIES},
+    "required": ["query"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,7 @@ class RecallTool:
     name: str = "recall"
     description: str = 'Search this person\'s earlier conversations by words; try others before you say "nothing".'
     effect: ToolEffect = ToolEffect.READS
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"type": "object", "properties": {**_PROPERTIES}, "required": ["query"], "additionalProperties": False}
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         shown = fitting(await self.memories.search(query_of(args, context)))

@@ -9,7 +9,7 @@ Rules
   game of thought hold in this conversation only, "for this conversation" for a day; a manager's "at most" binds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final, assert_never
@@ -63,6 +63,12 @@ _PROPERTIES: Final[JsonObject] = {
         "description": "numbers of FACTS that this one ends",
     },
 }
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {**_PROPERTIES},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,7 @@ class RememberTool:
     name: str = "remember"
     description: str = "Keep a fact when the person asks you to."
     effect: ToolEffect = ToolEffect.WRITES_HERE
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"type": "object", "properties": {**_PROPERTIES}, "required": ["text"], "additionalProperties": False}
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError for what is not kept, with the reason."""

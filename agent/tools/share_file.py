@@ -4,7 +4,7 @@ Rule. The call itself changes nothing: it is kept with the turn, and whoever sho
 name. So a call is repeated, or a turn goes on elsewhere, without a second file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent.errors import ToolError
@@ -27,6 +27,12 @@ _PROPERTIES: Final[dict[str, Json]] = {
     },
     "content": {"type": "string", "minLength": 1, "maxLength": MAX_CHARS, "description": "the whole text of the file"},
 }
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": _PROPERTIES,
+    "required": ["name", "content"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +44,7 @@ class ShareFileTool:
         f"{MAX_FILES} at most."
     )
     effect: ToolEffect = ToolEffect.READS
-
-    @property
-    def schema(self) -> JsonObject:
-        return {
-            "type": "object",
-            "properties": _PROPERTIES,
-            "required": ["name", "content"],
-            "additionalProperties": False,
-        }
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if not str(args["content"]).strip():

@@ -1,6 +1,7 @@
 """Whether a message is taken in: who writes it, how many they write, how many wait, what is spent."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, assert_never
@@ -9,8 +10,10 @@ from cachetools import LRUCache, TTLCache
 
 from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
 from agent.errors import Refused
+from agent.messages import ModelCall
 from agent.ports import Clock
 from agent.records import Incoming
+from agent.spending import Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
@@ -228,8 +231,11 @@ class AdmissionControl:
     def is_exempt(self, incoming: Incoming) -> bool:
         return self.rules.access.is_operator(incoming.person.id)
 
-    async def budget_left(self, incoming: Incoming) -> str | None:
-        """None while there is something left of every budget that this message draws on; else why there is not."""
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
+        """None while there is something left of every budget that this message draws on; else why there is not.
+
+        `calls`: what its turn took so far, which is counted nowhere yet.
+        """
         if self.is_exempt(incoming):
             return None
         person, now = incoming.person, self.clock.now()
@@ -238,8 +244,9 @@ class AdmissionControl:
             BudgetAccount(Whose.CHANNEL, incoming.channel),
             BudgetAccount(Whose.EVERYONE),
         )
+        uncounted = Spent.on(calls)
         for account in accounts:
-            sentence = await self.allowances.used_up(account, now, person.time_zone)
+            sentence = await self.allowances.used_up(account, now, person.time_zone, uncounted)
             if sentence is not None:
                 return sentence
         return None

@@ -110,6 +110,7 @@ def _higher(usual: int | None, kept: str | None) -> int | None:
 FRESH_S: Final = 5.0
 """How old the sums of channels and of everybody may be: they are added up from every call of the day."""
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
+NOT_SPENT: Final = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,17 @@ class BudgetAllowances:
     clock: Clock
     _channels: tuple[float, SpendingPeriod, list[Total]] | None = None
 
-    async def used_up(self, account: BudgetAccount, now: datetime, zone: str) -> str | None:
-        """The sentence for when nothing is left. A changed budget is only read once the usual one is spent."""
+    async def used_up(
+        self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
+    ) -> str | None:
+        """The sentence for when nothing is left. A changed budget is only read once the usual one is spent.
+
+        `uncounted`: what was spent of it besides.
+        """
         usual = self.usual.of(account.whose)
         if usual.is_none:
             return None
-        spent = await self.spent(account, now)
+        spent = await self.spent(account, now) + uncounted
         if exceeded(spent, usual) is None:
             return None
         return over_budget(spent, await self.agreed(account), account.whose, now, zone)

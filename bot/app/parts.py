@@ -20,7 +20,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories, Tool, ToolAccounts
+from agent.ports import Memories, Tool, ToolAccounts, ToolSource
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import RecallTool, recollect
@@ -64,7 +64,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BUILT_IN = frozenset({"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again"})
+BUILT_IN = frozenset(
+    {"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again", "read_channel", "search_slack"}
+)
 """The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
@@ -402,17 +404,19 @@ def mind(
     store: Store,
     desk: ModelDesk,
     work: Background,
-    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
+    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None,
     reader: AttachmentReader | None = None,
     sources: Sequence[McpSource] = (),
     files_now: Mapping[str, FilesNow] | None = None,
+    platforms: ToolSource | None = None,
     *,
     hands_over: bool = False,
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
     `reader` reads the files that come with a question, and those of earlier ones by what `files_now` says of them.
-    `sources`: tools besides those that everybody has. `hands_over`: see `core_tools`.
+    `sources`: tools besides those that everybody has; `platforms`: those with which platforms are read. `hands_over`:
+    see `core_tools`.
     Raises SettingsError if the operator's tools cannot be loaded.
     """
 
@@ -447,7 +451,7 @@ def mind(
                 *again,
                 *web_tools(settings),
             ),
-            [*([FixedTools(own)] if own else ()), *sources],
+            [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
             policy,
         ),
         prepare=sources[0].prepare if sources else None,

@@ -107,6 +107,7 @@ def _host(
             reader,
             sources,
             connections.files_now,
+            connections,
             hands_over=True,
         ),
         groups_of=readers.groups_of,

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from agent.errors import ToolError
@@ -62,6 +62,14 @@ class AttachedMessages(Protocol):
         ...
 
 
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": _PROPERTIES,
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ReadAgainTool:
     """`platforms`: by the source of the messages, who can say what is attached to one."""
@@ -74,10 +82,7 @@ class ReadAgainTool:
     description: str = "Read an attached file again, or on from where it was cut."
     effect: ToolEffect = ToolEffect.READS
     beside: str = FILES_NOTE
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"type": "object", "properties": _PROPERTIES, "required": ["file"], "additionalProperties": False}
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         name = shown_note(str(args["file"]))

@@ -1,8 +1,9 @@
 """`/ask`: a question. Each platform takes questions in by its own rules, and answers them as it answers messages."""
 
 from agent.messages import Depth
-from bot.commands.declaration import Argument, ArgumentKind, Command
+from bot.commands.declaration import Argument, ArgumentKind, Command, EntryForm, MessageEntry
 from bot.commands.model import open_models
+from bot.texts import command_texts
 
 MAX_QUESTION_CHARS = 6_000
 """The least limit of a platform, of an option's text."""
@@ -29,4 +30,11 @@ COMMAND = Command(
         Argument("file", "A file that the question is about", ArgumentKind.FILE),
     ),
     bare=False,
+)
+
+SUMMARISE = MessageEntry(
+    id="cogency_summarise",
+    summary=command_texts.SUMMARISE_WHAT,
+    thread=EntryForm(command_texts.SUMMARISE_THREAD, command_texts.SUMMARISE_THREAD_QUESTION),
+    onwards=EntryForm(command_texts.SUMMARISE_ONWARDS, command_texts.SUMMARISE_ONWARDS_QUESTION),
 )

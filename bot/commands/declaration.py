@@ -321,6 +321,27 @@ class Command:
         return any(argument.mentions for argument in self.arguments)
 
 
+@dataclass(frozen=True, slots=True)
+class EntryForm:
+    """What an entry is called, and the question that it asks, with `{link}` in place of the message's."""
+
+    label: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEntry:
+    """An entry in the menu of a message that asks something about it; only whoever chose it sees the answer.
+
+    `thread`: where every message begins a thread; `onwards`: where a conversation just goes on.
+    """
+
+    id: str
+    summary: str
+    thread: EntryForm
+    onwards: EntryForm
+
+
 # --------------------------------------------------------------------------------------------------
 # Messages that are commands.
 #

@@ -4,7 +4,7 @@ While this machine's own model is needed for an answer, they give way, and begin
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -184,6 +184,15 @@ class LearningPauses:
     async def is_paused(self, person: str) -> bool:
         """Whether the person has paused learning everywhere. Raises StoreError."""
         return (await self.preferences.of(person)).get(PAUSE) == PAUSED
+
+    async def among(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Those of these people who have paused it, there or everywhere. Raises StoreError."""
+        found = set[str]()
+        for person in people:
+            kept = await self.preferences.of(person)
+            if PAUSED in (kept.get(PAUSE), kept.get(name_in(channel))):
+                found.add(person)
+        return frozenset(found)
 
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
         """The pauses for which nothing is learned from this person there, the widest first. Raises StoreError."""

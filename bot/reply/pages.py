@@ -99,13 +99,15 @@ class Draft:
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
                 self.read((), [call])
-            case events.CallProgressed(name, done, total):
+            case events.CallProgressed(name, done, total, unit):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
                     doing, share = status_line(self._calls[name].name), done / total
-                    told = reply_texts.PROGRESS.format(doing=doing, percent=100 * share)
+                    form = reply_texts.COUNTED if unit else reply_texts.PROGRESS
+                    told = form.format(doing=doing, percent=100 * share, done=done, total=total, unit=unit)
                     self._steps[name] = replace(self._steps[name], title=told)
                     percent = NOTED_PERCENT * int(share * 100 / NOTED_PERCENT)
-                    self.note, self._noted = reply_texts.PROGRESS.format(doing=doing, percent=percent), name
+                    noted = told if unit else reply_texts.PROGRESS.format(doing=doing, percent=percent)
+                    self.note, self._noted = noted, name
                     self.status = told
             case events.CallAsks(name, waits):
                 self._ask(name, waits=waits)

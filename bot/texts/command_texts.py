@@ -152,6 +152,12 @@ IN_DIRECT_MESSAGES = "Empty: in your direct messages with me."
 WHO_SEES = "Who sees the answer"
 HOW_DEEP = "How deep"
 
+SUMMARISE_THREAD = "Summarise this thread"
+SUMMARISE_ONWARDS = "Summarise from here"
+SUMMARISE_WHAT = "Read what was written there, and sum it up; only you see the answer."
+SUMMARISE_THREAD_QUESTION = "Please read this whole thread, and summarise it for me: {link}"
+SUMMARISE_ONWARDS_QUESTION = "Please read what was written here from this message on, and summarise it for me: {link}"
+
 # Slack's own pages about the app
 
 APP_DESCRIPTION = "An agent that answers in threads, remembers with care, and forgets when asked."

@@ -44,12 +44,15 @@ STATUS_LINES = {
     "recall": "Searching past threads…",
     "remember": "Making a note…",
     "share_file": "Preparing a file…",
+    "read_channel": "Reading messages…",
+    "search_slack": "Searching Slack…",
     "tools": "Looking for the right tool…",
     "web_fetch": "Reading a page…",
     "web_search": "Searching the web…",
 }
 USING_TOOL = "Using {tool}…"
 PROGRESS = "{doing} {percent:.0f} %"
+COUNTED = "{doing} {done:,.0f} of about {total:,.0f} {unit}"
 OUTPUTS: Mapping[ResultStatus, str] = {
     ResultStatus.SUCCESS: "Done.",
     ResultStatus.FAILURE: "That did not work.",
@@ -60,6 +63,8 @@ DONE_BY_TOOL: Mapping[str, str] = {
     "recall": "searched past threads",
     "remember": "made a note",
     "share_file": "prepared a file",
+    "read_channel": "read messages",
+    "search_slack": "searched Slack",
     "tools": "looked for a tool",
     "web_fetch": "read a page",
     "web_search": "searched the web",

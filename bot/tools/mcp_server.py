@@ -488,7 +488,7 @@ class _Progress:
             await self._came.wait()
             self._came.clear()
             done, total = self._newest
-            await context.report(done, total)
+            await context.report(done, total, "")
             await self._clock.sleep(self._pause_s)
 
 

@@ -79,8 +79,8 @@ class AgentConfig:
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""
-    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
-    """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
+    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None
+    """Why no more may be spent on a question: after it has waited, or after its own calls so far; None if it may."""
     notice: Callable[[AgentEvent], Awaitable[None]] | None = None
     """Told of what a vendor keeps from now on, or no longer."""
     learn_at: Callable[[datetime], datetime | None] | None = None
@@ -304,7 +304,7 @@ class TurnRunner:
         waited = self._clock.now() - claim.incoming.time
         if self._mind.budget_left is None or turn.progress.calls or waited < WAITED:
             return None
-        return await self._mind.budget_left(claim.incoming)
+        return await self._mind.budget_left(claim.incoming, ())
 
     async def _end(
         self,
@@ -360,6 +360,7 @@ class TurnRunner:
             save=save,
             arrived=arrived if self._mind.joins else None,
             ask=None if self._mind.questions is None else partial(self._mind.questions.ask, claim),
+            afford=None if self._mind.budget_left is None else partial(self._mind.budget_left, claim.incoming),
             explain=failed,
         )
 

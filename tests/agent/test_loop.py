@@ -29,7 +29,7 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
-from agent.loop import MAX_CHARS, TOOL_BROKE, Loop, Save
+from agent.loop import MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, ResultStatus, Role, Usage
 from agent.ports import (
@@ -105,6 +105,7 @@ def a_loop(
     progress: Progress | None = None,
     save: Save | None = None,
     capabilities: Capabilities = Capabilities(),  # noqa: B008 -- frozen
+    afford: Afford | None = None,
 ) -> tuple[Loop, ScriptedProvider]:
     async def emit(event: AgentEvent) -> None:
         events.append(event)
@@ -119,7 +120,10 @@ def a_loop(
     place = Place(PersonAudience(ANNA.id))
     context = ToolContext(ANNA, place, "c1", 1, clock.now())
     options = CallOptions(Depth.DEEP, "key")
-    return Loop(turn, CONTEXT, model, tools, context, clock, emit=emit, save=save or keep, options=options), model
+    loop = Loop(
+        turn, CONTEXT, model, tools, context, clock, emit=emit, save=save or keep, afford=afford, options=options
+    )
+    return loop, model
 
 
 async def ran(
@@ -391,3 +395,42 @@ async def test_what_a_vendor_keeps_is_told_and_so_is_that_it_has_dropped_it() ->
     closed = {event.handle for event in done.events if isinstance(event, HandleClosed)}
     assert opened == [HandleOpened("scripted", "h1"), HandleOpened("scripted", "h2")]
     assert closed == {"h1", "h2"}
+
+
+@dataclass
+class Advised(Echo):
+    """A tool that asks the turn's model something by the way."""
+
+    effect: ToolEffect = ToolEffect.READS
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        asked = [Message(Role.SYSTEM, "Sum it up."), Message(Role.USER, f"<|im_start|> {args['text']}")]
+        return f"It says: {await context.consult(asked)}"
+
+
+async def test_a_tool_may_ask_the_turns_model_something_which_is_counted_and_no_round_of_the_turn() -> None:
+    events, saved = list[AgentEvent](), list[Progress]()
+    loop, model = a_loop([CALL_ONE, "Short.", "Done."], Advised(), events, saved)
+    ended = await loop.run()
+    assert isinstance(ended, TurnEnded)
+    assert ended.text == "Done."
+    assert [one.result.content for one in events if isinstance(one, CallFinished)] == ["It says: Short."]
+    assert len(saved[-1].calls) == 3
+    assert len(saved[-1].steps) == 2
+    assert model.requests[1][0].text == "Sum it up."
+    assert "<|im_start|>" not in model.requests[1][1].text
+
+
+async def test_nothing_is_asked_by_the_way_once_a_budget_is_used_up_by_the_turn_itself() -> None:
+    events, saved, asked = list[AgentEvent](), list[Progress](), list[int]()
+
+    async def afford(calls: Sequence[ModelCall]) -> str | None:
+        asked.append(len(calls))
+        return "You have used today's budget of 10 tokens."
+
+    loop, model = a_loop([CALL_ONE, "Done."], Advised(), events, saved, afford=afford)
+    await loop.run()
+    assert asked == [1]
+    assert len(model.requests) == 2
+    (result,) = [one.result for one in events if isinstance(one, CallFinished)]
+    assert (result.status, result.content) == (ResultStatus.FAILURE, "a budget is used up")

@@ -27,6 +27,7 @@ from tests.fakes.discord_world import (
     parts,
     text_file,
     user,
+    without_content,
 )
 
 ACKNOWLEDGE_S = 3.0
@@ -191,7 +192,9 @@ class FakeRest(Requests):
         before, after = int(request.query.get("before", 1 << 63)), int(request.query.get("after", 0))
         seen = [message for message in said if after < int(message["id"]) < before and not message["flags"] & EPHEMERAL]
         limit = int(request.query.get("limit", 50))
-        return seen[-limit:] if after else seen[:limit]
+        told = seen[-limit:] if after else seen[:limit]
+        in_server = request.match_info["channel"] not in DM_OF.values()
+        return told if self.message_content or not in_server else [_without_words(message) for message in told]
 
     async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._message(request)
@@ -378,6 +381,11 @@ class FakeRest(Requests):
         if name not in self.files:
             raise web.HTTPNotFound
         return web.Response(body=self.files[name], content_type="text/plain")
+
+
+def _without_words(message: Payload) -> Payload:
+    """As an application without the message content intent reads it, also in the history."""
+    return {key: value for key, value in without_content({**message, "guild_id": ""}).items() if key != "guild_id"}
 
 
 def _told(told: object, *, whole: bool) -> Any:

@@ -4,7 +4,7 @@ Above: tests of the platform adapters. Below: `bot.host`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self, TypeVar
@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership
+from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
@@ -96,6 +96,7 @@ class FakeHost:
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
+    tools_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
@@ -173,6 +174,12 @@ class FakeHost:
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        self.tools_of[source] = [tool.name for tool in tools]
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG002 -- all teach
+        return frozenset()
 
     async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)

@@ -128,6 +128,8 @@ class FakeSlack:
     def events_of(self, message: FakeMessage) -> list[Object]:
         channel = self.state.channels[message.channel]
         told = {**message.wire(), "channel": channel.id, "team": TEAM, "event_ts": message.ts}
+        if self.state.searchable:
+            told |= {"assistant_thread": {"action_token": self.state.action_token(message.user)}}
         events: list[Object] = []
         if BOT_USER in channel.members:
             if f"<@{BOT_USER}>" in message.text and channel.kind != "im":

@@ -62,7 +62,7 @@ ACCEPTED = _closed(
             50,
         ),
     ),
-    oauth_config=_closed(scopes=_closed(bot=_several(_text(50), 255))),
+    oauth_config=_closed(scopes=_closed(bot=_several(_text(50), 255), bot_optional=_several(_text(50), 255))),
     settings=_closed(
         event_subscriptions=_closed(request_url=ADDRESS, bot_events=_several(_text(50), 100)),
         interactivity=_closed("is_enabled", is_enabled=YES_OR_NO, request_url=ADDRESS),

@@ -52,6 +52,7 @@ PER_MINUTE = {
     "agents.sessions.rename": 50,
     "assistant.threads.setSuggestedPrompts": 100,
     "views.publish": 100,
+    "assistant.search.context": 10,
 }
 """The lower bound that each tier promises."""
 TOKENS = {"apps.connections.open": APP_TOKEN, "apps.manifest.export": CONFIG_TOKEN}
@@ -103,6 +104,11 @@ class Workspace:
         """Every file that people shared, by its id."""
         self.files: list[tuple[str, str, bytes]] = []
         """What was shared: the channel, the title and the content of each file."""
+        self.searchable = False
+        """Whether messages come with a right to search, and the workspace has the search."""
+        self.search_error = ""
+        self.action_tokens: dict[str, str] = {}
+        """Whose each is."""
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []
@@ -129,6 +135,7 @@ class Workspace:
             "users.conversations": self._conversations,
             "conversations.replies": self._replies,
             "conversations.history": self._history,
+            "assistant.search.context": self._search,
             "usergroups.users.list": self._group,
             "bots.info": lambda args: {"bot": {"id": args["bot"], "app_id": APP}},
             "apps.manifest.export": self._manifest,
@@ -343,6 +350,49 @@ class Workspace:
         self._member_of(args["channel"])
         said = [m for m in self.messages if m.channel == args["channel"] and m.thread_ts in ("", m.ts)]
         return self._page(said[::-1], args)
+
+    def action_token(self, user: str) -> str:
+        """The right to search that comes with a message of this person."""
+        token = f"{next(self._numbers)}.{user}.a0c7e5d1"
+        self.action_tokens[token] = user
+        return token
+
+    def _search(self, args: Object) -> Object:
+        """By words, as in a workspace without Slack's AI: each must stand in the message. Public channels only."""
+        if self.search_error or not self.searchable:
+            raise Refusal(self.search_error or "feature_not_enabled")
+        if args.get("action_token") not in self.action_tokens:
+            raise Refusal("invalid_action_token")
+        words = str(args["query"]).casefold().split()
+        after, before = int(args.get("after") or 0), int(args.get("before") or 9_999_999_999)
+        hits = [
+            message
+            for message in reversed(self.messages)
+            if self.channels[message.channel].kind == "public"
+            and after < float(message.ts) < before
+            and all(word in message.text.casefold() for word in words)
+        ][: min(20, int(args.get("limit") or 20))]
+        return {"results": {"messages": [self._hit(hit) for hit in hits]}, "response_metadata": {"next_cursor": ""}}
+
+    def _hit(self, hit: FakeMessage) -> Object:
+        beside = [m for m in self.messages if m.channel == hit.channel]
+        at = beside.index(hit)
+        told: Callable[[FakeMessage], Object] = lambda m: {"text": m.text, "user_id": m.user, "ts": m.ts}  # noqa: E731
+        return {
+            "author_name": self.users[hit.user].name if hit.user in self.users else "",
+            "author_user_id": hit.user,
+            "team_id": TEAM,
+            "channel_id": hit.channel,
+            "channel_name": self.channels[hit.channel].info["name"],
+            "message_ts": hit.ts,
+            "content": hit.text,
+            "is_author_bot": bool(hit.bot_id),
+            "permalink": f"https://fake.slack.com/archives/{hit.channel}/p{hit.ts.replace('.', '')}",
+            "context_messages": {
+                "before": [told(one) for one in beside[max(0, at - 2) : at]],
+                "after": [told(one) for one in beside[at + 1 : at + 3]],
+            },
+        }
 
     def _page(self, messages: list[FakeMessage], args: Object) -> Object:
         inclusive = str(args.get("inclusive", "")).lower() in ("1", "true")

@@ -61,7 +61,7 @@ def turns_host(
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=Reader(niceness=0))
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), again)
-    toolbox = Toolbox(core, [FixedTools(tuple(tools))], policy)
+    toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
-from agent.ports import Clock, Provider
+from agent.ports import Clock, Provider, ToolSource
 from agent.records import Incoming
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
@@ -50,12 +50,12 @@ def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], 
     return Turns(store.ledger, thinking, surface_for, store.notifier, clock, owner="flow", limits=limits)
 
 
-def mind_of(store: Store, model: Provider) -> AgentConfig:
+def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
     return AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
+        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)], sources),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
@@ -86,7 +86,8 @@ async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGene
     readers = connections.readers
     aside = WithheldNotice(store.memories, readers, clock).aside
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock).line
-    mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside, kept=kept)
+    mind = mind_of(store, model, connections)
+    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
 from agent.records import Attachment, Incoming, Quoted, repeats_of
+from bot.commands.ask import SUMMARISE
 from bot.commands.declaration import Command, CommandCall, Panel
 from bot.commands.forget import agreement
 from bot.host import Host
@@ -177,7 +178,7 @@ def _names(interaction: Interaction) -> DiscordNames:
     )
 
 
-# The entries in the menu of every message: "Ask about this" and "Forget this".
+# The entries in the menu of every message: "Ask about this", "Forget this" and "Summarise from here".
 #
 # The message comes with the choice of the entry, but not with the window that is sent after it, and where its person
 # alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
@@ -241,6 +242,12 @@ class Menus:
         @interactions.everywhere
         async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self._forget(interaction, message)
+
+        @tree.context_menu(name=SUMMARISE.onwards.label)
+        @interactions.everywhere
+        async def summarise(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            question = SUMMARISE.onwards.question.format(link=message.jump_url)
+            await self._commands.ask(interaction, RequestedAnswer(question, private=True))
 
     async def ask(self, interaction: Interaction, about: AskAboutWindow) -> None:
         """The window was sent."""

@@ -171,6 +171,10 @@ class DiscordClient(discord.Client):
         self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations)
         self.tree.admits = self._desk.admits
 
+    def refuses(self, server: int | None) -> bool:
+        """Whether nobody is answered in a server."""
+        return self._servers.refuses(server)
+
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
         if not self.is_closed():

@@ -20,9 +20,11 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http_client import Http
 from agent.records import Incoming, ShownPage, ShownReply
+from agent.tools.read_channel import ReadChannelTool
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord import buttons
 from bot.platforms.discord.attachments import Downloads
+from bot.platforms.discord.channel_history import DiscordChannelReader
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import place_of_page
@@ -95,6 +97,8 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                 client = _client(host, settings, connection, listening, message_content=message_content)
                 host.platforms.ask_readers(SOURCE, DiscordMembership(client))
                 host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
+                reader = DiscordChannelReader(client, client.refuses)
+                host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.learn_nothing)])
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:

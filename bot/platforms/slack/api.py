@@ -38,6 +38,7 @@ from bot.texts import reply_texts
 
 _OPAQUE: Final = frozenset(
     {"value", "private_metadata", "metadata", "action_id", "block_id", "callback_id", "external_id", "url", "id"}
+    | {"query", "action_token"}
 )
 """Fields that nobody reads: they come back at a click, or lead somewhere."""
 _TYPED: Final = frozenset({"initial_value"})

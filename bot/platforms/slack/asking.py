@@ -14,6 +14,7 @@ from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
 from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
 from bot.caches import Backoff, RecentKeys
+from bot.commands.declaration import MessageEntry
 from bot.host import Host
 from bot.platforms.slack import api, inbound, modals, slash_commands
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
@@ -164,6 +165,15 @@ class SlackAsking:
         quoted = (about,) if asked.about else ()
         incoming = self._private(question, member, asked.to)
         await self.host.submit(replace(incoming, quoted=quoted, files=asked.files))
+
+    async def ask_by_entry(self, entry: MessageEntry, body: JsonObject) -> None:
+        """An entry of a message's menu was chosen. Raises CogencyError when the question could not be stored."""
+        to, message = inbound.of_click(body), api.fields(body, "message")
+        ts, root = api.text(message, "ts"), api.text(message, "thread_ts")
+        link = inbound.permalink(self.me, to.channel, ts, root) or f"<#{to.channel}>"
+        event = api.text(body, "trigger_id") or f"{entry.id}:{self.clock.now().isoformat()}"
+        question = SlackQuestion(event, entry.thread.question.format(link=link), private=True, depth=Depth.ADAPT)
+        await self.host.submit(self._private(question, await self.people.member(to.user), to))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))

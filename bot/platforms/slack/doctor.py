@@ -17,7 +17,16 @@ from agent.ports import Clock
 from bot.findings import Finding, Level
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
-from bot.platforms.slack.features import EVERYTHING, Method, SlackFeature, events, needing, scopes, wanted
+from bot.platforms.slack.features import (
+    EVERYTHING,
+    Method,
+    SlackFeature,
+    events,
+    needing,
+    optional_scopes,
+    scopes,
+    wanted,
+)
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
@@ -95,7 +104,8 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
             said = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
-            found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
+            told = note if missing & optional_scopes({feature}) else warning
+            found.append(told(said, setup_texts.TAKE_OVER_MANIFEST))
     if idle := sorted(facts.granted - scopes(EVERYTHING)):
         said = f"the bot token has {_and(idle)}, which nothing needs"
         found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))

@@ -56,6 +56,7 @@ class Method(StrEnum):
     COMPLETE_UPLOAD = "files.completeUploadExternal", "POST", "files:write"
     GROUP_MEMBERS = "usergroups.users.list", "GET", "usergroups:read"
     BOT = "bots.info", "GET", "users:read"
+    SEARCH = "assistant.search.context", "POST", "search:read.files", "search:read.public", "search:read.users"
     EXPORT_MANIFEST = "apps.manifest.export", "POST"  # an app configuration token has its own, app_configurations:read
 
 
@@ -91,6 +92,8 @@ class SlackFeature(StrEnum):
     """Thumbs on a reply as feedback."""
     GROUPS = "groups"
     """User groups as managers and as roles."""
+    SEARCH = "search"
+    """Slack's own search of the public channels, for who asks in a message."""
 
 
 EVERYTHING: Final = frozenset(SlackFeature)
@@ -100,6 +103,7 @@ _METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
     SlackFeature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
     SlackFeature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
     SlackFeature.HOME: frozenset({Method.PUBLISH_VIEW}),
+    SlackFeature.SEARCH: frozenset({Method.SEARCH}),
 }
 _EVENTS: Final[Mapping[SlackFeature, frozenset[str]]] = {
     SlackFeature.AGENT: frozenset(
@@ -133,6 +137,11 @@ def scopes(features: Collection[SlackFeature]) -> frozenset[str]:
     of_events = (EVENT_SCOPES[event] for event in events(features))
     own = (scope for feature in features for scope in _SCOPES.get(feature, ()))
     return frozenset(filter(None, (*of_methods, *of_events, *own)))
+
+
+def optional_scopes(features: Collection[SlackFeature]) -> frozenset[str]:
+    """Those of them that an admin may refuse at the installation: what needs them is then not offered."""
+    return frozenset(Method.SEARCH.scopes) & scopes(features)
 
 
 def needing(scope: str) -> frozenset[SlackFeature]:

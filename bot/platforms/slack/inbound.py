@@ -11,7 +11,7 @@ The rules.
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -203,6 +203,8 @@ class SlackMessage:
     """What its author looked at, if Slack said so."""
     closed: bool = False
     """Whether Slack says with it that its channel is private, or a group message."""
+    action_token: str = field(default="", repr=False)
+    """The right to search for its author, for some minutes."""
 
     @property
     def in_thread(self) -> bool:
@@ -241,6 +243,7 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
         sees=entities_in(event, "app_context"),
         closed=text(event, "channel_type") in ("group", "mpim"),
+        action_token=text(event, "assistant_thread", "action_token") or text(event, "action_token"),
     )
 
 
@@ -524,8 +527,11 @@ class ReplyTo:
     response_url: str = ""
     home: str = ""
 
-    def encode(self) -> str:
-        return json.dumps(asdict(self))
+    def encode(self, action_token: str = "") -> str:
+        """`action_token`: the message's, kept with its question alone. What is carried elsewhere, as by buttons, is
+        encoded anew, without it.
+        """
+        return json.dumps(asdict(self) | ({"action_token": action_token} if action_token else {}))
 
 
 def of_message(heard: SlackMessage) -> ReplyTo:
@@ -573,3 +579,12 @@ def decode_reply_to(stored: str) -> ReplyTo:
         response_url=text(value, "response_url"),
         home=text(value, "home"),
     )
+
+
+def action_token_in(stored: str) -> str:
+    """The right to search that came with a question, as it was encoded; "" for none."""
+    try:
+        value: Json = json.loads(stored)
+    except ValueError:
+        return ""
+    return text(value, "action_token")

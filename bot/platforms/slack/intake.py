@@ -316,7 +316,7 @@ class SlackIntake:
             text=asked,
             time=heard.time,
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
-            reply_to=to.encode(),
+            reply_to=to.encode(heard.action_token),
             depth=depth,
             # Another bot that may talk to this one is on the operator's list: nobody else vouches for it.
             authority=Authority.EMPLOYEE if heard.by_bot else member.authority,

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 import yaml
 
 from agent.messages import Json, JsonObject
+from bot.commands.ask import SUMMARISE
 from bot.commands.declaration import Command
 from bot.platforms.slack import modals
-from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, scopes
+from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.texts import command_texts, setup_texts
@@ -37,6 +38,7 @@ SHORTCUTS: Final = (
         command_texts.FORGET_THREAD_WHAT,
     ),
     (command_texts.MEMORY_SHORTCUT, "message", modals.MEMORY_SHORTCUT, command_texts.MEMORY_SHORTCUT_WHAT),
+    (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\
 # The Slack app, made by `cogency slack manifest`: create it on https://api.slack.com/apps with "Create New App",
@@ -63,7 +65,7 @@ def manifest(
             "background_color": "#2f3e46",
         },
         "features": _features(features, name, prefix, request),
-        "oauth_config": {"scopes": {"bot": [*sorted(scopes(features))]}},
+        "oauth_config": {"scopes": _scopes(features)},
         "settings": {
             "event_subscriptions": {**request, "bot_events": [*sorted(events(features))]},
             "interactivity": {"is_enabled": True, **request},
@@ -81,6 +83,14 @@ def as_yaml(value: JsonObject) -> str:
 
 def as_json(value: JsonObject) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _scopes(features: Collection[SlackFeature]) -> dict[str, Json]:
+    """Optional ones stand in both lists."""
+    wanted: dict[str, Json] = {"bot": [*sorted(scopes(features))]}
+    if refusable := optional_scopes(features):
+        wanted["bot_optional"] = [*sorted(refusable)]
+    return wanted
 
 
 def _features(features: Collection[SlackFeature], name: str, prefix: str, request: dict[str, str]) -> dict[str, Json]:

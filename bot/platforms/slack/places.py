@@ -91,6 +91,11 @@ class Places:
             return group_place(self._me, channel)
         return known.place
 
+    async def now(self, channel: str) -> tuple[Place, bool]:
+        """The same, as Slack says at this moment; and whether it is known to be public, which every member can read."""
+        self._known.drop(channel)
+        return await self.of(channel), bool(await self._name(channel))
+
     async def names(self, channels: Iterable[str]) -> dict[str, str]:
         """The names of these channels by id, as far as they are public. Never raises."""
         wanted = list(dict.fromkeys(channels))[:MAX_NAMES]

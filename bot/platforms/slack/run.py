@@ -23,7 +23,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.ports import Clock
 from agent.records import ShownPage, ShownReply
+from agent.tools.read_channel import ReadChannelTool
 from bot.access.admission import NoticeThrottle
+from bot.commands.ask import SUMMARISE
 from bot.host import Host, PlatformUnavailable
 from bot.logs import severity
 from bot.platforms.slack import buttons, home, modals, panels
@@ -31,8 +33,9 @@ from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortC
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
+from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
-from bot.platforms.slack.features import scopes, wanted
+from bot.platforms.slack.features import optional_scopes, scopes, wanted
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
@@ -42,6 +45,7 @@ from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.places import Places, SlackMembership
+from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
@@ -126,6 +130,8 @@ def _put_together(
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch, threads.files_now)
+    reading = ReadChannelTool(SlackChannelReader(api, me, people, places, membership, clock), host.learn_nothing)
+    host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
 
     home = Home(host, api, me, people, clock)
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
@@ -185,7 +191,8 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> SlackBot:
         who = await api.sign_in()
     except SlackError as error:
         _explain(error, settings, "SLACK_BOT_TOKEN")
-    if api.granted and (missing := scopes(wanted(settings)) - api.granted):
+    features = wanted(settings)
+    if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
             raise SettingsError(setup_texts.SCOPES_LACKING.format(names=names))
@@ -277,6 +284,7 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
     for name, handle in shortcuts.items():
         forgets = name == modals.FORGET_SHORTCUT
         on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
+    on.shortcut(SUMMARISE.id)(_storing(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
     on.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
     on.view(modals.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
     on.view(modals.ASK_VIEW)(_storing(desk, desk.asking.asked_about))

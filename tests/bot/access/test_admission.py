@@ -143,6 +143,14 @@ async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_c
     await door.take(said("?"))
 
 
+async def test_what_a_turn_took_so_far_counts_before_it_is_stored() -> None:
+    door = Door(budgets=Budgets(person=Budget(tokens=1_000)))
+    await door.spend(said("?"), 600)
+    calls = [ModelCall("rehearsal", Usage(input_uncached=200)), ModelCall("rehearsal", Usage(output=200))]
+    assert await door.gate.budget_left(said("?"), calls[:1]) is None
+    assert await door.gate.budget_left(said("?"), calls) is not None
+
+
 async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> None:
     door = Door(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
     await door.spend(said("?"), 10)

@@ -39,7 +39,7 @@ async def reached(way: str) -> AsyncGenerator[Reach]:
 async def test_tools_pictures_progress_resources_and_prompts_come_from_an_official_server(way: str) -> None:
     told: list[tuple[float, float]] = []
 
-    async def report(done: float, total: float) -> None:
+    async def report(done: float, total: float, unit: str) -> None:  # noqa: ARG001 -- a share
         told.append((done, total))
 
     async with reached(way) as reach, connected(config(reach, "o")) as (server,):

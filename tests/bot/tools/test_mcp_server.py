@@ -118,7 +118,7 @@ def test_a_server_that_asks_for_more_in_every_round_is_told_in_words() -> None:
 async def test_progress_is_told_in_numbers_only() -> None:
     told: list[tuple[float, float]] = []
 
-    async def report(done: float, total: float) -> None:
+    async def report(done: float, total: float, unit: str) -> None:  # noqa: ARG001 -- a share
         told.append((done, total))
 
     async with connected(config(raw()), limits=McpLimits(connect_s=PATIENCE_S, progress_s=0.0)) as (server,):

@@ -12,7 +12,7 @@ from agent.context import ContextBudget, Persona
 from agent.errors import FailureReason, ProviderRefused, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.messages import Depth, Message, ResultStatus, Role, ToolCall, ToolResult
+from agent.messages import Depth, Message, ModelCall, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ModelChanged
 from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
@@ -48,7 +48,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
-    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
+    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.script)
@@ -387,7 +387,7 @@ async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_th
 
 
 async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered_but_told() -> None:
-    async def nothing_left(_: Incoming) -> str | None:
+    async def nothing_left(*_: object) -> str | None:
         return "The budget of today is used up."
 
     world = World(["Hi."], budget_left=nothing_left)

@@ -12,7 +12,17 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.platforms.slack.features import EVENT_SCOPES, EVERYTHING, Method, SlackFeature, events, needing, scopes
+from bot.commands.ask import SUMMARISE
+from bot.platforms.slack.features import (
+    EVENT_SCOPES,
+    EVERYTHING,
+    Method,
+    SlackFeature,
+    events,
+    needing,
+    optional_scopes,
+    scopes,
+)
 from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from tests.fakes.slack_manifest import ACCEPTED
@@ -32,6 +42,7 @@ DOCUMENTED_SCOPES = {
     "agents.sessions.rename": "chat:write",
     "agents.sessions.setStatus": "chat:write",
     "apps.connections.open": "",
+    "assistant.search.context": "search:read.files search:read.public search:read.users",
     "assistant.threads.setStatus": "chat:write",
     "assistant.threads.setSuggestedPrompts": "assistant:write",
     "auth.test": "",
@@ -92,9 +103,12 @@ NO_EVENTS = {"message", "file_deleted", "message_deleted", "app_rate_limited"}
 def test_slack_accepts_every_choice_of_features(url: str) -> None:
     slack = jsonschema.Draft7Validator(ACCEPTED)
     for features in CHOICES:
-        made = manifest(features, name="C" * 35, prefix="p" * 20, url=url)
+        made: Any = manifest(features, name="C" * 35, prefix="p" * 20, url=url)
         slack.validate(made)  # pyright: ignore[reportUnknownMemberType] -- jsonschema's
-        assert made["oauth_config"] == {"scopes": {"bot": sorted(scopes(features))}}
+        told = made["oauth_config"]["scopes"]
+        assert told["bot"] == sorted(scopes(features))
+        # "Optional scopes must also be listed in the corresponding bot or user fields."
+        assert set(told.get("bot_optional", ())) == optional_scopes(features) <= set(told["bot"])
 
 
 def test_the_file_is_what_the_command_prints_without_options() -> None:
@@ -153,7 +167,8 @@ def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.endswith("_SHORTCUT")
     }
-    assert {shortcut["callback_id"] for shortcut in made["features"]["shortcuts"]} == set(constants.values())
+    entries = {SUMMARISE.id}
+    assert {shortcut["callback_id"] for shortcut in made["features"]["shortcuts"]} == set(constants.values()) | entries
     assert set(constants) <= handled
 
 
@@ -174,6 +189,7 @@ def test_what_is_left_out_is_neither_asked_for_nor_shown() -> None:
         ("chat:write", set[SlackFeature]()),
         ("commands", {SlackFeature.COMMANDS, SlackFeature.SHORTCUTS}),
         ("usergroups:read", {SlackFeature.GROUPS}),
+        ("search:read.public", {SlackFeature.SEARCH}),
         ("no:such", set[SlackFeature]()),
     ],
 )

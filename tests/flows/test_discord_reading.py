@@ -1,0 +1,134 @@
+"""Reading channels, threads and forum posts on Discord: the real client, real turns, and a model that obeys."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from bot.hosting import BotHost
+from bot.texts import command_texts
+from tests.fakes.discord_bot import serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ALL_PERMISSIONS, ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, QUAY, STAFF
+from tests.fakes.fast_clock import MovedClock
+from tests.flows.bot import live_host
+
+ME = f"<@{BOT}>"
+MANAGE_THREADS = 1 << 34
+FORUM, LANDING, SECRET = "50", "60", "7001"
+"""A forum, a public channel of the second server, and a private thread of the first one's general channel."""
+
+
+@dataclass
+class Talk:
+    clock: MovedClock
+    fake: FakeDiscord
+    host: BotHost
+    model: ScriptedProvider
+    says: list[str]
+
+    async def ask(self, person: str, channel: str, answer: str = "Done.", **args: Any) -> dict[str, Any]:
+        """Ask; the model calls the tool with these arguments. The call's result."""
+        asked = len(self.model.requests)
+        self.says[:] = [f"<execute>{json.dumps([{'name': 'read_channel', 'args': args}])}</execute>", answer]
+        await self.fake.say(person, f"{ME} please", channel)
+        return await self.result(asked)
+
+    async def result(self, asked: int) -> dict[str, Any]:
+        await self.fake.until(lambda: len(self.model.requests) == asked + 2)
+        async with asyncio.timeout(PATIENCE_S):
+            await self.host.turns.idle()
+        told = self.model.requests[-1][-1].text
+        return json.loads(told.removeprefix("<results>").partition("\n</results>")[0])[0]
+
+
+@asynccontextmanager
+async def talking(folder: Path, **chosen: object) -> AsyncGenerator[Talk, None]:
+    """Ann, who owns both servers, and bo, who manages nothing and is not in the second one."""
+    clock, says = MovedClock(speed=1.0), list[str]()
+
+    def answer(_: Sequence[Message]) -> str:
+        return says.pop(0)
+
+    model = ScriptedProvider(answer)
+    async with running_discord(clock) as fake:
+        fake.world.guilds[QUAY] = "quay"
+        fake.world.open_channel(LANDING, "landing", guild=QUAY)
+        fake.world.open_channel(FORUM, "ideas", kind=15)
+        fake.world.start_thread(GENERAL, SECRET, "secret", kind=12)
+        fake.world.absent_from.add((BO, QUAY))
+        fake.world.everyone_may = str(int(ALL_PERMISSIONS) & ~MANAGE_THREADS)
+        async with live_host(folder, model, clock) as host, serving(fake, host, **chosen):
+            yield Talk(clock, fake, host, model, says)
+
+
+async def test_a_channel_is_read_with_its_threads_and_a_forum_with_its_posts(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        first = await talk.fake.say(ANN, "the ferry is down", GENERAL)
+        await talk.fake.change(first, "the ferry is up again")
+        thread = talk.fake.world.start_thread(GENERAL, first["id"], "ferry")
+        await talk.fake.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
+        await talk.fake.say(BO, "which pier?", first["id"])
+        gone = await talk.fake.say(BO, "a slip of the tongue", GENERAL)
+        await talk.fake.take_back(gone)
+        await talk.fake.post_in_forum(BO, "A new pier", "Build it of stone.", FORUM)
+
+        said = (await talk.ask(BO, DM_OF[BO], where="#general"))["content"]
+        forum = (await talk.ask(BO, DM_OF[BO], where=f"<#{FORUM}>"))["content"]
+    lines = said.split("\n\n")
+    assert "2 messages" in lines[0]
+    assert lines[1].endswith(f"Ann: https://discord.com/channels/10/{GENERAL}/{first['id']}")
+    assert lines[2] == "> the ferry is up again"
+    assert ", Bo, in the thread of [1]: https://" in lines[3]
+    assert "slip of the tongue" not in said
+    assert "> (A new pier)\n> Build it of stone." in forum
+
+
+async def test_only_what_the_asker_may_read_now_is_read_and_only_where_all_readers_may(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        for channel in (STAFF, SECRET, LANDING):
+            await talk.fake.say(ANN, "the vermilion plan", channel)
+        refused = [
+            await talk.ask(BO, DM_OF[BO], where=where)
+            for where in ("#staff", STAFF, SECRET, LANDING, f"https://discord.com/channels/10/{STAFF}", "#nothing")
+        ]
+        assert {one["status"] for one in refused} == {"failure"}
+        assert all("there is no channel or thread" in one["content"] for one in refused)
+        in_public = await talk.ask(ANN, GENERAL, where=STAFF)
+        assert "not everybody who reads this place" in in_public["content"]
+        elsewhere = await talk.ask(ANN, GENERAL, where=LANDING)
+        assert "not everybody who reads this place" in elsewhere["content"]
+        assert not any("vermilion" in one.text for request in talk.model.requests for one in request)
+        for where in (STAFF, SECRET, LANDING):
+            assert "vermilion" in (await talk.ask(ANN, DM_OF[ANN], where=where))["content"]
+
+
+async def test_without_message_content_access_what_comes_back_says_so(tmp_path: Path) -> None:
+    async with talking(tmp_path, message_content=False) as talk:
+        await talk.fake.say(ANN, "the ferry is down", GENERAL)
+        said = (await talk.ask(BO, DM_OF[BO], where="general"))["content"]
+    assert "You have no message content access on Discord" in said
+    assert "the ferry is down" not in said
+
+
+async def test_the_menu_has_what_was_said_from_a_message_on_read_for_who_chose_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.fake.say(ANN, "long before", GENERAL)
+        first = await talk.fake.say(ANN, "the ferry is down", GENERAL)
+        for number in range(120):
+            await talk.fake.say(BO, f"opinion {number}", GENERAL)
+        link = f"https://discord.com/channels/10/{GENERAL}/{first['id']}"
+        talk.says[:] = [f'<execute>[{{"name": "read_channel", "args": {{"where": "{link}"}}}}]</execute>', "Opinions."]
+        chosen = await talk.fake.choose_menu(BO, command_texts.SUMMARISE_ONWARDS, first)
+        said = (await talk.result(0))["content"]
+        question = talk.model.requests[0][-1].text
+        shown = talk.fake.world.messages[chosen.original]
+    assert command_texts.SUMMARISE_ONWARDS_QUESTION.format(link=link) in question
+    assert "121 messages" in said
+    assert "long before" not in said
+    assert shown["flags"] & EPHEMERAL
