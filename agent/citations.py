@@ -4,11 +4,11 @@ Rules.
 - A number stands for one address in one turn. It is given out while a tool's result is made, stored with that result,
   and never given to another address: so it holds while an answer grows, and in the process that goes on with it.
 - A citation of a number that no result has brought is dropped from the answer, and counted; what stands in code is
-  none. Nothing is listed as a source but what results brought.
+  none. Nothing is listed as a source but what results brought: a list that the model wrote at the end goes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import regex
@@ -26,12 +26,12 @@ MAX_UNCITED: Final = 5
 
 
 def references_of(results: Iterable[ToolResult | None]) -> dict[int, Reference]:
-    """By their numbers, of all results of a turn: an address that was read after it was found counts as read."""
+    """By their numbers, of all results of a turn: what was read after it was found counts as read."""
     known: dict[int, Reference] = {}
     for result in results:
         for one in () if result is None else result.references:
-            if one.number not in known or one.is_read:
-                known[one.number] = one
+            before = known.get(one.number, one)
+            known[one.number] = replace(one, title=one.title or before.title, is_read=one.is_read or before.is_read)
     return known
 
 
@@ -115,6 +115,19 @@ class Citations:
         return written, cited, len(numbers) - len(cited)
 
 
+_OWN_LIST: Final = regex.compile(
+    r"""
+      \n++ [ \t>\#*_]*+
+      (?:sources?|references|citations|quellen|fuentes|fontes|fonti|bronnen|źródła|источники|来源|參考資料|参考资料|出典|출처)
+      [ \t*_]*+ [:：]?+ [ \t*_]*+ \n++
+      (?: [ \t>]*+ (?:[-*+•]|\d{1,3}[.)]|\[\^?\d{1,3}\]) [^\n]{0,2000}+ (?:\n++|\Z) )++ \Z
+    """,
+    regex.VERBOSE | regex.IGNORECASE,
+)
+"""A list of sources at the end that the model wrote itself, of whatever it likes."""
+_ADDRESS: Final = regex.compile(r"https?://[^\s<>()\[\]]++")
+
+
 @dataclass(frozen=True, slots=True)
 class Cited:
     """An answer without what it invented; `sources`: what stands below it. `is_cited`: the answer names them."""
@@ -131,9 +144,14 @@ def cite(text: str, known: Mapping[int, Reference]) -> Cited:
         return Cited(text)
     citations = Citations(dict(known))
     shown = citations.shown(text, complete=True)
+    invented = citations.invented
+    if (own := _OWN_LIST.search(shown)) is not None and own.start() > 0:
+        brought = {one.address.rstrip("/") for one in known.values()}
+        invented += sum(address.rstrip(".,;/") not in brought for address in _ADDRESS.findall(own[0]))
+        shown = shown[: own.start()].rstrip()
     cited = sorted(citations.cited)[:MAX_LISTED]
     if cited:
-        return Cited(shown, tuple(known[number] for number in cited), invented=citations.invented)
+        return Cited(shown, tuple(known[number] for number in cited), invented=invented)
     read = [known[number] for number in sorted(known) if known[number].is_read]
     found = [known[number] for number in sorted(known)]
-    return Cited(shown, tuple((read or found)[:MAX_UNCITED]), is_cited=False, invented=citations.invented)
+    return Cited(shown, tuple((read or found)[:MAX_UNCITED]), is_cited=False, invented=invented)

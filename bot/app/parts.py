@@ -357,6 +357,7 @@ def web_tools(settings: Settings) -> tuple[Tool, ...]:
         agent = settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
         networks, robots = settings.networks_allowed, settings.web_robots
         tools.append(open_web_fetch(networks, agent, CLOCK, settings.tool_timeout_s, robots=robots))
+    log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
 
 

@@ -32,10 +32,10 @@ from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, Provenance, Role
+from agent.messages import ModelCall, Provenance, Reference, Role
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
-from agent.protocol.render import joined
+from agent.protocol.render import excerpt, joined
 from agent.records import Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
 from agent.spending import Spent
 from agent.state import ActionRecord, SituationSummary
@@ -415,9 +415,17 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
 
 def sources_text(cited: Cited) -> str:
     """What stands below an answer, "" for nothing: each source with its number, its title and its address."""
-    lines = [f"- [{one.number}] [{literal(one.title or one.address)}]({one.address})" for one in cited.sources]
     head = reply_texts.SOURCES if cited.is_cited else reply_texts.SOURCES_READ
-    return "\n".join([head, *lines]) if lines else ""
+    return "\n".join([head, *map(_source, cited.sources)]) if cited.sources else ""
+
+
+TITLE_CHARS = 120
+"""One line on a usual screen, two on a phone."""
+
+
+def _source(one: Reference) -> str:
+    title = literal(excerpt(one.title, TITLE_CHARS))
+    return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"
 
 
 async def _show_again(progress: Progress, live: LiveReply) -> None:

@@ -5,6 +5,7 @@ Rules.
   one of those and to nothing else. TLS is verified against the name. Each redirect begins anew with all of that.
 - The environment's proxies are not used: what they would connect to nobody could judge. No cookie is kept or sent, no
   key, and not where one comes from.
+- What others wrote leads nobody into an own network: no redirect of the web does, and its asker has to name the host.
 - Everything that a server sends is counted as it comes, and what unfolds as it unfolds: nothing is held beyond a bound.
 """
 
@@ -86,6 +87,7 @@ NOT_TRUSTED: Final = "its certificate does not prove that it is {host}"
 TOO_MANY_REDIRECTS: Final = "it leads on from address to address, more than {redirects} times"
 ROBOTS: Final = "its site asks programs not to read it (robots.txt)"
 INTO_OWN: Final = "it leads on into the operator's own network, where the public web may not send anybody"
+NOT_NAMED: Final = "it lies in the operator's own network, and is read only if the person names {host} themselves"
 TOO_LARGE: Final = "it is larger than {megabytes:g} MB"
 NO_PAGE: Final = "it is {kind}, which cannot be read as text"
 ENCODED: Final = "it is packed in a way that is not understood here"
@@ -138,6 +140,10 @@ def _addresses(name: str, port: int) -> list[str]:
     return [str(found[4][0]) for found in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
 
 
+def _nobody_named(_host: str) -> bool:
+    return False
+
+
 class Fetcher:
     """`agent`: how it introduces itself. `resolve` and `dial`: the network."""
 
@@ -163,23 +169,27 @@ class Fetcher:
         self._free = asyncio.Semaphore(AT_ONCE)
         self._robots = TTLCache[str, Robots](MAX_SITES, ROBOTS_S, clock.monotonic) if robots else None
 
-    async def fetch(self, address: str) -> Fetched:
-        """What lies at an address, or where it leads. Raises WebRefused."""
+    async def fetch(self, address: str, is_named: Callable[[str], bool]) -> Fetched:
+        """What lies at an address, or where it leads; in the operator's own network only if `is_named` says that the
+        person has named its host. Raises WebRefused.
+        """
         limits = self._limits
         try:
             async with asyncio.timeout(limits.seconds), self._free:
-                return await self._follow(address)
+                return await self._follow(address, is_named)
         except TimeoutError:
             raise WebRefused(TOO_LATE.format(seconds=limits.seconds)) from None
 
-    async def _follow(self, address: str, *, asks_first: bool = True) -> Fetched:
+    async def _follow(self, address: str, is_named: Callable[[str], bool], *, asks_first: bool = True) -> Fetched:
         was_public = False
-        for _ in range(self._limits.redirects + 1):
+        for hop in range(self._limits.redirects + 1):
             target = self._guard.read(address)
             addresses = await self._resolved(target)
             is_own = self._guard.admit(target, [ip_address(one) for one in addresses])
             if is_own and was_public:
                 raise WebRefused(INTO_OWN)
+            if is_own and not hop and not is_named(target.host):
+                raise WebRefused(NOT_NAMED.format(host=target.host))
             was_public = not is_own
             if asks_first and was_public and not await self._may_read(target):
                 raise WebRefused(ROBOTS)
@@ -198,7 +208,7 @@ class Fetcher:
             return True
         if (robots := self._robots.get(target.origin)) is None:
             try:
-                found = await self._follow(f"{target.origin}/robots.txt", asks_first=False)
+                found = await self._follow(f"{target.origin}/robots.txt", _nobody_named, asks_first=False)
                 robots = parse_robots(found.data[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"), product(self._agent))
             except WebRefused as refused:
                 robots = NOTHING_ALLOWED if refused.is_fault else Robots()

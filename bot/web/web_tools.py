@@ -70,7 +70,7 @@ class WebFetchTool:
         }
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        page, number = await self._page(str(args["url"]), context.person.id), args.get("page", 1)
+        page, number = await self._page(str(args["url"]), context), args.get("page", 1)
         cited = context.numbers.number(page.address)
         references = () if cited is None else (Reference(cited, page.address, page.title),)
         audience = None if page.is_own else context.place.audience
@@ -83,12 +83,14 @@ class WebFetchTool:
         text = "\n".join([*head, "", whole[number - 1]])
         return ToolOutput(text, parts=(page.image,) if page.image else (), audience=audience, references=references)
 
-    async def _page(self, address: str, person: str) -> WebPage:
+    async def _page(self, address: str, context: ToolContext) -> WebPage:
         if (known := self.cache.get(address)) is not None:
             return known
         try:
-            fetched = await self.fetcher.fetch(address)
-            page = await self.reader.read(fetched, person)
+            fetched = await self.fetcher.fetch(
+                address, lambda host: any(host in said.lower() for said in context.own_words)
+            )
+            page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:
             raise ToolError(UNREAD.format(address=address[:200], why=refused), ours=True) from None
         if not page.is_own and len(page.text) <= MAX_CACHED_CHARS:

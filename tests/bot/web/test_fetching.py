@@ -20,6 +20,12 @@ from tests.patience import PATIENCE_S
 
 brotli: Any = import_module("brotli")  # which has no types
 zstd: Any = import_module(fetching.ZSTD)
+
+
+def named(_host: str) -> bool:
+    return True
+
+
 LIMITS: Final = FetchLimits(PATIENCE_S, PATIENCE_S, text_bytes=200_000, file_bytes=400_000, head_bytes=20_000)
 HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 HTML: Final = "text/html"
@@ -33,7 +39,7 @@ def fetcher(world: WebWorld, limits: FetchLimits = LIMITS, *, robots: bool = Fal
 
 async def got(behave: Behaviour, limits: FetchLimits = LIMITS) -> Fetched:
     async with web_world({"a.example/": behave}) as world:
-        return await fetcher(world, limits).fetch("http://a.example/")
+        return await fetcher(world, limits).fetch("http://a.example/", named)
 
 
 async def why_not(behave: Behaviour, limits: FetchLimits = LIMITS) -> str:
@@ -44,7 +50,7 @@ async def why_not(behave: Behaviour, limits: FetchLimits = LIMITS) -> str:
 
 async def test_a_page_is_read_and_the_request_says_no_more_than_it_must() -> None:
     async with web_world({"a.example/x?q=1": answer(b"Hello.", kind=HTML)}) as world:
-        fetched = await fetcher(world).fetch("http://A.example/x?q=1#top")
+        fetched = await fetcher(world).fetch("http://A.example/x?q=1#top", named)
     assert fetched == Fetched("http://a.example/x?q=1", HTML, b"Hello.")
     (request,) = world.requests
     names = {line.partition(":")[0] for line in request.split("\r\n")[1:] if line}
@@ -59,7 +65,7 @@ async def test_redirects_are_followed_to_where_they_end() -> None:
         "b.example/": answer(b"There."),
     }
     async with web_world(pages) as world:
-        assert (await fetcher(world).fetch("http://a.example/")).address == "http://b.example/"
+        assert (await fetcher(world).fetch("http://a.example/", named)).address == "http://b.example/"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ async def test_a_name_that_is_answered_late_counts_too() -> None:
 
     who = Fetcher(WebGuard(), "Test/1", FakeClock(), never, limits=FetchLimits(seconds=0.2))
     with pytest.raises(WebRefused, match="did not answer in full"):
-        await who.fetch("http://a.example/")
+        await who.fetch("http://a.example/", named)
 
 
 MEGABYTES: Final = 50
@@ -185,11 +191,11 @@ async def test_a_server_must_prove_its_name(tmp_path: Path) -> None:
     pages = {"a.example/": answer(b"Proven."), "b.example/": answer(b"Not proven.")}
     async with web_world(pages, tls=serving) as world:
         trusting = fetcher(world, trust=trust)
-        assert (await trusting.fetch("https://a.example/")).data == b"Proven."
+        assert (await trusting.fetch("https://a.example/", named)).data == b"Proven."
         with pytest.raises(WebRefused, match=r"does not prove that it is b\.example"):
-            await trusting.fetch("https://b.example/")
+            await trusting.fetch("https://b.example/", named)
         with pytest.raises(WebRefused, match=r"does not prove that it is a\.example"):
-            await fetcher(world).fetch("https://a.example/")
+            await fetcher(world).fetch("https://a.example/", named)
 
 
 def self_signed(folder: Path, name: str) -> Path:
@@ -232,7 +238,9 @@ async def test_an_own_network_is_read_by_the_name_that_was_opened_with_the_machi
         port = server.sockets[0].getsockname()[1]
         who = WebGuard(parse_networks(f"localhost:{port}"))
         resolve = SystemResolver()
-        fetched = await Fetcher(who, "Test/1", FakeClock(), resolve, limits=LIMITS).fetch(f"http://localhost:{port}/")
+        fetched = await Fetcher(who, "Test/1", FakeClock(), resolve, limits=LIMITS).fetch(
+            f"http://localhost:{port}/", named
+        )
         resolve.close()
         server.close()
     assert fetched.is_own
@@ -261,11 +269,11 @@ async def test_what_a_site_asks_programs_not_to_read_is_not_read() -> None:
             ("/a.pdf?b", True),
         ]:
             if is_read:
-                await polite.fetch(f"http://a.example{path}")
+                await polite.fetch(f"http://a.example{path}", named)
             else:
                 with pytest.raises(WebRefused, match=r"robots\.txt"):
-                    await polite.fetch(f"http://a.example{path}")
-                await bold.fetch(f"http://a.example{path}")
+                    await polite.fetch(f"http://a.example{path}", named)
+                await bold.fetch(f"http://a.example{path}", named)
         assert sum("/robots.txt" in request for request in world.requests) == 1
 
 
@@ -274,10 +282,10 @@ async def test_a_site_without_robots_may_be_read_and_one_that_is_broken_not(robo
     pages = {"a.example/": answer(b"Read."), "a.example/robots.txt": answer(status=robots)}
     async with web_world(pages) as world:
         if is_read:
-            await fetcher(world, robots=True).fetch("http://a.example/")
+            await fetcher(world, robots=True).fetch("http://a.example/", named)
         else:
             with pytest.raises(WebRefused, match=r"robots\.txt"):
-                await fetcher(world, robots=True).fetch("http://a.example/")
+                await fetcher(world, robots=True).fetch("http://a.example/", named)
 
 
 def test_the_group_that_names_the_program_counts_alone() -> None:

@@ -28,6 +28,12 @@ from tests.fakes.web_world import OTHER_PUBLIC, PUBLIC, SECRET, WebWorld, redire
 from tests.patience import PATIENCE_S
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "security.md"
+
+
+def named(_host: str) -> bool:
+    return True
+
+
 LIMITS: Final = fetching.FetchLimits(PATIENCE_S, PATIENCE_S)
 NOT_OF_THE_WEB: Final = guard.NOT_OF_THE_WEB.partition("(")[0]
 SENTENCES: Final = {
@@ -84,7 +90,7 @@ async def tried(way: Way, *, guarded: bool) -> tuple[str, str, WebWorld]:
         who = WebGuard(parse_networks(way.opened)) if guarded else OpenGuard()
         fetcher = Fetcher(who, "Test/1", FakeClock(), resolve, dial, robots=False, limits=LIMITS)
         try:
-            return (await fetcher.fetch(way.asked)).data.decode(), "", world
+            return (await fetcher.fetch(way.asked, named)).data.decode(), "", world
         except WebRefused as refused:
             return "", str(refused), world
 

@@ -52,7 +52,8 @@ async def web(pages: Mapping[str, Behaviour], opened: str = "", **more: Any) -> 
         guard = WebGuard(parse_networks(opened))
         fetcher = Fetcher(guard, "Test/1", clock, world.resolve, world.dial, robots=False, limits=limits)
         tool = WebFetchTool(fetcher, PageReader(Reader(PATIENCE_S, niceness=0)), page_cache(clock), 60)
-        yield Web(world, tool, clock, ToolContext(Person("p", "Anna"), PLACE, "c", 1, clock.now()))
+        said = ("Read me wiki.example, please.",)
+        yield Web(world, tool, clock, ToolContext(Person("p", "Anna"), PLACE, "c", 1, clock.now(), own_words=said))
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,16 @@ async def test_who_reads_the_place_may_read_the_web_and_the_asker_alone_what_was
             assert len(browser.world.inner) == time  # nothing of it is remembered
     assert public.audience == browser.context.place.audience
     assert inner.audience is None
+
+
+async def test_an_own_network_is_read_only_where_its_asker_has_named_the_host() -> None:
+    zone = {"wiki.example": [["10.0.0.5"]], "jobs.example": [["10.0.0.6"]]}
+    async with web({}, "10.0.0.0/8", zone=zone) as browser:
+        await browser.fetch("http://wiki.example/any/page")
+        for address in ("http://jobs.example/run?now=1", "http://10.0.0.6/"):
+            with pytest.raises(ToolError, match="only if the person names"):
+                await browser.fetch(address)
+        assert len(browser.world.inner) == 1
 
 
 async def test_numbers_are_given_to_addresses_and_a_redirect_is_cited_where_it_ended() -> None:
