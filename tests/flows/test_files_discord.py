@@ -263,6 +263,18 @@ async def test_files_of_the_same_name_that_another_answer_handed_over_are_not_ta
         assert len(by_the_bot(there.fake)) == 3
 
 
+async def test_a_file_of_a_question_that_was_answered_anew_is_read_again() -> None:
+    async with town("Seen.", "Seen again.", AGAIN, "That is all.") as there:
+        boat = there.file("boat.docx", documents.docx(documents.paragraph("It is blue.")))
+        await there.fake.say(ANN, f"{ASK}what is this?", attachments=[boat])
+        (answer,) = await there.answered()
+        await there.fake.press(ANN, answer, "Regenerate")
+        await there.answered(2)
+        await there.fake.say(ANN, f"{ASK}and then?", answer["channel_id"])
+        await there.answered(3)
+        assert "It is blue." in there.asked[-1][-1].text
+
+
 @pytest.mark.parametrize(("what", "why"), [("edited", ""), ("deleted", CHANGED), ("kept out", HIDDEN)])
 async def test_a_file_of_an_earlier_question_is_fetched_anew_while_it_is_there_and_its_asker_may_read_it(
     what: str, why: str
