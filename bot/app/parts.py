@@ -456,6 +456,7 @@ def mind(
             policy,
         ),
         prepare=sources[0].prepare if sources else None,
+        settle=sources[0].settle if sources else None,
         questions=QuestionDesk(store.open_questions, CLOCK),
         policy=policy,
         audit=store.audit,

@@ -21,8 +21,6 @@ ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
 """What is said of a question that a tool asks; its name follows."""
 TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100
 """Of a window: the smaller of the platforms' limits."""
-MAX_MENU = 25
-"""Choices in a menu: Discord's limit."""
 LINE_CHARS = 200
 """A longer text is written in a field of several lines."""
 MAX_BUTTONS = 10
@@ -120,12 +118,12 @@ async def _window(call: declaration.CommandCall) -> declaration.PanelForm:
 
 
 def _form_field(place: int, one: QuestionField) -> declaration.FormField:
-    """A menu holds so many choices; of more, their numbers are written, which the panel and the hint name."""
+    """Of many choices the names are written, which the panel lists."""
     kind, choices = declaration.FieldKind.LINE, dict[str, str]()
-    if one.choices and len(one.choices) <= MAX_MENU:
+    if one.is_menu:
         kind = declaration.FieldKind.PICKS if one.kind is ValueKind.SOME_OF else declaration.FieldKind.PICK
         choices = {str(at): title for at, (_, title) in enumerate(one.choices)}
-    elif one.kind is ValueKind.TEXT and not one.form and (one.most is None or one.most > LINE_CHARS):
+    elif one.choices or (one.kind is ValueKind.TEXT and not one.form and (one.most is None or one.most > LINE_CHARS)):
         kind = declaration.FieldKind.LINES
     hint = " ".join(filter(None, [one.about, f"({limits})" if (limits := limits_of(one)) else ""]))
     return declaration.FormField(

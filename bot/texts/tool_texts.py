@@ -89,6 +89,7 @@ OPENS = "It wants you to open this page at **{host}** yourself:"
 OPEN_WITH_CARE = "I have not looked at it. Open it only if you know that address and expected this."
 STRANGE_HOST = "**Its name holds letters that look like others (`xn--`).**"
 OPTIONAL = "*optional*"
+ONE_OF = "Of these:"
 YES = "Yes"
 NO = "No"
 KINDS = {"NUMBER": "a number", "INTEGER": "a whole number"}
@@ -123,6 +124,7 @@ NO_FORM = "it asks for what no form can hold"
 TOO_MANY_FIELDS = "its form has more than {most} fields"
 NOT_BY_FORM = "it asks for a secret by form, which the specification forbids"
 BAD_ADDRESS = "its address is not safe to be shown"
+TOO_LONG_TO_SHOW = "it is longer than anybody reads"
 
 # Why a sign-in, or what keeps it, does not succeed.
 

@@ -2,7 +2,8 @@
 
 Rules
   One question after the other, so many for each call; once somebody has put one off, or let its time pass, the call
-  asks no more. With the call ends what it asks.
+  asks no more. With the call ends what it asks. What a call brings that was told something by its person is kept for
+  the turn only, and theirs alone: it may say it again.
   Before 2026-07-28 a server asks by a request of its own, which over standard input and output names no call. It is
   asked of nobody unless all that is under way there, or was given up just now, is of one person in one conversation.
 """
@@ -54,6 +55,8 @@ class CallQuestions:
     waiting: int = 0
     """Questions that wait for the person now."""
     asked: int = 0
+    told: bool = False
+    """Whether the server was told something by the person, which it may tell again."""
     _over: bool = False
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asking: set["asyncio.Task[Elicited]"] = field(default_factory=set["asyncio.Task[Elicited]"])
@@ -82,6 +85,7 @@ class CallQuestions:
             self._asking.discard(asking)
         said = Elicited(ElicitAction.CANCEL) if asking.cancelled() else asking.result()
         is_form = said.action is ElicitAction.ACCEPT and not question.address
+        self.told = self.told or bool(said.values)
         content = dict(said.values) if is_form else None
         return types.ElicitResult.model_validate({"action": said.action.value, "content": content})
 

@@ -25,7 +25,11 @@ from bot.texts.formatting import as_code, literal, shortened
 MAX_FIELDS: Final = 25
 """Five windows of five fields; a longer form is a page of the server's own."""
 MAX_CHOICES: Final = 100
-"""As many as a menu of Slack holds."""
+"""More are not chosen from, but searched; a page can do that."""
+MAX_MENU: Final = 25
+"""As many as a menu of Discord holds. Of more, the name is written."""
+MAX_SHOWN: Final = 8_000
+"""Of a question, with all its fields: what is filled in has to stand beside it in a message of Slack."""
 MAX_TEXT_CHARS: Final = 1_500
 """Of a question, an address, and what is typed into a field: two of them, and what we say, fit the smallest panel."""
 MAX_LABEL_CHARS: Final = 60
@@ -76,6 +80,11 @@ class QuestionField:
     choices: tuple[tuple[str, str], ...] = ()
     default: str = ""
 
+    @property
+    def is_menu(self) -> bool:
+        """Whether one of few choices is picked."""
+        return 0 < len(self.choices) <= MAX_MENU
+
 
 YES_NO: Final = (("yes", tool_texts.YES), ("no", tool_texts.NO))
 
@@ -86,11 +95,13 @@ def checked_question(source: str, text: str, schema: Json, address: str | None =
     words = words if len(words) <= MAX_TEXT_CHARS else f"{words[: MAX_TEXT_CHARS - 1]}…"
     if address is not None:
         return Elicitation(source, words, {}, checked_address(address))
-    kept = _kept(schema)
-    for one in fields_of(kept):
+    asked = Elicitation(source, words, _kept(schema))
+    for one in fields_of(asked.schema):
         if _SECRET.search(_spaced(one.name)) or _SECRET.search(_spaced(one.label)):
             raise QuestionRefused(tool_texts.NOT_BY_FORM)
-    return Elicitation(source, words, kept)
+    if len(question_text(asked, "", {})) > MAX_SHOWN:
+        raise QuestionRefused(tool_texts.TOO_LONG_TO_SHOW)
+    return asked
 
 
 def checked_address(address: str) -> str:
@@ -150,8 +161,8 @@ def _field(name: str, schema: Json, *, required: bool) -> QuestionField:
     made = QuestionField(name, label, ValueKind.TEXT, about, required)
     match schema:
         case {"type": "string"} if (choices := _choices(schema)) is not None:
-            chosen = next((str(at) for at, (value, _) in enumerate(choices) if value == default), "")
-            return replace(made, kind=ValueKind.ONE_OF, choices=choices, default=chosen)
+            of_default = [default] if isinstance(default, str) else []
+            return _with_choices(replace(made, kind=ValueKind.ONE_OF, choices=choices), of_default)
         case {"type": "string"}:
             least, most = _bound(schema, "minLength"), _bound(schema, "maxLength")
             if least is not None and least > MAX_TEXT_CHARS:
@@ -171,12 +182,18 @@ def _field(name: str, schema: Json, *, required: bool) -> QuestionField:
             known = ("1", "0")[default] if isinstance(default, bool) else ""
             return replace(made, kind=ValueKind.YES_NO, choices=YES_NO, default=known)
         case {"type": "array", "items": dict(items)} if (choices := _choices(items)) is not None:
-            given = default if isinstance(default, list) else []
-            chosen = " ".join(str(at) for at, (value, _) in enumerate(choices) if value in given)
             least, most = _bound(schema, "minItems"), _bound(schema, "maxItems")
-            return replace(made, kind=ValueKind.SOME_OF, choices=choices, least=least, most=most, default=chosen)
+            some = replace(made, kind=ValueKind.SOME_OF, choices=choices, least=least, most=most)
+            return _with_choices(some, default if isinstance(default, list) else [])
         case _:
             raise QuestionRefused(tool_texts.NO_FORM)
+
+
+def _with_choices(one: QuestionField, default: Sequence[Json]) -> QuestionField:
+    """What stands there at first: places in a menu, or else names."""
+    found = [(str(at), title) for at, (value, title) in enumerate(one.choices) if value in default]
+    places, names = " ".join(place for place, _ in found), ", ".join(title for _, title in found)
+    return replace(one, default=places if one.is_menu else names)
 
 
 def _choices(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...] | None:
@@ -247,8 +264,8 @@ def _value(one: QuestionField, given: str) -> Json:
         case ValueKind.ONE_OF:
             return _picked(one, given)
         case ValueKind.SOME_OF:
-            places = dict.fromkeys(re.split(r"[\s,]+", given.strip(" ,")))
-            picked: list[Json] = [*dict.fromkeys(_picked(one, place) for place in places)]
+            names = given.split() if one.is_menu else [name for name in given.split(",") if name.strip()]
+            picked: list[Json] = [*dict.fromkeys(_picked(one, name) for name in names)]
             if one.least is not None and len(picked) < one.least:
                 raise _Wrong(tool_texts.TOO_FEW_CHOSEN.format(least=f"{one.least:g}"))
             if one.most is not None and len(picked) > one.most:
@@ -259,9 +276,15 @@ def _value(one: QuestionField, given: str) -> Json:
 
 
 def _picked(one: QuestionField, given: str) -> str:
-    if given.isascii() and given.isdecimal() and len(given) <= len(str(MAX_CHOICES)) and int(given) < len(one.choices):
-        return one.choices[int(given)][0]
-    raise _Wrong(tool_texts.NOT_A_CHOICE)
+    if not one.is_menu:
+        name = " ".join(given.split()).casefold()
+        found = [value for value, title in one.choices if name in (title.casefold(), value.casefold())]
+    else:
+        places = {str(at): value for at, (value, _) in enumerate(one.choices)}
+        found = [places[given]] if given in places else []
+    if not found:
+        raise _Wrong(tool_texts.NOT_A_CHOICE)
+    return found[0]
 
 
 def _text(one: QuestionField, given: str) -> str:
@@ -311,10 +334,8 @@ def _number(one: QuestionField, given: str) -> Json:
 
 def shown_value(one: QuestionField, given: str) -> str:
     """What was filled in, as its person reads it."""
-    if one.choices:
-        picked = [place for place in given.split() if place.isdecimal() and int(place) < len(one.choices)]
-        return ", ".join(one.choices[int(place)][1] for place in picked) or given
-    return visible(given)
+    titles = {str(at): title for at, (_, title) in enumerate(one.choices)} if one.is_menu else {}
+    return ", ".join(titles.get(place, place) for place in given.split()) if titles else visible(given)
 
 
 def limits_of(one: QuestionField) -> str:
@@ -347,5 +368,7 @@ def _field_line(at: int, one: QuestionField, filled: Mapping[str, str]) -> str:
     given = filled.get(str(at), "")
     need = "" if one.required else tool_texts.OPTIONAL
     about = " ".join(filter(None, [literal(one.about), f"({limits})" if (limits := limits_of(one)) else "", need]))
+    names = "" if one.is_menu else ", ".join(title for _, title in one.choices)
+    about = f"{about} {tool_texts.ONE_OF} {literal(names)}".lstrip() if names else about
     line = f"- **{literal(one.label)}**" + (f" {about}" if about else "")
     return f"{line}: {literal(shortened(shown_value(one, given), MAX_ABOUT_CHARS))}" if given else line

@@ -15,7 +15,7 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, Generic, TypeVar, assert_never
@@ -31,7 +31,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import ToolError
 from agent.memory.audience import Audience, TeamAudience
-from agent.messages import JsonObject
+from agent.messages import JsonObject, Keep
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.findings import Finding, Level
 from bot.texts import setup_texts
@@ -405,7 +405,8 @@ class McpServer:
                     params = await questions.again(params, result)
             finally:
                 questions.end()
-        return ToolOutput(parts=await asyncio.to_thread(mcp_content.parts_of, result))
+        keep = Keep.TURN if questions.told else Keep.STORED
+        return ToolOutput(parts=await asyncio.to_thread(mcp_content.parts_of, result), keep=keep)
 
     async def resources(self, uri: str) -> ToolOutput:
         """The list of its resources, or one of them."""
@@ -519,7 +520,8 @@ class McpTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         output = await self._output(args, context)
-        return ToolOutput(output.text, output.sources, output.parts, self._audience(context), output.keep)
+        audience = self._audience(context) if output.keep is Keep.STORED else None
+        return replace(output, audience=audience)
 
     async def _output(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if self.offered.called:

@@ -99,6 +99,8 @@ class AgentConfig:
     """Where tools ask the asker something in mid-call; None: nobody is asked."""
     prepare: Callable[[Asker], Awaitable[None]] | None = None
     """Is told who asks before their tools are collected, which may take a moment."""
+    settle: Callable[[float], Awaitable[None]] | None = None
+    """Waits, so many seconds at most, until the servers of tools were tried: after a start they still connect."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
@@ -158,6 +160,8 @@ def _cost(calls: Sequence[ModelCall]) -> list[str]:
 
 log = logging.getLogger(__name__)
 
+SETTLE_S = 10.0
+"""For servers of tools, before a turn goes on with a call of theirs: a process has just started, and they with it."""
 WAITED = timedelta(seconds=5)
 """Longer than from a message to its turn when nothing is in the way."""
 
@@ -171,12 +175,21 @@ class TurnRunner:
         self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
 
     async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
+        asker = asker_of(claim.incoming)
         try:
             if self._mind.prepare is not None:
-                await self._mind.prepare(asker_of(claim.incoming))
+                await self._mind.prepare(asker)
+            if claim.progress and self._mind.settle is not None and self._lacks(claim, asker):
+                await self._mind.settle(SETTLE_S)
         except asyncio.CancelledError:
             if not stopped():
                 raise
+
+    def _lacks(self, claim: Claim, asker: Asker) -> bool:
+        """Whether it goes on with calls of tools that are not there, or not yet."""
+        steps = decode(claim.progress).steps
+        open_ = {call.name for step in steps if not step.complete for call in step.calls}
+        return bool(open_) and not open_ <= {tool.name for tool in self._mind.tools.all(asker)}
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         """Everything up to the complete reply, shown on `live` as it grows, or up to a call that needs consent.

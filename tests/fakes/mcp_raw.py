@@ -60,8 +60,10 @@ wondering: dict[str, Any] = {}
 opened: list[Any] = []
 
 
-def ask(name: str, message: str = "Which colour?") -> None:
-    schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+COLOUR: dict[str, Any] = {"type": "object", "properties": {"colour": {"type": "string"}}}
+
+
+def ask(name: str, message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> None:
     say({"id": name, "method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
 
 
@@ -109,7 +111,8 @@ def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | Non
             return text(json.dumps(json.loads(sys.stdin.readline())))
         case "wonder":
             wondering[f"w{number}"] = number
-            ask(f"w{number}", params["arguments"].get("about", "Which colour?"))
+            given = params["arguments"]
+            ask(f"w{number}", given.get("about", "Which colour?"), given.get("schema", COLOUR))
             return None
         case "quiz":
             for question in range(20):

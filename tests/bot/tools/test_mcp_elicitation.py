@@ -12,7 +12,8 @@ import pytest
 
 from agent.errors import ToolError
 from agent.loop import run_call
-from agent.messages import ElicitAction, Elicitation, Elicited, ResultStatus, ToolCall
+from agent.memory.audience import TeamAudience
+from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStatus, ToolCall
 from agent.ports import ToolContext, nobody_answers
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -174,6 +175,15 @@ async def test_pages_that_have_to_be_opened_first_are_shown_and_then_the_call_is
     async with connected(config(raw())) as (server,):
         assert str((await called_for(server, "pages", ann.context)).parts[0]) == "opened"
     assert [one.address for one in (*ann.asked, *bob.asked)] == ["https://example.com/go"] * 2
+
+
+async def test_what_a_server_was_told_stays_with_its_person_and_in_the_turn_also_where_it_serves_the_team() -> None:
+    shared = replace(config(raw()), for_team=True)
+    async with connected(shared) as (server,):
+        told = await called_for(server, "wonder", Someone("ann").context)
+        assert (told.keep, told.audience) == (Keep.TURN, None)
+        declined = await called_for(server, "wonder", Someone("bob", Elicited(ElicitAction.DECLINE)).context)
+        assert (declined.keep, declined.audience) == (Keep.STORED, TeamAudience("slack:T1"))
 
 
 @pytest.mark.parametrize("ends", ["stopped", "died"])

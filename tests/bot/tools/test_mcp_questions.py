@@ -14,6 +14,7 @@ from bot.texts import tool_texts
 from bot.tools.mcp_questions import (
     MAX_CHOICES,
     MAX_FIELDS,
+    MAX_SHOWN,
     MAX_TEXT_CHARS,
     QuestionRefused,
     checked_question,
@@ -125,7 +126,7 @@ def test_whatever_a_server_sends_is_refused_or_is_a_form_of_bounded_size(schema:
     assert len(question.text) <= MAX_TEXT_CHARS
     json.dumps(dict(question.schema))
     values_of(fields_of(question.schema), {"0": "x"})
-    assert len(question_text(question, "paint it", {})) < 4 * MAX_TEXT_CHARS
+    assert len(question_text(question, "paint it", {})) < MAX_SHOWN + MAX_TEXT_CHARS
 
 
 def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
@@ -196,12 +197,32 @@ def test_an_address_is_shown_whole_with_its_host_and_is_no_link() -> None:
     assert "](" not in shown
 
 
+def test_of_many_choices_the_name_is_written_and_of_few_the_place_is_picked() -> None:
+    many: list[Json] = [{"const": f"c{number}", "title": str(number)} for number in range(40)]
+    schema: Json = {
+        "type": "object",
+        "properties": {
+            "one": {"type": "string", "oneOf": many, "default": "c3"},
+            "some": {"type": "array", "items": {"anyOf": many}, "default": ["c1", "c2"]},
+            "few": {"type": "string", "enum": ["1", "0"]},
+        },
+    }
+    question = asked(schema)
+    fields = fields_of(question.schema)
+    assert [one.default for one in fields] == ["3", "1, 2", ""]
+    values, wrong = values_of(fields, {"0": " 7", "1": "C4, 5,", "2": "1"})
+    assert (values, wrong) == ({"one": "c7", "some": ["c4", "c5"], "few": "0"}, {})
+    assert values_of(fields, {"0": "forty", "1": "1 2", "2": "2"})[1].keys() == {0, 1, 2}
+    assert "38, 39" in question_text(question, "", {})
+
+
 def test_more_than_anybody_fills_in_is_refused() -> None:
     properties: list[dict[str, Json]] = [
         {f"f{number}": {"type": "string"} for number in range(MAX_FIELDS + 1)},
         {"c": {"type": "string", "enum": [str(number) for number in range(MAX_CHOICES + 1)]}},
         {"a": {"type": "object", "properties": {}}},
         {"s": {"type": "array", "items": {"type": "string"}}},
+        {str(n): {"type": "string", "enum": [f"{'*' * 50} {at}" for at in range(60)]} for n in range(3)},
     ]
     for one in properties:
         with pytest.raises(QuestionRefused):

@@ -1,0 +1,148 @@
+"""What a server of tools asks in mid-call: a real server, in a real terminal, of a script, and of a service that is
+killed while it waits.
+"""
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import Process
+from pathlib import Path
+
+import pytest
+
+from bot.app import CLOCK
+from bot.exits import Exit
+from bot.texts import command_texts, tool_texts
+from tests.fakes.asking_tool import BOAT
+from tests.fakes.mcp_world import FAKES
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.terminal import FakeTerminal
+from tests.flows.test_service import on_slack, service, until
+from tests.flows.test_terminal import CHAT, cogency, environment
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.server
+USE = f"use raw.wonder {json.dumps({'about': 'Which boat?', 'schema': BOAT})}"
+
+
+def settings(folder: Path, effect: str = "reads") -> dict[str, str]:
+    args = ["-S", "-E", str(FAKES / "mcp_raw.py"), "plain"]
+    servers = {"raw": {"command": sys.executable, "args": args, "effects": {"wonder": effect}}}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    return {"COGENCY_MCP": str(folder / "mcp.json"), "COGENCY_MODEL": "rehearsal"}
+
+
+def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path) -> None:
+    with FakeTerminal(CHAT, 120, 50, **environment(tmp_path, **settings(tmp_path))) as terminal:
+        terminal.until(">")
+        terminal.type(f"{USE}\r")
+        terminal.until("raw asks you")
+        terminal.until("Which boat?")
+        terminal.until("card numbers, please.")
+        terminal.until("Name (at most 20")
+        terminal.until(">")
+        terminal.type("a name of far too many letters\r")
+        terminal.until(tool_texts.TEXT_TOO_LONG.format(most=20))
+        terminal.type("Mary\r")
+        terminal.until("2 red")
+        terminal.type("2\r")
+        terminal.until("Enter for 4")
+        terminal.type("\r")
+        terminal.until("3 anchor")
+        terminal.type("1, 3\r")
+        terminal.until("2 No")
+        terminal.type("1\r")
+        terminal.until("launch")
+        terminal.type("2026-12-01\r")
+        terminal.until(command_texts.SEND_OR_NOT)
+        terminal.type("yes\r")
+        terminal.until("Your answer goes to raw")
+        answer = "".join(terminal.until("see README.)").split())
+        values = {"name": "Mary", "colour": "red", "seats": 4, "extras": ["oars", "anchor"], "mast": True}
+        assert json.dumps(values | {"launch": "2026-12-01"}).replace(" ", "") in answer.replace("▌", "")
+        terminal.type(f"{USE}\r")
+        terminal.until("card numbers, please.")
+        terminal.until("Name (at most 20")
+        terminal.until(">")
+        terminal.type("\x03")
+        terminal.until("Cancelled: raw is told that you have not decided.")
+        terminal.until('{"action": "cancel"}')
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+@pytest.mark.parametrize("words", [("ask",), ("ask", "--json")])
+def test_nobody_is_asked_where_a_program_reads(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = cogency(tmp_path, *words, USE, **settings(tmp_path))
+    assert ran.returncode == Exit.OK, ran.stderr
+    assert "decline" in ran.stdout
+    assert "Which boat" not in ran.stdout
+
+
+async def its_server_is_there(process: Process) -> None:
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while b"raw: connected" not in await process.stderr.readline():
+            pass
+
+
+async def asked(slack: FakeSlack, user: str, but: int = 0) -> FakeWhisper:
+    """The question, as its asker alone is shown it."""
+    await until(lambda: sum("Which boat?" in one.text for one in slack.state.whispers) > but)
+    return [one for one in slack.state.whispers if "Which boat?" in one.text and one.user == user][but]
+
+
+async def test_killed_while_it_waits_what_reads_asks_again_and_a_late_press_says_that_it_is_over(
+    tmp_path: Path,
+) -> None:
+    async with FakeSlack(CLOCK) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        environ = on_slack(slack) | settings(tmp_path)
+        async with service(tmp_path, **environ) as first:
+            await slack.connected(2)
+            await its_server_is_there(first)
+            await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            late = await asked(slack, ann)
+            first.kill()
+            await first.wait()
+        async with service(tmp_path, **environ):
+            await slack.connected(2)
+            again = await asked(slack, ann, 1)
+            await slack.click(ann, late, command_texts.DECLINE_BUTTON)
+            await until(lambda: late.text == command_texts.QUESTION_OVER)
+            assert "answered" not in str(slack.state.answers(general))
+            await slack.click(ann, again, command_texts.DECLINE_BUTTON)
+            await until(lambda: any('"decline' in one.text for one in slack.state.answers(general)))
+            assert len(slack.state.answers(general)) == 1
+
+
+async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome_is_unknown(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        environ = on_slack(slack) | settings(tmp_path, "acts outward")
+        async with service(tmp_path, **environ) as first:
+            await slack.connected(2)
+            await its_server_is_there(first)
+            await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: slack.state.whispers)
+            await slack.click(ann, slack.state.whispers[-1], command_texts.ALLOW_ONCE)
+            late = await asked_in_earnest(slack)
+            first.kill()
+            await first.wait()
+        before = len(slack.state.whispers)
+        async with service(tmp_path, **environ):
+            await slack.connected(2)
+            await until(
+                lambda: any("whether it took effect is unknown" in one.text for one in slack.state.answers(general))
+            )
+            await slack.click(ann, late, command_texts.DECLINE_BUTTON)
+            await until(lambda: late.text == command_texts.QUESTION_OVER)
+        assert len(slack.state.whispers) == before
+
+
+async def asked_in_earnest(slack: FakeSlack) -> FakeWhisper:
+    """What the tool asks, once it was allowed to run."""
+    await until(lambda: any("asks you" in one.text for one in slack.state.whispers))
+    return next(one for one in slack.state.whispers if "asks you" in one.text)
