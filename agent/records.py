@@ -367,6 +367,8 @@ class Closing:
     """Nothing ever is, also when it is edited: learning is paused."""
     drawn_from: str = WIDE
     """What its tools brought, where not all may read that who read the reply (see `agent.memory.audience`)."""
+    invented: int = 0
+    """Citations of what no result had brought: taken out of the reply."""
     retold: bool = True
     """Whether the turn held words of others than its asker and the bot, which the reply may tell again."""
 

@@ -315,10 +315,14 @@ def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+INVENTED: Final = "invented_citations"
+"""Beside a turn's tokens, for operators: how often its answer cited what nothing had brought."""
+
+
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
     return {
         **over(now, closing.outcome),
-        "usage": json_text(asdict(closing.usage)),
+        "usage": json_text({**asdict(closing.usage), **({INVENTED: closing.invented} if closing.invented else {})}),
         "pages": json_text(closing.pages),
         "context_messages": write_ids(closing.context_messages),
         "given_messages": write_ids(closing.given_messages),

@@ -423,7 +423,8 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
     if cited.invented:
         log.info("turn %d: the model cited what no result had brought, %d times", claim.turn, cited.invented)
     is_answer = closing.outcome in ANSWERED or cited.is_cited
-    return replace(closing, reply=joined([cited.text, sources_text(cited) if is_answer else ""]))
+    reply = joined([cited.text, sources_text(cited) if is_answer else ""])
+    return replace(closing, reply=reply, invented=cited.invented)
 
 
 def sources_text(cited: Cited) -> str:

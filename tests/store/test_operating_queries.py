@@ -16,7 +16,7 @@ from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "operating.md"
-RUNNING, DONE = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+RUNNING, DONE, INVENTED = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
 
 
 async def rows(store: Store, query: str) -> list[tuple[object, ...]]:
@@ -46,3 +46,11 @@ async def test_what_a_turn_did_is_seen_round_by_round(either: Store) -> None:
     found = await rows(either, DONE)
     assert [(row[0], row[1], row[3]) for row in found] == [(claim.turn, 1, "look it up"), (claim.turn, 2, "answer")]
     assert "Piraeus" in str(found[0][5])
+
+
+async def test_answers_that_cited_what_nothing_had_brought_are_seen(either: Store) -> None:
+    for invented in (0, 2):
+        await either.ledger.accept(said("where is my boat?"))
+        await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "there", invented=invented), START)
+    ((_, _, usage),) = await rows(either, INVENTED)
+    assert '"invented_citations":2' in str(usage).replace(" ", "")
