@@ -22,6 +22,7 @@ id. `where` is *, the kind of audience (person, group, team) or the platform's i
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +32,7 @@ from unicodedata import category
 
 from agent.admission_terms import Authority
 from agent.citations import FETCH
-from agent.memory.audience import label
+from agent.memory.audience import AudienceKind, label
 from agent.messages import UNSEEN, Consent, Provenance, ToolCall
 from agent.ports import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, addresses_read, brought_by, fetched
@@ -57,13 +58,15 @@ class PolicyAnswer(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Who lets a call run, or does not."""
+    """Who lets a call run, or does not; or what has changed the table."""
 
     EFFECT = "effect"
     TABLE = "table"
     ASKER = "asker"
     STANDING = "asker, for the thread"
     NOBODY = "nobody in time"
+    COMMAND = "command"
+    FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +139,20 @@ def read_rows(text: str) -> tuple[tuple[PolicyRow, ...], tuple[str, ...]]:
         if fault is not None:
             faults.append(f"line {number}: {fault}")
         else:
-            rows.append(PolicyRow(words[0], _rank(words[1]), words[2], PolicyAnswer(words[3].lower())))
+            rows.append(PolicyRow(words[0], _rank(words[1]), _kind(words[2]), PolicyAnswer(words[3].lower())))
     return tuple(rows), tuple(faults)
 
 
 def _rank(who: str) -> str:
     return who.lower() if who.upper() in Authority.__members__ else who
+
+
+def _kind(where: str) -> str:
+    return where.lower() if where.lower() in set(AudienceKind) else where
+
+
+_TOOLS: Final = re.compile(r"[A-Za-z0-9_.\-/*]+")
+_ID: Final = re.compile(r"[\w:.@+\-]+", re.ASCII)
 
 
 def _fault(words: Sequence[str]) -> str | None:
@@ -150,9 +161,20 @@ def _fault(words: Sequence[str]) -> str | None:
     if sum(map(len, words)) > MAX_CHARS:
         return TOO_LONG.format(most=MAX_CHARS)
     if words[3].lower() not in set(PolicyAnswer):
-        return NO_ANSWER.format(answer=words[3])
-    if words[1] != ANY and ":" not in words[1] and words[1].upper() not in Authority.__members__:
-        return NOBODY.format(who=words[1], ranks=", ".join(rank.lower() for rank in Authority.__members__))
+        return NO_ANSWER.format(answer=visible(words[3]))
+    return _unknown(*words[:3])
+
+
+def _unknown(tools: str, who: str, where: str) -> str | None:
+    """A row that can never fit may be one that should forbid something."""
+    if _TOOLS.fullmatch(tools) is None:
+        return NO_TOOLS.format(tools=visible(tools))
+    is_person = ":" in who and _ID.fullmatch(who) is not None
+    if who != ANY and not is_person and who.upper() not in Authority.__members__:
+        return NOBODY.format(who=visible(who), ranks=", ".join(rank.lower() for rank in Authority.__members__))
+    is_channel = any(map(str.isdecimal, where)) and _ID.fullmatch(where) is not None
+    if where != ANY and not is_channel and where.lower() not in set(AudienceKind):
+        return NO_PLACE.format(where=visible(where), kinds=", ".join(AudienceKind))
     return None
 
 
@@ -160,6 +182,8 @@ NOT_FOUR: Final = "a row has four words: tools, who, where and yes, ask or no"
 TOO_LONG: Final = "a row has at most {most} characters"
 TOO_MANY: Final = "a table has at most {most} rows; what follows is left out"
 NO_ANSWER: Final = "its last word must be yes, ask or no, not {answer}"
+NO_TOOLS: Final = "{tools} is no tool's name: it has letters, digits, _ - . and /, and * for any characters"
+NO_PLACE: Final = "{where} is no place: write *, a kind of audience ({kinds}) or the id of a channel"
 NOBODY: Final = "{who} is nobody: write *, a rank ({ranks}) or the id of a person"
 
 
@@ -203,17 +227,27 @@ class CallGate:
     texts: Callable[[], Iterable[str]] = tuple
 
     def check(self, call: ToolCall) -> str | None:
-        """What is wrong with the call, for the model; also that nobody could read all of it before allowing it."""
-        if (problem := self.checked(call)) is not None or not self.needs_consent(call):
+        """What is wrong with the call, for the model; also that nobody could read all of it before allowing it.
+
+        What was refused only after the tools were offered does not run either.
+        """
+        if (problem := self.checked(call)) is not None:
             return problem
+        if self._decision(call).answer is PolicyAnswer.NO:
+            return OPERATOR_REFUSES.format(tool=call.name)
+        if not self.needs_consent(call):
+            return None
         chars = sum(len(name) + len(text) + A_LINE for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:
-        held = self._held()
-        if call.name == FETCH and held is not Provenance.OWN and not self._may_fetch(str(call.args.get("url", ""))):
+        if (
+            call.name == FETCH
+            and self._held() is not Provenance.OWN
+            and not self._may_fetch(str(call.args.get("url", "")))
+        ):
             return True
-        decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, held)
+        decision = self._decision(call)
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
 
     def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
@@ -226,7 +260,7 @@ class CallGate:
             case Consent.EXPIRED:
                 return "expired", DecidedBy.NOBODY
             case Consent.NOT_NEEDED | Consent.AWAITED:
-                decision = decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
+                decision = self._decision(call)
             case _:
                 assert_never(consent)
         if decision.answer is PolicyAnswer.ASK:
@@ -238,6 +272,9 @@ class CallGate:
         progress = self.before()
         return address in fetched(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
 
+    def _decision(self, call: ToolCall) -> Decision:
+        return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
+
     def _held(self) -> Provenance:
         brought = brought_by(self.before())
         if brought - self.standing:
@@ -245,6 +282,7 @@ class CallGate:
         return max(self.words(), Provenance.RETOLD if brought else Provenance.OWN)
 
 
+OPERATOR_REFUSES: Final = "an operator does not let {tool} be used for this person here: tell them, and go on"
 UNREADABLE: Final = (
     "the person must be shown the whole call before it runs, and {chars} characters are more than anybody reads "
     "({most} at most): make it shorter, or do it in parts"

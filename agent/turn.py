@@ -204,6 +204,7 @@ EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now
 REFUSED_CALL = "refused: you marked this request as not secure"
 REPEATED_CALL = "[You have made this call before, with these arguments. Go on from what is known, or try another way.]"
 NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
+GONE_CALL = "not run, although it could be when this was asked for: {why}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 
@@ -447,7 +448,7 @@ class Turn:
         if consent in RUNNING and not self._repeatable(call.name):
             return ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
         if consent is not Consent.AWAITED and (gone := self._check(call)) is not None:  # it waited, for a day perhaps
-            return ToolResult(call.name, ResultStatus.FAILURE, gone)
+            return ToolResult(call.name, ResultStatus.FAILURE, GONE_CALL.format(why=gone))
         return None
 
     def _open_calls(self, *consents: Consent) -> tuple[CallPlaced, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from agent.events import CallFinished, CallStarted
 from agent.memory.audience import label
-from agent.messages import Consent, Json, ToolCall, ToolResult
+from agent.messages import Consent, Json, ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
 from agent.progress import Progress
 from agent.records import Claim
@@ -110,12 +110,11 @@ def _size(result: ToolResult) -> int:
     return len(result.content.encode(errors="replace")) + files
 
 
-async def keep_policy_change(audit: ToolAudit, person: str, channel: str, change: str, now: datetime) -> None:
-    """Write down that somebody has changed the policy by a command: `change` says what, in the words of its rows.
-
-    People's ids in it stand between spaces, so that forgetting finds them. Raises StoreError.
+def policy_change(now: datetime, change: str, person: str = "", channel: str = "") -> AuditedCall:
+    """That somebody has changed the policy by a command, or else that its file is another one: `change` says what, in
+    the words of its rows. People's ids in it stand between spaces, so that forgetting finds them.
     """
-    row = AuditedCall(
+    return AuditedCall(
         time=now,
         person=person,
         channel=channel,
@@ -124,10 +123,9 @@ async def keep_policy_change(audit: ToolAudit, person: str, channel: str, change
         arguments=shortened(change, MAX_ARGUMENTS),
         effect="",
         decision="changed",
-        decided_by="command",
-        outcome="success",
+        decided_by=DecidedBy.COMMAND if person else DecidedBy.FILE,
+        outcome=ResultStatus.SUCCESS,
     )
-    await audit.keep(row)
 
 
 async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[AuditedCall], None]:

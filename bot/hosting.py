@@ -131,7 +131,7 @@ class BotHost:
         return await self.memories.suggestions(viewer, limit)
 
     async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        return await self.tool_desk.answer(asker, words)
+        return await self.tool_desk.answer(asker, words, operates=self.operates(asker.person.id))
 
     def operates(self, person: str) -> bool:
         return self.admission.rules.access.is_operator(person)

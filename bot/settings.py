@@ -21,6 +21,7 @@ from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
+from agent.tool_policy import PolicyRow, read_rows
 from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
@@ -109,6 +110,9 @@ T = TypeVar("T")
 OURS = "COGENCY_"
 SOURCE: Final = "source"
 TOOLS: Final = "COGENCY_TOOLS"
+TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
+MAX_FAULTS: Final = 5
+"""Named at once; whoever has mended them sees the next."""
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
@@ -250,6 +254,8 @@ class Settings:
 
     mcp: str | None = setting("COGENCY_MCP", parsers.text, None)
     """The file with the MCP servers whose tools the bot has."""
+    tool_policy: str | None = setting(TOOL_POLICY, parsers.text, None)
+    """The file that says who may use which tools, and where, before the rows that operators set by command."""
 
     account_key: Secret | None = setting("COGENCY_ACCOUNT_KEY", parsers.key, None)
     """With which the tokens are encrypted of the servers at which each person signs in; or else…"""
@@ -445,6 +451,26 @@ def mcp_file(settings: Settings) -> McpFile:
     except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
         raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=settings.mcp)) from None
     return parse_file(content, file, settings.mcp_variables)
+
+
+def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
+    """What the file says that COGENCY_TOOL_POLICY names, which is read as `.env` is.
+
+    Raises SettingsError, also where a row cannot be read: it may be the one that forbids something.
+    """
+    if settings.tool_policy is None:
+        return ()
+    try:
+        file = Path(settings.tool_policy).expanduser().absolute()
+        rows, faults = read_rows(_content(file))
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        unreadable = setup_texts.POLICY_UNREADABLE.format(setting=TOOL_POLICY, file=settings.tool_policy)
+        raise SettingsError(unreadable) from None
+    if faults:
+        more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
+        told = "; ".join([*faults[:MAX_FAULTS], *more])
+        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=told))
+    return rows
 
 
 def moved_addresses(settings: Settings) -> list[str]:

@@ -19,6 +19,7 @@ from agent.errors import LeaseLost
 from agent.ports import AuditedCall, CallEnd
 from agent.records import Claim
 from store.databases.database import SqlStore, reads, row_id, writes
+from store.memory import people
 from store.tables import tool_call, turn
 
 KEPT: Final = timedelta(days=400)
@@ -50,6 +51,16 @@ def keep(connection: sa.Connection, call: AuditedCall, claim: Claim | None = Non
 def _same(connection: sa.Connection, number: int, call: AuditedCall) -> int | None:
     this = sa.and_(tool_call.c.turn == number, tool_call.c.call == call.call, tool_call.c.decision == call.decision)
     return connection.execute(sa.select(tool_call.c.id).where(this)).scalar()
+
+
+def keep_change(
+    connection: sa.Connection, change: AuditedCall, owner: str, name: str, before: str | None, after: str
+) -> bool:
+    """Change a preference if it is still as it was, and only then store the row."""
+    swapped = people.swap(connection, owner, name, before, after)
+    if swapped:
+        keep(connection, change)
+    return swapped
 
 
 def end(connection: sa.Connection, id_: int, ms: int, size: int, outcome: str) -> None:
@@ -94,6 +105,7 @@ def drop_person(connection: sa.Connection, who: str) -> None:
 
 class SqlToolAudit(SqlStore):
     keep = writes(keep)
+    keep_change = writes(keep_change)
     end = writes(end)
     newest = reads(newest)
     page = reads(page)

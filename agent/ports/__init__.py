@@ -438,6 +438,10 @@ class ToolAudit(Protocol):
         """Store a row, of this turn if one is given; its id. Raises LeaseLost: then the call must not run."""
         ...
 
+    async def keep_change(self, change: AuditedCall, owner: str, name: str, before: str | None, after: str) -> bool:
+        """Change a preference as `Preferences.swap` does, and store the row that says so: both, or neither."""
+        ...
+
     async def end(self, id_: int, ms: int, size: int, outcome: str) -> None:
         """How the call of this row ended."""
         ...

@@ -232,7 +232,7 @@ class Profiles(Protocol):
 
 class Preferences(Protocol):
     """What was chosen, by name. `owner` is a person's id, "everyone", or "channel:", "team:", "direct:" (what goes on
-    there) or "source:" (what was done there) and an id.
+    there) or "source:" (what was done there) and an id; or "bot", for what operators decide.
     """
 
     async def of(self, owner: str) -> dict[str, str]:

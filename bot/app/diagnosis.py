@@ -30,8 +30,9 @@ from bot.app.parts import (
 from bot.attachments.reader import missing
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
-from bot.settings import Settings, moved_addresses
+from bot.settings import Settings, moved_addresses, policy_file
 from bot.texts import setup_texts
+from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind
 from bot.tools.plugins import Plugin, skills_of
 from store.engine import look_at
@@ -58,6 +59,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
+        *_policy(settings),
         *await _web(settings),
         *_plugins(settings),
         *file_findings(office=not missing("office")),
@@ -81,6 +83,18 @@ def _tools(settings: Settings) -> list[Finding]:
         *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
         *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
+
+
+def _policy(settings: Settings) -> list[Finding]:
+    """Nothing is said where there is no file."""
+    finding = partial(Finding, where="Tools")
+    try:
+        rows = policy_file(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
+    counted_rows = counted(len(rows), "row", "rows")
+    told = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
+    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=told)]
 
 
 async def _web(settings: Settings) -> list[Finding]:

@@ -45,12 +45,13 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings, mcp_file, tool_modules
+from bot.settings import TOOLS, Settings, mcp_file, policy_file, tool_modules
 from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
+from bot.turns.policy_table import PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -217,13 +218,19 @@ def model_settings(settings: Settings) -> ModelSettings:
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
-def tools_desk(answering: AgentConfig, store: Store, turns: Turns) -> ToolsDesk:
-    policy = answering.policy or ApprovalPolicy(store.consents, CLOCK)
+def tools_desk(answering: AgentConfig, policy: ApprovalPolicy, turns: Turns) -> ToolsDesk:
     return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare)
 
 
 def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:
     return answering.questions or QuestionDesk(store.open_questions, CLOCK)
+
+
+@asynccontextmanager
+async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[ApprovalPolicy]:
+    """Who may use which tools, as it is until the block ends. Raises SettingsError and StoreError."""
+    async with PolicyTable(store.preferences, store.audit, CLOCK, policy_file(settings)).followed() as table:
+        yield ApprovalPolicy(store.consents, CLOCK, table)
 
 
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
@@ -405,6 +412,7 @@ def mind(
     store: Store,
     desk: ModelDesk,
     work: Background,
+    policy: ApprovalPolicy,
     budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None,
     reader: AttachmentReader | None = None,
     sources: Sequence[McpSource] = (),
@@ -433,8 +441,6 @@ def mind(
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
-
-    policy = ApprovalPolicy(store.consents, CLOCK)
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None

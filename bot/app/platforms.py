@@ -40,6 +40,7 @@ from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.texts import reply_texts, setup_texts
 from bot.tools.mcp_source import NOWHERE, McpSource
+from bot.turns.approvals import ApprovalPolicy
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
@@ -62,9 +63,10 @@ async def serve_platforms(settings: Settings) -> None:
             parts.background_of(settings, store, models, connections.deletions) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
             parts.open_tool_sources(settings, store.tool_accounts) as sources,
+            parts.open_policy(settings, store) as policy,
         ):
             log.info("%s", models.sentence)
-            host = _host(settings, store, models, connections, work, reader, sources)
+            host = _host(settings, store, models, connections, work, reader, sources, policy)
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
             edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
             async with edits.serving():
@@ -92,6 +94,7 @@ def _host(
     work: Background,
     reader: AttachmentReader,
     sources: Sequence[McpSource],
+    policy: ApprovalPolicy,
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
@@ -103,6 +106,7 @@ def _host(
             store,
             model_desk,
             work,
+            policy,
             admission.budget_left,
             reader,
             sources,
@@ -134,7 +138,7 @@ def _host(
         claims=Deduplicator(store.preferences),
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
-        tool_desk=parts.tools_desk(answering, store, turns),
+        tool_desk=parts.tools_desk(answering, policy, turns),
         questions=parts.question_desk(answering, store),
         feedback=ReplyFeedback(
             store.replies,
@@ -222,6 +226,7 @@ async def open_terminal(
         parts.background_of(settings, store, models) as work,
         parts.open_reader(settings, store, {source: fetch, TERMINAL: fetch}) as reader,
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
+        parts.open_policy(settings, store) as policy,
     ):
         until = parts.CLOCK.monotonic() + tools_wait_s
 
@@ -233,7 +238,7 @@ async def open_terminal(
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        answering = parts.mind(settings, store, desk, work, None, reader, sources, {TERMINAL: files_now})
+        answering = parts.mind(settings, store, desk, work, policy, None, reader, sources, {TERMINAL: files_now})
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         async with TerminalBot(
@@ -246,7 +251,7 @@ async def open_terminal(
             sign_ins=sources[0] if sources else NOWHERE,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
-            tool_desk=parts.tools_desk(answering, store, turns),
+            tool_desk=parts.tools_desk(answering, policy, turns),
             questions=parts.question_desk(answering, store),
             choice=models,
             clock=parts.CLOCK,

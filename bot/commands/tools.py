@@ -1,4 +1,6 @@
-"""`/tools`: what the bot can use for somebody here, what waits for their word, and where they are signed in."""
+"""`/tools`: what the bot can use for somebody here, what waits for their word, where they are signed in, and the
+operators' table.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,13 +11,14 @@ from agent.ports import Asker
 from bot.access.acl import Requester
 from bot.commands import declaration
 from bot.host import CommandHost, QuestionAnswer, ToolsAnswer
-from bot.texts import command_texts
+from bot.texts import command_texts, tool_texts
 from bot.texts.formatting import shortened
 from bot.tools.mcp_questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"
 """What is said of a call that waits; its name follows."""
 WORDS = ("sign in SERVER", "sign out SERVER")
+OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
 """Offered while somebody types; what is in capitals they replace."""
 ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
 """What is said of a question that a tool asks; its name follows."""
@@ -62,7 +65,7 @@ async def waiting(host: CommandHost, asker: Asker, fields: int, turn: int) -> de
 
 
 def _panel(answer: ToolsAnswer) -> declaration.Panel:
-    labels = {ALLOW: command_texts.ALLOW_ONCE, ALWAYS: command_texts.ALLOW_HERE, REFUSE: command_texts.REFUSE}
+    labels = {ALLOW: tool_texts.ALLOW_ONCE, ALWAYS: tool_texts.ALLOW_HERE, REFUSE: tool_texts.REFUSE}
     actions = tuple(
         declaration.PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE)
         for word, label in labels.items()
@@ -147,14 +150,23 @@ async def _sign_ins(call: declaration.CommandCall) -> declaration.Panel:
     return declaration.Panel(answer.text, actions[:MAX_BUTTONS])
 
 
-async def _words_offered(_: CommandHost, __: Requester, ___: Mapping[str, str]) -> Sequence[str]:
-    return WORDS
+async def _words_offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if host.operates(who.person) else WORDS
 
 
-def _is_sign(words: str) -> bool:
-    """Whether they order it: talk about signing in names no server alone."""
-    said = words.casefold().split()
-    return said[:1] == ["sign"] and said[1:2] in (["in"], ["out"]) and len(said) in (3, 4)
+def _is_order(words: str) -> bool:
+    """Whether they order something: talk about signing in names no server alone, nor does talk about policies give a
+    whole row.
+    """
+    match words.casefold().split():
+        case ["sign", "in" | "out", _] | ["sign", "in" | "out", _, _]:
+            return True
+        case ["policy"] | ["policy", "set", _, _, _, "yes" | "ask" | "no"]:
+            return True
+        case ["policy", "remove", number]:
+            return number.isdecimal()
+        case _:
+            return False
 
 
 ANSWER_FORM = declaration.PanelForm(
@@ -174,14 +186,20 @@ COMMAND = declaration.Command(
     run=show,
     arguments=(
         declaration.Argument(
-            "words", "sign in or sign out, and the server", hint="[sign in|out SERVER]", suggests=_words_offered
+            "words",
+            "sign in or sign out, and the server; operators also: policy",
+            hint="[sign in|out SERVER]",
+            suggests=_words_offered,
         ),
     ),
     forms=(ANSWER_FORM,),
     phrases=("my tools", "show tools"),
-    means=lambda words, _: _is_sign(words),
+    means=lambda words, _: _is_order(words),
     examples={
         "sign in wiki": "get a link, and use a server with your own account",
         "sign out wiki": "end that, here and at the server",
+        "policy": "operators: see the table of who may use what, and where",
+        "policy set github.* manager team ask": "operators: set a row, before the others",
+        "policy remove 3": "operators: take one away",
     },
 )

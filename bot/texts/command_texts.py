@@ -33,54 +33,6 @@ HOW_IN_SLACK_THREADS = (
     "In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer."
 )
 
-# Tools, and the calls that wait for their asker
-
-TOOLS_USAGE = "Write `/tools` alone: it shows what waits for you, and what I can use for you here."
-TOOLS_HERE = "What I can use when you ask me here:"
-MORE_TOOLS = "- and {tools}"
-TOOL_ANSWERS = {
-    "yes": "runs when it is needed",
-    "ask": "asks you first",
-    "no": "not for you here: an operator has decided so",
-}
-ASKED_EACH_TIME = "asks you first, each time"
-EFFECTS = {
-    "READS": "It only reads.",
-    "WRITES_HERE": "It changes what I keep.",
-    "ACTS_OUTWARD": "Others may notice it: it sends, creates or changes something outside of this conversation.",
-    "IRREVERSIBLE": "**It cannot be taken back.**",
-    "": "What it does I cannot see from here.",
-}
-FETCHES = (
-    "It reads a page whose address nobody wrote like this: I put it together, where I had also read what others wrote. "
-    "Whoever runs that site gets to know everything that stands in the address."
-)
-MAY_RUN = "May I use `{tool}`? {about} It would get exactly this:"
-NO_ARGUMENTS = "(nothing)"
-WAITS_BELOW = "You had asked: “{question}”"
-MORE_WAIT = "{calls} for you behind this one."
-NOTHING_WAITS = "Nothing waits for your word here: only the person who asked decides, once, and within a day."
-ALLOW_ONCE = "Allow once"
-ALLOW_HERE = "Allow in this thread"
-REFUSE = "Refuse"
-DECIDE = "yes (once), always (in this thread) or no?"
-DECIDE_ONCE = "yes (once) or no?"
-STILL_WAITS = "It waits for a day; `/tools` shows it."
-DECIDED = {
-    "allow": "Allowed, once.",
-    "always": (
-        "Allowed, and from now on in this thread without asking, as long as only you and I have written there, and "
-        "nothing else was read."
-    ),
-    "refuse": "Refused: it does not run.",
-}
-NOT_DECIDED = {
-    "ALLOWED_BEFORE": "You have allowed this before; nothing has changed.",
-    "REFUSED_BEFORE": "You have refused this before; nothing has changed.",
-    "NOT_THEIRS": "Only the person who asked decides about this.",
-    "OVER": "This waits no more: it was stopped, forgotten or asked anew, or a day has passed. Nothing has changed.",
-}
-
 # What tools ask in the middle of a call
 
 ANSWER_BUTTON = "Answer…"
@@ -128,8 +80,6 @@ def fill_in(label: str, hint: str, before: str, choices: Sequence[str]) -> str:
 SEND_OR_NOT = "yes (send), no (decline), or Enter (cancel)?"
 
 # Buttons below a reply
-
-DECIDE_BUTTON = "Allow or refuse…"
 
 UNDO_BUTTON = "Undo “Remembered”"
 GOOD_BUTTON = "Good answer"

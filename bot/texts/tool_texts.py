@@ -1,4 +1,96 @@
-"""What people read about their accounts at the servers of tools: in the platform, and on the pages of a sign-in."""
+"""What people read about tools: what there is for them, calls that wait for their word, the operators' table, and their
+accounts at servers, in the platform and on the pages of a sign-in.
+"""
+
+# Tools, and the calls that wait for their asker
+
+TOOLS_USAGE = "Write `/tools` alone: it shows what waits for you, and what I can use for you here."
+TOOLS_HERE = "What I can use when you ask me here:"
+NO_TOOLS_HERE = "There is nothing that I can use when you ask me here."
+TOOLS_REFUSED = "Not for you here, because an operator has decided so:"
+REFUSED_BY = ", by the row `{row}`"
+MORE_TOOLS = "- and {tools}"
+TOOL_ANSWERS = {
+    "yes": "runs when it is needed",
+    "ask": "asks you first",
+}
+ASKED_EACH_TIME = "asks you first, each time"
+EFFECTS = {
+    "READS": "It only reads.",
+    "WRITES_HERE": "It changes what I keep.",
+    "ACTS_OUTWARD": "Others may notice it: it sends, creates or changes something outside of this conversation.",
+    "IRREVERSIBLE": "**It cannot be taken back.**",
+    "": "What it does I cannot see from here.",
+}
+FETCHES = (
+    "It reads a page whose address nobody wrote like this: I put it together, where I had also read what others wrote. "
+    "Whoever runs that site gets to know everything that stands in the address."
+)
+MAY_RUN = "May I use `{tool}`? {about} It would get exactly this:"
+NO_ARGUMENTS = "(nothing)"
+WAITS_BELOW = "You had asked: “{question}”"
+MORE_WAIT = "{calls} for you behind this one."
+NOTHING_WAITS = "Nothing waits for your word here: only the person who asked decides, once, and within a day."
+ALLOW_ONCE = "Allow once"
+ALLOW_HERE = "Allow in this thread"
+REFUSE = "Refuse"
+DECIDE = "yes (once), always (in this thread) or no?"
+DECIDE_ONCE = "yes (once) or no?"
+STILL_WAITS = "It waits for a day; `/tools` shows it."
+DECIDED = {
+    "allow": "Allowed, once.",
+    "always": (
+        "Allowed, and from now on in this thread without asking, as long as only you and I have written there, and "
+        "nothing else was read."
+    ),
+    "refuse": "Refused: it does not run.",
+}
+NOT_DECIDED = {
+    "ALLOWED_BEFORE": "You have allowed this before; nothing has changed.",
+    "REFUSED_BEFORE": "You have refused this before; nothing has changed.",
+    "NOT_THEIRS": "Only the person who asked decides about this.",
+    "OVER": "This waits no more: it was stopped, forgotten or asked anew, or a day has passed. Nothing has changed.",
+}
+DECIDE_BUTTON = "Allow or refuse…"
+
+# The operators' table of tools
+
+POLICY_OFFER = "`/tools policy` shows and changes who may use what, and where."
+POLICY_NOT_YOURS = (
+    "Only my operators can see and change who may use which tools. `/tools` shows what I can use for you here; if you "
+    "need something else, please ask one of them."
+)
+POLICY_USAGE = (
+    "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, such as `set "
+    "github.* manager team ask`, or `/tools policy remove NUMBER`."
+)
+POLICY_NO_SENSE = "Nothing is changed: {why}."
+POLICY_EMPTY = (
+    "There are no rows: what a tool does decides. Reading runs, and what acts outward is asked for first. `/tools "
+    "policy set TOOLS WHO WHERE ANSWER` sets a row, such as `set github.* manager team ask`."
+)
+POLICY_HEAD = "Who may use what, and where. The first row that fits a call counts:"
+POLICY_FILE_ROW = "- `{row}` (from the file)"
+POLICY_ROW = "- **{number}**: `{row}`"
+POLICY_HOW = (
+    "`/tools policy set TOOLS WHO WHERE ANSWER` puts a row before the others that have a number, `/tools policy remove "
+    "NUMBER` takes one away. The file's rows stand first, and only the file changes them."
+)
+POLICY_SET = "Row {number} holds from now on, in every process within ten seconds: `{row}`."
+POLICY_FILE_FIRST = "Where a row of the file fits too, that one counts."
+POLICY_NO_SUCH_TOOL = "At this moment there is no tool of such a name for you here."
+POLICY_REMOVED = "Row {number} is gone, in every process within ten seconds: `{row}`."
+POLICY_NO_ROW = "Nothing is changed: there is no row {number} (any more) that was set by a command."
+POLICY_FULL = "Nothing is changed: {why}. Please remove one first."
+POLICY_BUSY = "Others are changing the table at this moment, so nothing was changed. Please try again."
+POLICY_UNREADABLE = (
+    "The table of tools in the database cannot be read: bring it back from a backup, or delete the row of the table "
+    "“preference” whose owner is “{owner}” and whose name is “{name}”."
+)
+POLICY_FILE_HAS = "the file now says: {rows}"
+POLICY_FILE_NONE = "the file now says nothing"
+
+# Accounts at servers
 
 CLIENT_NAME = "Cogency"
 NONE = "none"

@@ -6,7 +6,7 @@ Rules
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,8 +20,9 @@ from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, decide, shown_a
 from agent.tools.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
 from bot.host import ToolsAnswer
-from bot.texts import command_texts
+from bot.texts import tool_texts
 from bot.texts.formatting import as_code, counted, literal, shortened
+from bot.turns.policy_table import PolicyTable
 
 CONSENT_TIME: Final = timedelta(days=1)
 """Who has not looked for a day has forgotten what they asked for."""
@@ -34,11 +35,16 @@ def wait_until(progress: Progress, now: datetime) -> datetime:
 
 @dataclass(slots=True, eq=False)
 class ApprovalPolicy:
-    """Implements `ToolPolicy`. `rows`: of now."""
+    """Implements `ToolPolicy`."""
 
     consents: Consents
     clock: Clock
-    rows: Sequence[PolicyRow] = ()
+    table: PolicyTable
+    rows: Sequence[PolicyRow] = field(init=False)
+    """The table's own list, which changes with it."""
+
+    def __post_init__(self) -> None:
+        self.rows = self.table.rows
 
     def offers(self, tool: Tool, asker: Asker) -> bool:
         return decide(self.rows, tool.name, tool.effect, asker, Provenance.OWN).answer is not PolicyAnswer.NO
@@ -63,7 +69,8 @@ class ApprovalPolicy:
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
-        gate = CallGate(self.rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress, texts)
+        rows = tuple(self.rows)
+        gate = CallGate(rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress, texts)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decided in await self._decided(claim, progress):
             turn.receive(decided)
@@ -109,26 +116,33 @@ class ToolsDesk:
     wake: Callable[[], None]
     prepare: Callable[[Asker], Awaitable[None]] | None = None
 
-    async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
-        """What `/tools` with these words says to this person there, for them alone. Raises StoreError."""
+    async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> ToolsAnswer:
+        """What `/tools` with these words says to this person there, for them alone. `operates`: whether they are an
+        operator. Raises StoreError.
+        """
         if self.prepare is not None:
             await self.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:
                 outcome = await self._decide(asker.person.id, word, name)
                 kept = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
-                said = command_texts.DECIDED[word] if kept else command_texts.NOT_DECIDED[outcome.name]
+                said = tool_texts.DECIDED[word] if kept else tool_texts.NOT_DECIDED[outcome.name]
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 return self._question(asker, waiting, said) if waiting else ToolsAnswer(said, refused=not kept)
             case ["waiting", turn]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 waiting = [one for one in waiting if str(one.turn) == turn]
-                return self._question(asker, waiting) if waiting else ToolsAnswer(command_texts.NOTHING_WAITS)
+                return self._question(asker, waiting) if waiting else ToolsAnswer(tool_texts.NOTHING_WAITS)
+            case [word, *rest] if word.lower() == "policy":
+                names = [tool.name for tool in self.toolbox.all(asker)]
+                return await self.policy.table.answer(asker, " ".join(rest), names, operates=operates)
             case [""]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
-                return self._question(asker, waiting) if waiting else ToolsAnswer(self._listed(asker))
+                return (
+                    self._question(asker, waiting) if waiting else ToolsAnswer(self._listed(asker, operates=operates))
+                )
             case _:
-                return ToolsAnswer(command_texts.TOOLS_USAGE, refused=True)
+                return ToolsAnswer(tool_texts.TOOLS_USAGE, refused=True)
 
     async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
         turn, _, key = name.partition(".")
@@ -145,36 +159,43 @@ class ToolsDesk:
         """About the oldest that waits, whole."""
         first, *others = waiting
         effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
-        more = command_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
+        more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
         text = joined([said, question_text(first, effect), more if others else ""])
         may_stand = effect is not None and effect is not ToolEffect.IRREVERSIBLE
         return ToolsAnswer(text, f"{first.turn}.{first.key}", may_stand=may_stand)
 
-    def _listed(self, asker: Asker) -> str:
+    def _listed(self, asker: Asker, *, operates: bool) -> str:
         """What is there for them here, and why something is not."""
-        tools = self.toolbox.all(asker)
-        lines = [self._line(tool, asker) for tool in tools[:MAX_LISTED]]
-        more = len(tools) - len(lines)
-        lines += [command_texts.MORE_TOOLS.format(tools=counted(more, "more tool", "more tools"))] if more else []
-        return "\n".join([command_texts.TOOLS_HERE, "", *lines])
+        tools, here, refused = self.toolbox.all(asker), list[str](), list[str]()
+        for tool in tools:
+            decision = decide(self.policy.rows, tool.name, tool.effect, asker, Provenance.OWN)
+            if decision.answer is PolicyAnswer.NO:
+                why = tool_texts.REFUSED_BY.format(row=decision.row) if operates else ""
+                refused.append(f"- `{tool.name}`{why}")
+                continue
+            how = tool_texts.TOOL_ANSWERS[decision.answer]
+            how = tool_texts.ASKED_EACH_TIME if decision.every_time else how
+            here.append(f"- `{tool.name}`: {literal(shortened(tool.description, DESCRIPTION_CHARS))} *{how}*")
+        lines = [tool_texts.TOOLS_HERE if here else tool_texts.NO_TOOLS_HERE, "", *_most(here)]
+        lines += ["", tool_texts.TOOLS_REFUSED, "", *_most(refused)] if refused else []
+        return "\n".join([*lines, "", tool_texts.POLICY_OFFER] if operates else lines)
 
-    def _line(self, tool: Tool, asker: Asker) -> str:
-        decision = decide(self.policy.rows, tool.name, tool.effect, asker, Provenance.OWN)
-        how = command_texts.TOOL_ANSWERS[decision.answer]
-        if decision.every_time:
-            how = command_texts.ASKED_EACH_TIME
-        return f"- `{tool.name}`: {literal(shortened(tool.description, DESCRIPTION_CHARS))} *{how}*"
+
+def _most(lines: Sequence[str]) -> Sequence[str]:
+    more = len(lines) - MAX_LISTED
+    rest = [tool_texts.MORE_TOOLS.format(tools=counted(more, "more tool", "more tools"))] if more > 0 else []
+    return [*lines[:MAX_LISTED], *rest]
 
 
 def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     """What would happen, in words, with every character of its arguments."""
-    about = command_texts.EFFECTS["" if effect is None else effect.name]
+    about = tool_texts.EFFECTS["" if effect is None else effect.name]
     if waiting.call.name == FETCH:
-        about = command_texts.FETCHES
-    asked = command_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
+        about = tool_texts.FETCHES
+    asked = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
     given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
-    head = command_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
-    return "\n".join([head, "", *(given or [command_texts.NO_ARGUMENTS]), "", asked])
+    head = tool_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
+    return "\n".join([head, "", *(given or [tool_texts.NO_ARGUMENTS]), "", asked])
 
 
 def _argument(name: str, shown: str) -> str:

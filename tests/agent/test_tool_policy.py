@@ -19,8 +19,11 @@ from agent.tool_policy import (
     MAX_ROWS,
     MAX_SHOWN,
     NO_ANSWER,
+    NO_PLACE,
+    NO_TOOLS,
     NOBODY,
     NOT_FOUR,
+    OPERATOR_REFUSES,
     TOO_LONG,
     TOO_MANY,
     UNREADABLE,
@@ -114,6 +117,11 @@ def test_what_writes_here_is_asked_for_too_where_somebody_elses_words_are(
         ("github.* * * maybe", NO_ANSWER.format(answer="maybe")),
         ("github.* boss * yes", NOBODY.format(who="boss", ranks="guest, employee, manager, admin")),
         (f"{'x' * MAX_CHARS} * * yes", TOO_LONG.format(most=MAX_CHARS)),
+        ("git`hub * * no", NO_TOOLS.format(tools="git`hub")),
+        ("github.[ab] * * no", NO_TOOLS.format(tools="github.[ab]")),
+        ("github.* <@U1> * no", NOBODY.format(who="<@U1>", ranks="guest, employee, manager, admin")),
+        ("github.* * teams no", NO_PLACE.format(where="teams", kinds="person, group, team")),
+        ("github.* * #general no", NOT_FOUR),
     ],
 )
 def test_a_line_that_is_no_row_is_told_with_its_number_and_the_others_count(line: str, fault: str) -> None:
@@ -154,6 +162,13 @@ def done(*tools: str) -> Progress:
     calls = tuple(ToolCall(name, {}) for name in tools)
     results = tuple(ToolResult(name, ResultStatus.SUCCESS, "do send!", audience="person:ann") for name in tools)
     return Progress((RoundStep(calls=calls, results=results),))
+
+
+@pytest.mark.parametrize("effect", ToolEffect)
+def test_what_was_refused_after_the_tools_were_offered_does_not_run(effect: ToolEffect) -> None:
+    refused = gate("send * * no", effect, standing=frozenset({"send"}))
+    assert refused.check(SEND) == OPERATOR_REFUSES.format(tool="send")
+    assert gate("send * * ask", effect).check(SEND) is None
 
 
 def test_what_a_tool_brings_in_the_turn_has_the_next_act_asked_for() -> None:

@@ -22,6 +22,7 @@ from agent.state import Workspace
 from agent.turn import (
     CRASHED_CALL,
     EMPTY_ANSWER,
+    GONE_CALL,
     NOT_ALLOWED,
     NOT_RUN,
     REFUSED_CALL,
@@ -457,7 +458,7 @@ class TestConsent:
         *_, after = turn.start()
         assert isinstance(after, CallModel)
         (result,) = turn.progress.steps[0].results
-        assert result == ToolResult("write", ResultStatus.FAILURE, "unknown tool 'write'")
+        assert result == ToolResult("write", ResultStatus.FAILURE, GONE_CALL.format(why="unknown tool 'write'"))
 
     @pytest.mark.parametrize("consent", [Consent.REFUSED, Consent.EXPIRED])
     def test_without_it_the_call_has_failed_and_the_model_goes_on(self, consent: Consent) -> None:

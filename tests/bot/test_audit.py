@@ -12,8 +12,9 @@ from agent.messages import Consent, JsonObject, Message
 from agent.ports import AuditedCall, ToolEffect
 from agent.tool_policy import PolicyRow, read_rows
 from agent.tools.registry import FixedTools, Toolbox
-from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, keep_policy_change, pages
+from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
 from bot.turns.approvals import ApprovalPolicy
+from bot.turns.policy_table import PolicyTable
 from bot.turns.runner import AgentConfig
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import START, said
@@ -32,7 +33,11 @@ class Audited(World):
     rows: Sequence[PolicyRow] = ALLOWED
 
     def mind(self) -> AgentConfig:
-        policy = ApprovalPolicy(self.store.consents, self.clock, self.rows)
+        policy = ApprovalPolicy(
+            self.store.consents,
+            self.clock,
+            PolicyTable(self.store.preferences, self.store.audit, self.clock, self.rows),
+        )
         toolbox = Toolbox((), [FixedTools((self.tool,))], policy)
         return replace(super().mind(), tools=toolbox, policy=policy, audit=self.store.audit)
 
@@ -125,7 +130,7 @@ async def test_arguments_are_bounded() -> None:
 
 async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
     world = Audited([])
-    await keep_policy_change(world.store.audit, "ann", "yard", "set echo * * no", START)
+    await world.store.audit.keep(policy_change(START, "set echo * * no", "ann", "yard"))
     (call,) = await world.calls()
     assert (call.tool, call.person, call.channel, call.arguments) == ("", "ann", "yard", "set echo * * no")
     assert (call.decision, call.decided_by) == ("changed", "command")

@@ -42,8 +42,9 @@ def answering_host(
     transcriber: Transcriber | None = None,
     limits: TurnsLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
+    operators: frozenset[str] = frozenset(),
 ) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
-    made = turns_host(store, model, clock, transcriber, limits=limits, tools=tools)
+    made = turns_host(store, model, clock, transcriber, operators=operators, limits=limits, tools=tools)
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

@@ -34,6 +34,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
+from bot.turns.policy_table import PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 
@@ -81,9 +82,11 @@ def host_on(
     sign_ins: ToolSignIns = NOWHERE,
     toolbox: Toolbox | None = None,
     questions: QuestionDesk | None = None,
+    policy: ApprovalPolicy | None = None,
 ) -> BotHost:
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
+    policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
     return BotHost(
         platforms=connections,
@@ -119,7 +122,7 @@ def host_on(
             audiences=audiences,
         ),
         policies=PolicyDesk(store.facts, clock, audiences),
-        tool_desk=ToolsDesk(toolbox or Toolbox(()), ApprovalPolicy(store.consents, clock), clock, turns.wake),
+        tool_desk=ToolsDesk(toolbox or Toolbox(()), policy, clock, turns.wake),
         questions=questions or QuestionDesk(store.open_questions, clock),
         feedback=ReplyFeedback(
             store.replies,

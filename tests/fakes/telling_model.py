@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from agent.messages import Message
-from bot.texts import command_texts, reply_texts
+from bot.texts import reply_texts, tool_texts
 
 CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
 WAITS = reply_texts.WAITS_FOR_CONSENT.format(tools="`echo`")
-ALLOW, HERE, REFUSE = command_texts.ALLOW_ONCE, command_texts.ALLOW_HERE, command_texts.REFUSE
+ALLOW, HERE, REFUSE = tool_texts.ALLOW_ONCE, tool_texts.ALLOW_HERE, tool_texts.REFUSE
 
 
 def says(messages: Sequence[Message]) -> str:

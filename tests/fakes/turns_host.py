@@ -24,6 +24,7 @@ from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
 from bot.turns.approvals import ApprovalPolicy
+from bot.turns.policy_table import PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -55,7 +56,7 @@ def turns_host(
     `tools` come besides those that every bot has, under the policy that holds without any rows.
     """
     connections = connections_of(store, clock)
-    policy = ApprovalPolicy(store.consents, clock)
+    policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     questions = QuestionDesk(store.open_questions, clock)
     # It gives way to nobody: on a busy machine a file would not be read in time.
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=Reader(niceness=0))
@@ -89,4 +90,6 @@ def turns_host(
         waiting=questions.waiting,
     )
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
-    return host_on(store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox, questions=questions)
+    return host_on(
+        store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox, questions=questions, policy=policy
+    )

@@ -2,20 +2,22 @@
 and whatever happens to processes meanwhile, it is done once.
 """
 
+import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bot.app import CLOCK
 from bot.exits import Exit
-from bot.texts import command_texts
+from bot.texts import tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_clicks import labels
-from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
 from tests.flows.test_discord_control import labels as below
 from tests.flows.test_python_tools import named
 from tests.flows.test_service import on_discord, on_slack, service, until
@@ -47,15 +49,15 @@ def sent(folder: Path) -> str:
 
 def waiting(slack: FakeSlack, channel: str) -> list[FakeMessage]:
     """The replies below which somebody may decide."""
-    return [one for one in slack.state.answers(channel) if command_texts.DECIDE_BUTTON in labels(one.blocks, one.user)]
+    return [one for one in slack.state.answers(channel) if tool_texts.DECIDE_BUTTON in labels(one.blocks, one.user)]
 
 
 async def allow(slack: FakeSlack, user: str, page: FakeMessage) -> None:
     """Press the button below the reply, and what it shows."""
     before = len(slack.state.whispers)
-    await slack.click(user, page, command_texts.DECIDE_BUTTON)
+    await slack.click(user, page, tool_texts.DECIDE_BUTTON)
     await until(lambda: len(slack.state.whispers) > before)
-    await slack.click(user, slack.state.whispers[-1], command_texts.ALLOW_ONCE)
+    await slack.click(user, slack.state.whispers[-1], tool_texts.ALLOW_ONCE)
 
 
 async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(folder: Path) -> None:
@@ -72,7 +74,7 @@ async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(f
         (page,), (shown,) = waiting(slack, general), slack.state.whispers
         async with service(folder, **settings):
             await slack.connected(2)
-            await slack.click(ann, shown, command_texts.ALLOW_ONCE)
+            await slack.click(ann, shown, tool_texts.ALLOW_ONCE)
             await until(lambda: "it is on its way" in page.text)
         assert slack.state.answers(general) == [page]
     assert sent(folder) == "hello\n"
@@ -101,7 +103,7 @@ async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_k
 
 def page_of(discord: FakeDiscord) -> Payload | None:
     """The reply below which somebody may decide."""
-    return next((one for one in by_the_bot(discord) if command_texts.DECIDE_BUTTON in below(one)), None)
+    return next((one for one in by_the_bot(discord) if tool_texts.DECIDE_BUTTON in below(one)), None)
 
 
 async def asked_on(discord: FakeDiscord) -> Payload:
@@ -115,10 +117,10 @@ async def asked_on(discord: FakeDiscord) -> Payload:
 
 async def allow_on(discord: FakeDiscord, page: Payload) -> None:
     """As `allow`, and wait for the answer."""
-    await discord.press(ANN, page, command_texts.DECIDE_BUTTON)
-    await until(lambda: any(command_texts.ALLOW_ONCE in below(one) for one in by_the_bot(discord)))
-    panel = next(one for one in by_the_bot(discord) if command_texts.ALLOW_ONCE in below(one))
-    await discord.press(ANN, panel, command_texts.ALLOW_ONCE)
+    await discord.press(ANN, page, tool_texts.DECIDE_BUTTON)
+    await until(lambda: any(tool_texts.ALLOW_ONCE in below(one) for one in by_the_bot(discord)))
+    panel = next(one for one in by_the_bot(discord) if tool_texts.ALLOW_ONCE in below(one))
+    await discord.press(ANN, panel, tool_texts.ALLOW_ONCE)
     await until(lambda: "it is on its way" in page["content"])
 
 
@@ -158,7 +160,7 @@ def test_in_the_terminal_it_is_asked_for_and_done_when_it_is_allowed(folder: Pat
     assert ran.returncode == Exit.OK, ran.stderr
     assert ran.stdout.count("May I use") == 2
     assert "**text**: `hello`" in ran.stdout
-    assert command_texts.DECIDED["refuse"] in ran.stdout
+    assert tool_texts.DECIDED["refuse"] in ran.stdout
     assert "it is on its way" in ran.stdout
     assert sent(folder) == "hello\n"
 
@@ -166,7 +168,7 @@ def test_in_the_terminal_it_is_asked_for_and_done_when_it_is_allowed(folder: Pat
 def test_whoever_does_not_decide_in_the_terminal_may_decide_later(folder: Path) -> None:
     settings = named(folder, "loud_tools")
     asked = cogency(folder, "chat", typed=f"{USE}\nlater\n", **settings)
-    assert command_texts.STILL_WAITS.replace("`", "") in asked.stdout.replace("`", "")
+    assert tool_texts.STILL_WAITS.replace("`", "") in asked.stdout.replace("`", "")
     assert sent(folder) == ""
     ran = cogency(folder, "chat", typed="/tools\nyes\n", **settings)
     assert "it is on its way" in ran.stdout, ran.stdout + ran.stderr
@@ -178,3 +180,63 @@ def test_a_question_that_waits_is_no_answer_for_a_program(folder: Path) -> None:
     assert ran.returncode == Exit.FAILED
     assert '"outcome": "waiting"' in ran.stdout
     assert sent(folder) == ""
+
+
+async def test_what_an_operator_refuses_by_command_another_replica_and_the_next_start_refuse_too(
+    folder: Path, postgres: PostgresServer
+) -> None:
+    async with FakeSlack(CLOCK) as slack, postgres.database() as url:
+        ann, bob, general = slack.state.user("ann"), slack.state.user("bob"), slack.state.channel("general")
+        (folder / "policy.txt").write_text("other * * no\n")
+        settings = on_slack(slack) | named(folder, "loud_tools")
+        settings |= {"COGENCY_DATABASE_URL": url, "COGENCY_TOOL_POLICY": "policy.txt"}
+        settings |= {"COGENCY_OPERATORS": f"slack:{TEAM}:{ann}"}
+        async with service(folder, **settings):
+            await slack.connected(2)
+            assert await whispered(slack, bob, "policy set send * * no") == tool_texts.POLICY_NOT_YOURS
+            assert "`send * * no`" in await whispered(slack, ann, "policy set send * * no")
+        async with service(folder, **settings) as first:
+            await slack.connected(2)
+            question = await slack.say(bob, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: any("unknown tool" in one.text for one in slack.state.answers(general, question.ts)))
+            said = await whispered(slack, bob, "")
+            assert tool_texts.TOOLS_REFUSED in said
+            assert "send" in said.partition(tool_texts.TOOLS_REFUSED)[2]
+            async with service(folder, **settings):
+                await slack.connected(4)
+                assert "`other * * no`" in await whispered(slack, ann, "policy")
+                await whispered(slack, ann, "policy remove 1")
+                first.kill()
+                await first.wait()
+                await slack.connected(2)
+                async with asyncio.timeout(60):  # whichever of them was told, the one that is left has read of it
+                    while not waiting(slack, general):
+                        question = await slack.say(bob, general, f"<@{BOT_USER}> {USE}")
+                        await until(partial(is_answered, slack, general, question.ts))
+    assert sent(folder) == ""
+
+
+def is_answered(slack: FakeSlack, channel: str, thread: str) -> bool:
+    """Whether the answer is whole, or waits."""
+    said = slack.state.answers(channel, thread)
+    return bool(waiting(slack, channel)) or any("unknown tool" in one.text for one in said)
+
+
+async def whispered(slack: FakeSlack, user: str, words: str) -> str:
+    """What `/tools` answers to its user."""
+    before = len(slack.state.whispers)
+    await slack.command(user, slack.state.channel("general"), "/tools", words)
+    await until(lambda: len(slack.state.whispers) > before)
+    return slack.state.whispers[-1].text
+
+
+def test_in_the_terminal_its_person_changes_the_table_and_the_file_stands_first(folder: Path) -> None:
+    (folder / "policy.txt").write_text("recall * * no\n")
+    settings = named(folder, "loud_tools") | {"COGENCY_TOOL_POLICY": "policy.txt"}
+    typed = f"/tools policy set send * person yes\n/tools policy\n{USE}\n/tools policy set recall * * yes\n/tools\n"
+    ran = cogency(folder, "chat", typed=typed, **settings)
+    assert ran.returncode == Exit.OK, ran.stderr
+    assert "it is on its way" in ran.stdout
+    assert "recall * * no (from the file)" in ran.stdout.replace("`", "")
+    assert "by the row recall * * no" in ran.stdout.replace("`", "")
+    assert sent(folder) == "hello\n"

@@ -93,6 +93,26 @@ def dead_server_without_a_name(_: Path) -> dict[str, str]:
     return {"COGENCY_MODEL": "", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
 
 
+def policy_of_tools(folder: Path) -> dict[str, str]:
+    (folder / "policy.txt").write_text("# tools who where answer\n* manager team ask\n")
+    return {"COGENCY_TOOL_POLICY": "policy.txt"}
+
+
+def policy_with_a_row_that_is_none(folder: Path) -> dict[str, str]:
+    (folder / "policy.txt").write_text("* * * ask\ngithub.delete * teams no\n")
+    return {"COGENCY_TOOL_POLICY": str(folder / "policy.txt")}
+
+
+def policy_that_is_away(folder: Path) -> dict[str, str]:
+    return {"COGENCY_TOOL_POLICY": str(folder / "policy.txt")}
+
+
+def policy_that_others_may_write(folder: Path) -> dict[str, str]:
+    (folder / "policy.txt").write_text("* * * ask\n")
+    (folder / "policy.txt").chmod(0o666)
+    return {"COGENCY_TOOL_POLICY": str(folder / "policy.txt")}
+
+
 WORLDS: list[tuple[Callable[[Path], dict[str, str]], Exit]] = [
     (fine, Exit.OK),
     (no_folder_yet, Exit.OK),
@@ -106,6 +126,10 @@ WORLDS: list[tuple[Callable[[Path], dict[str, str]], Exit]] = [
     (file_that_others_may_write, Exit.SETTINGS),
     (key_that_would_go_elsewhere, Exit.SETTINGS),
     (no_key, Exit.SETTINGS),
+    (policy_of_tools, Exit.OK),
+    (policy_with_a_row_that_is_none, Exit.SETTINGS),
+    (policy_that_is_away, Exit.SETTINGS),
+    (policy_that_others_may_write, Exit.SETTINGS),
     (fallback_without_a_key, Exit.SETTINGS),
     (embeddings_without_a_service, Exit.SETTINGS),
     (dead_model, Exit.UNAVAILABLE),

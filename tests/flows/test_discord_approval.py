@@ -8,7 +8,7 @@ import pytest
 
 from agent.ports import ToolEffect
 from agent.providers.scripted import ScriptedProvider
-from bot.texts import command_texts, reply_texts
+from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -20,6 +20,7 @@ from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_discord_control import AT_THE_END, labels
 
 ME = f"<@{BOT}>"
+OPERATORS = frozenset({f"discord:{ANN}"})
 WAITING = f"I will tell Ben.\n\n{WAITS}"
 
 
@@ -32,7 +33,7 @@ class Approval:
 
     def _new_host(self, before: AnsweringHost | None = None) -> AnsweringHost:
         store = None if before is None else before.store
-        return answering_host(ScriptedProvider(says), self.clock, store, tools=[self.tool])
+        return answering_host(ScriptedProvider(says), self.clock, store, tools=[self.tool], operators=OPERATORS)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -59,13 +60,13 @@ class Approval:
         return next(one for one in by_the_bot(self.fake) if text in seen(one))
 
     async def panel(self, page: Payload) -> Payload:
-        await self.fake.press(ANN, page, command_texts.DECIDE_BUTTON)
+        await self.fake.press(ANN, page, tool_texts.DECIDE_BUTTON)
         return await self.shown("May I use `echo`?")
 
     async def is_over(self, panel: Payload) -> None:
         """What still stands before them there decides nothing any more, and says so."""
         await self.fake.press(ANN, panel, ALLOW)
-        await self.shown(command_texts.NOT_DECIDED["OVER"])
+        await self.shown(tool_texts.NOT_DECIDED["OVER"])
 
     async def ended(self) -> None:
         await self.until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
@@ -81,12 +82,12 @@ async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerat
 async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
     async with approval() as here, here.running():
         _, page = await here.asked()
-        assert labels(page) == [command_texts.DECIDE_BUTTON, "Stop"]
-        await here.fake.press(BO, page, command_texts.DECIDE_BUTTON)
-        assert (await here.shown(command_texts.NOTHING_WAITS))["flags"] & EPHEMERAL
+        assert labels(page) == [tool_texts.DECIDE_BUTTON, "Stop"]
+        await here.fake.press(BO, page, tool_texts.DECIDE_BUTTON)
+        assert (await here.shown(tool_texts.NOTHING_WAITS))["flags"] & EPHEMERAL
         panel = await here.panel(page)
         assert panel["flags"] & EPHEMERAL
-        for told in (command_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
+        for told in (tool_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
             assert told in seen(panel)
         assert labels(panel) == [ALLOW, HERE, REFUSE]
         await here.fake.press(BO, panel, ALLOW)
@@ -107,10 +108,10 @@ async def test_behind_a_command_its_asker_is_shown_it_at_once(private: bool) -> 
         assert panel["flags"] & EPHEMERAL
         assert labels(panel) == [ALLOW, HERE, REFUSE]
         page = await here.shown(WAITING)
-        assert labels(page) == [command_texts.DECIDE_BUTTON, "Stop"]
+        assert labels(page) == [tool_texts.DECIDE_BUTTON, "Stop"]
         await here.fake.press(ANN, panel, ALLOW)
         await here.shown("I will tell Ben.\n\nBen knows.")
-        await here.shown(command_texts.DECIDED["allow"])
+        await here.shown(tool_texts.DECIDED["allow"])
     assert here.tool.said == ["Hello Ben."]
 
 
@@ -122,7 +123,7 @@ async def test_a_refused_call_does_not_run_and_a_second_press_says_so() -> None:
         await here.fake.press(ANN, panel, REFUSE)
         await here.shown("I will tell Ben.\n\nThen not.")
         await here.fake.press(ANN, {**panel, "components": before}, ALLOW)
-        await here.shown(command_texts.NOT_DECIDED["REFUSED_BEFORE"])
+        await here.shown(tool_texts.NOT_DECIDED["REFUSED_BEFORE"])
     assert here.tool.said == []
 
 
@@ -154,7 +155,7 @@ async def test_what_cannot_be_taken_back_is_allowed_once_only() -> None:
         _, page = await here.asked()
         panel = await here.panel(page)
         assert labels(panel) == [ALLOW, REFUSE]
-        assert command_texts.EFFECTS["IRREVERSIBLE"] in seen(panel)
+        assert tool_texts.EFFECTS["IRREVERSIBLE"] in seen(panel)
 
 
 async def test_a_word_counts_in_another_process_and_what_waits_is_shown_by_the_command() -> None:
@@ -166,6 +167,16 @@ async def test_a_word_counts_in_another_process_and_what_waits_is_shown_by_the_c
             await here.fake.press(ANN, await here.shown("May I use `echo`?"), ALLOW)
             await here.shown("I will tell Ben.\n\nBen knows.")
     assert here.tool.said == ["Hello Ben."]
+
+
+async def test_the_table_is_changed_by_operators_alone_and_what_they_refuse_is_told() -> None:
+    async with approval() as here, here.running():
+        await here.fake.command(BO, "tools", words="policy")
+        assert (await here.shown(tool_texts.POLICY_NOT_YOURS))["flags"] & EPHEMERAL
+        await here.fake.command(ANN, "tools", words=f"policy set echo <@{BO}> * no")
+        await here.shown(f"`echo discord:{BO} * no`")
+        await here.fake.command(BO, "tools")
+        await here.shown(tool_texts.TOOLS_REFUSED)
 
 
 async def test_a_day_later_the_answer_goes_on_without_it_and_a_press_says_so() -> None:

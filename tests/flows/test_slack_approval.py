@@ -5,13 +5,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from agent.ports import ToolEffect
-from bot.texts import command_texts, reply_texts
+from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import DOWN, Fault, limited
-from tests.fakes.slack_things import FakeMessage, FakeWhisper
+from tests.fakes.slack_things import TEAM, FakeMessage, FakeWhisper
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -50,7 +50,7 @@ class Approval:
     async def shown_to(self, user: str, page: FakeMessage) -> FakeWhisper:
         """What this user reads when they press the button below a reply that waits."""
         before = len(self.slack.state.whispers)
-        await self.slack.click(user, page, command_texts.DECIDE_BUTTON)
+        await self.slack.click(user, page, tool_texts.DECIDE_BUTTON)
         await self.slack.until(lambda: len(self.slack.state.whispers) > before)
         return self.slack.state.whispers[-1]
 
@@ -64,7 +64,7 @@ class Approval:
     async def is_over(self, shown: FakeWhisper) -> None:
         """What still stands before them there decides nothing any more, and says so."""
         await self.slack.click(self.ann, shown, ALLOW)
-        await self.slack.until(lambda: shown.text == command_texts.NOT_DECIDED["OVER"])
+        await self.slack.until(lambda: shown.text == tool_texts.NOT_DECIDED["OVER"])
 
     def texts(self) -> list[str]:
         return [one.text for one in self.slack.state.answers(self.general)]
@@ -74,6 +74,7 @@ class Approval:
 async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerator[Approval, None]:
     clock, tool = MovedClock(), Echo(effect=effect)
     async with workspace(says, clock, tools=[tool]) as world:
+        world.operators = frozenset({f"slack:{TEAM}:{world.bob}"})
         yield Approval(world, tool, clock)
 
 
@@ -85,8 +86,8 @@ async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has
         (shown,) = here.whispers
         assert (shown.user, shown.channel, shown.thread_ts) == (here.ann, here.general, question.ts)
         bobs = await here.shown_to(here.bob, page)
-        assert (bobs.user, bobs.text) == (here.bob, command_texts.NOTHING_WAITS)
-        for told in ("May I use `echo`?", command_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
+        assert (bobs.user, bobs.text) == (here.bob, tool_texts.NOTHING_WAITS)
+        for told in ("May I use `echo`?", tool_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
             assert told in str(shown.blocks[0])
         assert labels(shown.blocks, here.ann) == [ALLOW, HERE, REFUSE]
         assert here.tool.said == []
@@ -94,7 +95,7 @@ async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has
         assert (again.text, labels(again.blocks, here.ann)) == (shown.text, [ALLOW, HERE, REFUSE])
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
-        await here.slack.until(lambda: shown.text == command_texts.DECIDED["allow"])
+        await here.slack.until(lambda: shown.text == tool_texts.DECIDED["allow"])
         (answer,) = here.slack.state.answers(here.general)
     assert here.tool.said == ["Hello Ben."]
     assert (answer.ts, answer.text) == (page.ts, "I will tell Ben.\n\nBen knows.")
@@ -147,6 +148,17 @@ async def test_a_refused_call_does_not_run_and_the_answer_goes_on_without_it() -
     assert here.tool.said == []
 
 
+async def test_what_an_operator_refuses_while_it_waits_does_not_run_although_it_is_allowed_then() -> None:
+    async with approval() as here, here.world.running():
+        await here.asked()
+        await here.slack.command(here.bob, here.general, "/tools", "policy set echo * * no")
+        await here.slack.until(lambda: any("`echo * * no`" in one.text for one in here.slack.state.whispers))
+        await here.pressed(ALLOW)
+        await here.world.answered()
+        assert here.texts() == ["I will tell Ben.\n\nThen not."]
+    assert here.tool.said == []
+
+
 async def test_a_second_press_says_which_word_counts() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
@@ -155,7 +167,7 @@ async def test_a_second_press_says_which_word_counts() -> None:
         await here.slack.click(here.ann, shown, REFUSE)
         await here.world.answered()
         await here.slack.click(here.ann, again, ALLOW)
-        await here.slack.until(lambda: again.text == command_texts.NOT_DECIDED["REFUSED_BEFORE"])
+        await here.slack.until(lambda: again.text == tool_texts.NOT_DECIDED["REFUSED_BEFORE"])
     assert here.tool.said == []
 
 
@@ -166,7 +178,7 @@ async def test_two_presses_at_once_run_it_once() -> None:
         again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
         await asyncio.gather(*(here.slack.click(here.ann, one, ALLOW) for one in (shown, again)))
         await here.world.answered()
-        told = {command_texts.DECIDED["allow"], command_texts.NOT_DECIDED["ALLOWED_BEFORE"]}
+        told = {tool_texts.DECIDED["allow"], tool_texts.NOT_DECIDED["ALLOWED_BEFORE"]}
         await here.slack.until(lambda: {shown.text, again.text} == told)
     assert here.tool.said == ["Hello Ben."]
 
@@ -209,7 +221,7 @@ async def test_what_cannot_be_taken_back_is_asked_for_each_time() -> None:
     async with approval(ToolEffect.IRREVERSIBLE) as here, here.world.running():
         question = await here.asked()
         shown = await here.shown_to(here.ann, here.waiting()[0])
-        assert command_texts.EFFECTS["IRREVERSIBLE"] in str(shown.blocks[0])
+        assert tool_texts.EFFECTS["IRREVERSIBLE"] in str(shown.blocks[0])
         assert labels(shown.blocks, here.ann) == [ALLOW, REFUSE]
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
@@ -312,7 +324,7 @@ async def test_a_private_question_waits_in_private() -> None:
         await here.slack.until(lambda: len(here.whispers) == 2)
         page, shown = here.whispers
         assert WAITS in page.text
-        await here.slack.click(here.ann, page, command_texts.DECIDE_BUTTON)
+        await here.slack.click(here.ann, page, tool_texts.DECIDE_BUTTON)
         await here.slack.until(lambda: len(here.whispers) > 2)
         assert here.whispers[-1].text == shown.text
         await here.slack.click(here.ann, shown, ALLOW)

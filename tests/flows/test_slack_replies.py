@@ -45,6 +45,7 @@ class World:
     ) -> None:
         self.slack = slack
         self.tools = tools
+        self.operators: frozenset[str] = frozenset()
         self.store = store_in_memory()
         self.model = ScriptedProvider(script, sleep=slack.clock.sleep)
         self.ann, self.bob = slack.state.user("ann"), slack.state.user("bob")
@@ -53,7 +54,7 @@ class World:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        host = turns_host(self.store, self.model, self.slack.clock, tools=self.tools)
+        host = turns_host(self.store, self.model, self.slack.clock, operators=self.operators, tools=self.tools)
         async with serving(self.slack, host), host.turns.serving():
             yield
 

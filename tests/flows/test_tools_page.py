@@ -35,6 +35,7 @@ ANSWERS: Final = {
 """What each command on the page says."""
 BESIDE: Final = {
     "${WIKI_TOKEN}": "WIKI_TOKEN=hidden\n",
+    "github.delete_*": "COGENCY_TOOL_POLICY=tool-policy.txt\n",
     '"account": "person"': f"COGENCY_ACCOUNT_KEY={b64encode(bytes(32)).decode()}\n",
 }
 """What the page says that stands in `.env` beside a file that holds this."""
@@ -102,7 +103,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
                         (expected,) = [text for begin, text in ANSWERS.items() if line.startswith(begin)]
                         assert expected in output, f"{line}: {output}"
                         said.append(expected)
-            case "json" | "markdown" | "toml" | "python" if snippet.file:
+            case "json" | "markdown" | "toml" | "text" | "python" if snippet.file:
                 (folder / snippet.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / snippet.file).write_text(snippet.text)
                 with (folder / ".env").open("a") as settings:
@@ -116,6 +117,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
             case _:
                 raise AssertionError(f"nobody has run this: {snippet}")
     assert said == list(ANSWERS.values())
+    assert "3 rows of tool-policy.txt say who may use which tools" in run(folder, "cogency doctor")
 
 
 def installed(folder: Path, project: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.turns.approvals import ApprovalPolicy
+from bot.turns.policy_table import PolicyTable
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns
 from bot.web.fetching import Fetcher, FetchLimits
@@ -217,7 +218,8 @@ class Bot:
         rows = [PolicyRow("act", "*", "*", PolicyAnswer.YES)] if self.attempt.goal is Goal.ACT_LATER else []
         others = {Mechanism.PROVENANCE: Trusting, Mechanism.READ_ADDRESS: Believing}
         deciding = ApprovalPolicy if off is None else others.get(off, ApprovalPolicy)
-        policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, rows)
+        table = PolicyTable(store.preferences, store.audit, self.clock, rows)
+        policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, table)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
         core: list[Tool] = [RecallTool(memories), remember, ShareFileTool(), *self._web_tools()]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.reply_surface import ReplyAction
-from bot.texts import command_texts
+from bot.texts import command_texts, tool_texts
 
 Components = list[dict[str, Any]]
 
@@ -26,7 +26,7 @@ _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
 """Discord's numbers for a row, a button in it, and a grey one."""
 
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
-    ReplyAction.DECIDE: {"label": command_texts.DECIDE_BUTTON},
+    ReplyAction.DECIDE: {"label": tool_texts.DECIDE_BUTTON},
     ReplyAction.ANSWER: {"label": command_texts.ANSWER_BUTTON},
     ReplyAction.STOP: {"label": "Stop"},
     ReplyAction.CONTINUE: {"label": "Continue"},

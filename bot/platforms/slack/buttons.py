@@ -15,7 +15,7 @@ from bot.platforms.slack.api import number, text
 from bot.platforms.slack.block_kit import plain, row
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
-from bot.texts import command_texts, memory_texts
+from bot.texts import command_texts, memory_texts, tool_texts
 
 ACTION: Final = "cogency_reply"
 """What the action ids of these buttons begin with; behind it a colon, and what the button does."""
@@ -28,7 +28,7 @@ _LABELS: Final = {
     ReplyAction.BAD: command_texts.BAD_BUTTON,
     ReplyAction.DELETE: command_texts.DELETE_BUTTON,
     ReplyAction.UNDO: command_texts.UNDO_BUTTON,
-    ReplyAction.DECIDE: command_texts.DECIDE_BUTTON,
+    ReplyAction.DECIDE: tool_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
 }
 _WORDS: Final = frozenset({"markdown", "rich_text"})

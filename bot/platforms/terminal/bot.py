@@ -268,7 +268,7 @@ class TerminalBot:
         return await self.policies.answer(asker, words)
 
     async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        return await self.tool_desk.answer(asker, words)
+        return await self.tool_desk.answer(asker, words, operates=self.operates(asker.person.id))
 
     async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)

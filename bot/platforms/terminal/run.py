@@ -37,7 +37,7 @@ from bot.platforms.terminal.attachments import attachment_at
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
-from bot.texts import command_texts, formatting, memory_texts, reply_texts
+from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, limits_of, values_of
 
 EXPORT_CHARS = 50_000
@@ -262,11 +262,11 @@ class _Chat:
     async def _decide(self, panel: Panel) -> None:
         """Ask about one call after the other that waits for the person's word, and go on with what waited."""
         while words := _decisions(panel):
-            ways = command_texts.DECIDE if ALWAYS in words else command_texts.DECIDE_ONCE
+            ways = tool_texts.DECIDE if ALWAYS in words else tool_texts.DECIDE_ONCE
             said = await self._window.answer(f"{panel.text}\n\n{ways}")
             meant = words.get(DECISIONS.get((said or "").strip().lower(), ""))
             if meant is None:
-                self._show(Panel(command_texts.STILL_WAITS, refused=said is None))
+                self._show(Panel(tool_texts.STILL_WAITS, refused=said is None))
                 self._instead = said if said and said.strip() and _first_word(said) not in ANSWERS else None
                 return
             panel = await self._panel(show_tools, meant, pressed=True)

@@ -16,6 +16,7 @@ from agent.tools.registry import Toolbox
 from bot.reply_surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
 from bot.turns.answering import SHOW_WAIT_S
 from bot.turns.approvals import ApprovalPolicy
+from bot.turns.policy_table import PolicyTable
 from bot.turns.runner import TurnRunner
 from bot.turns.worker import Turns
 from store.databases.database import LocalNotifier
@@ -155,7 +156,9 @@ TELLS_BEN = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hell
 
 def asking_first(world: World, ledger: Ledger, tool: Echo) -> Turns:
     """Turns in which the tool needs its asker's consent."""
-    mind = replace(world.mind(), tools=Toolbox([tool]), policy=ApprovalPolicy(world.store.consents, world.clock))
+    table = PolicyTable(world.store.preferences, world.store.audit, world.clock)
+    policy = ApprovalPolicy(world.store.consents, world.clock, table)
+    mind = replace(world.mind(), tools=Toolbox([tool]), policy=policy)
     thinking = TurnRunner(mind, ledger, world.store.knowledge, world.clock)
     return Turns(ledger, thinking, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
 
