@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bot.texts.formatting import literal
+from bot.texts.formatting import literal, shortened
 
 # Help
 
@@ -61,9 +61,14 @@ NOT_ANSWERED = {
 }
 
 
+# Of each value: all of a long form fit into one message.
+SENT_CHARS = 120
+
+
 def sent_lines(values: Sequence[tuple[str, str]]) -> list[str]:
     """What was sent, as its person reads it once more."""
-    return ["", *(f"- {literal(name)}: {literal(value)}" for name, value in values)] if values else []
+    lines = [f"- {literal(name)}: {literal(shortened(value, SENT_CHARS))}" for name, value in values]
+    return ["", *lines] if lines else []
 
 
 # In the terminal, field by field.

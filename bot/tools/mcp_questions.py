@@ -35,6 +35,8 @@ MAX_TEXT_CHARS: Final = 1_500
 MAX_LABEL_CHARS: Final = 60
 MAX_ABOUT_CHARS: Final = 200
 """Of what is said about a field. With the labels a whole form stays below what a panel shows."""
+MAX_GIVEN_CHARS: Final = 80
+"""Of what is filled into a field, beside it."""
 MAX_NAME_CHARS: Final = 200
 MAX_NUMBER_CHARS: Final = 30
 
@@ -371,4 +373,4 @@ def _field_line(at: int, one: QuestionField, filled: Mapping[str, str]) -> str:
     names = "" if one.is_menu else ", ".join(title for _, title in one.choices)
     about = f"{about} {tool_texts.ONE_OF} {literal(names)}".lstrip() if names else about
     line = f"- **{literal(one.label)}**" + (f" {about}" if about else "")
-    return f"{line}: {literal(shortened(shown_value(one, given), MAX_ABOUT_CHARS))}" if given else line
+    return f"{line}: {literal(shortened(shown_value(one, given), MAX_GIVEN_CHARS))}" if given else line

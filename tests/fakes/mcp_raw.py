@@ -27,6 +27,7 @@ NAMES = [
     "ask",
     "wonder",
     "quiz",
+    "hurry",
     "pages",
     "more",
 ]
@@ -113,6 +114,11 @@ def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | Non
             wondering[f"w{number}"] = number
             given = params["arguments"]
             ask(f"w{number}", given.get("about", "Which colour?"), given.get("schema", COLOUR))
+            return None
+        case "hurry":
+            ask("h1")
+            time.sleep(0.3)  # what is taken back at once was never asked
+            say({"method": "notifications/cancelled", "params": {"requestId": "h1", "reason": "too slow"}})
             return None
         case "quiz":
             for question in range(20):

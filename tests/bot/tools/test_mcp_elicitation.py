@@ -202,6 +202,16 @@ async def test_with_the_call_ends_what_it_asks(ends: str) -> None:
         assert (await called(server, "echo")).parts
 
 
+async def test_a_server_that_no_longer_wants_to_know_ends_its_question_and_not_the_call() -> None:
+    ann = Someone("ann", waits=True)
+    async with connected(config(raw())) as (server,):
+        hurrying = asyncio.create_task(called_for(server, "hurry", ann.context))
+        await until(lambda: ann.ended == len(ann.asked) > 0)
+        assert not hurrying.done()
+        hurrying.cancel()
+        await asyncio.gather(hurrying, return_exceptions=True)
+
+
 async def test_calls_that_wait_for_people_take_no_place_of_others() -> None:
     ann = Someone("ann", waits=True)
     limits = replace(QUICK, calls=2)

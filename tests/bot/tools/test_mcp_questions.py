@@ -24,7 +24,8 @@ from bot.tools.mcp_questions import (
     values_of,
 )
 
-WORDS = st.text(max_size=12)
+WORDS = st.text("abxyzßé漢 *`@<[1\n\u202e", max_size=12)
+"""Of which no secret is made."""
 NAMES = st.text("abcdexyz _-é*`@<", min_size=1, max_size=10).filter(str.strip)
 TITLES: dict[str, st.SearchStrategy[Any]] = {"title": WORDS, "description": WORDS}
 ENUM = st.lists(WORDS, min_size=1, max_size=5, unique=True)

@@ -28,3 +28,11 @@ def test_no_slot_is_kept_for_what_was_promised_none() -> None:
     here = slots()
     here.release(here.promise(2))
     assert here.promised == 0
+
+
+def test_a_turn_that_waits_for_a_person_takes_no_slot() -> None:
+    waiting = {7: 1}
+    here = TurnSlots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open=True, waiting=waiting)
+    assert [here.free(running) is not None for running in (2, 3)] == [True, False]
+    waiting.clear()
+    assert here.free(2) is None
