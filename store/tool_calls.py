@@ -9,6 +9,7 @@ Rules
   Rows are kept for `KEPT`, and go with the next one that is stored.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
@@ -42,14 +43,16 @@ def keep(connection: sa.Connection, call: AuditedCall, claim: Claim | None = Non
         values["turn"] = claim.turn
         if not found.progress:  # something was forgotten a moment ago of which the call may be made
             values["arguments"] = ""
-        if call.outcome == CallEnd.NOT_RUN and (known := _same(connection, claim.turn, call)) is not None:
+        if call.outcome == CallEnd.NOT_RUN and (known := _same(connection, values)) is not None:
             return known
     connection.execute(sa.delete(tool_call).where(tool_call.c.time < call.time - KEPT))
     return row_id(connection.execute(sa.insert(tool_call).values(**values)))
 
 
-def _same(connection: sa.Connection, number: int, call: AuditedCall) -> int | None:
-    this = sa.and_(tool_call.c.turn == number, tool_call.c.call == call.call, tool_call.c.decision == call.decision)
+def _same(connection: sa.Connection, values: Mapping[str, object]) -> int | None:
+    """Of a turn that began anew the earlier calls have lost their words: a call of the same place is another one."""
+    told = ("turn", "call", "decision", "tool", "arguments")
+    this = sa.and_(*(tool_call.c[name] == values[name] for name in told))
     return connection.execute(sa.select(tool_call.c.id).where(this)).scalar()
 
 

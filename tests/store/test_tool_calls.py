@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, select
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
-from agent.messages import ToolCall
+from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Claim, Closing
@@ -140,6 +140,24 @@ async def test_a_refusal_is_told_once_however_often_it_is_met(store: Store) -> N
     refused = replace(CALL, decision="refused", outcome="not run")
     assert await store.audit.keep(refused, claim) == await store.audit.keep(refused, claim)
     assert len(await store.audit.newest(10)) == 1
+
+
+async def test_a_refusal_in_a_turn_that_began_anew_is_another_one(store: Store) -> None:
+    """Its first call is called like the one before, whose words fell with what they were made of."""
+    await store.ledger.accept(said("the first", conversation="club"))
+    first = await claimed(store)
+    await store.ledger.finish(first, Closing(Outcome.ANSWERED, "yes"), START)
+    claim = await running(store)
+    brought = ToolResult("recall", ResultStatus.SUCCESS, SECRET, sources=(first.message,))
+    progress = encode(Progress((RoundStep(calls=(ToolCall("recall", {}),), results=(brought,), time=START),)))
+    await store.ledger.save(claim, progress=progress)
+    refused = replace(CALL, decision="refused", outcome="not run")
+    await store.audit.keep(refused, claim)
+    await store.forgetting.forget(one_thread("ann", "club"), START)
+    again = await claimed(store)
+    await store.ledger.save(again, progress=encode(Progress((RoundStep(calls=(), results=(), time=START),))))
+    await store.audit.keep(refused, again)
+    assert [one.arguments for one in await store.audit.newest(10)] == [CALL.arguments, ""]
 
 
 async def test_rows_are_kept_for_a_time_and_no_longer(store: Store) -> None:
