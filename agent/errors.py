@@ -84,11 +84,13 @@ class ToolError(CogencyError):
     """`sentence` may be read by the person; `advice` is for the model alone, which reads both.
 
     `ours`: it says nothing that those who read the reply may not all read; else it is for the asker alone.
+    `for_turn`: nothing of it may be kept beyond the turn.
     """
 
-    def __init__(self, sentence: str, advice: str = "", *, ours: bool = False) -> None:
+    def __init__(self, sentence: str, advice: str = "", *, ours: bool = False, for_turn: bool = False) -> None:
         super().__init__(f"{sentence}{ADVICE}{advice})" if advice else sentence)
         self.ours = ours
+        self.for_turn = for_turn
 
 
 class ToolDefinitionError(CogencyError):

@@ -17,7 +17,7 @@ from agent import events, ports
 from agent import turn as turns
 from agent.completion import as_data, complete
 from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.messages import Depth, Elicitation, Elicited, Message, ModelCall, Usage, estimate_usage
+from agent.messages import Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -95,7 +95,8 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     except TimeoutError:
         result = tools.failure(tool.name, f"no result after {tool.timeout_s:g} s; it was stopped")
     except ToolError as error:
-        result = tools.failure(tool.name, str(error), None if error.ours else context.person)
+        keep = Keep.TURN if error.for_turn else Keep.STORED
+        result = tools.failure(tool.name, str(error), None if error.ours else context.person, keep=keep)
     except asyncio.CancelledError:
         if _is_cancelled():
             raise

@@ -32,6 +32,7 @@ from agent.messages import (
     Image,
     Json,
     JsonObject,
+    Keep,
     Link,
     ResultStatus,
     SharedFile,
@@ -168,10 +169,10 @@ class Registry:
         audience = output.audience or PersonAudience(asker.id)
         return _result(name, ResultStatus.SUCCESS, output, label(audience), self._limits)
 
-    def failure(self, name: str, reason: str, asker: Person | None = None) -> ToolResult:
+    def failure(self, name: str, reason: str, asker: Person | None = None, *, keep: Keep = Keep.STORED) -> ToolResult:
         """Why a call failed. `asker`: in the tool's own words, which may say what only they may read."""
         audience = "" if asker is None else label(PersonAudience(asker.id))
-        return _result(name, ResultStatus.FAILURE, ToolOutput(reason), audience, self._limits)
+        return _result(name, ResultStatus.FAILURE, ToolOutput(reason, keep=keep), audience, self._limits)
 
 
 class ToolPolicy(Protocol):

@@ -403,10 +403,12 @@ class McpServer:
             try:
                 while not isinstance(result := await self.ask(do, questions), types.CallToolResult):
                     params = await questions.again(params, result)
+                parts = await asyncio.to_thread(mcp_content.parts_of, result)
+            except ToolError as error:
+                raise ToolError(str(error), ours=error.ours, for_turn=questions.told) from None
             finally:
                 questions.end()
-        keep = Keep.TURN if questions.told else Keep.STORED
-        return ToolOutput(parts=await asyncio.to_thread(mcp_content.parts_of, result), keep=keep)
+        return ToolOutput(parts=parts, keep=Keep.TURN if questions.told else Keep.STORED)
 
     async def resources(self, uri: str) -> ToolOutput:
         """The list of its resources, or one of them."""

@@ -111,8 +111,8 @@ def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | Non
             ask("900")
             return text(json.dumps(json.loads(sys.stdin.readline())))
         case "wonder":
-            wondering[f"w{number}"] = number
             given = params["arguments"]
+            wondering[f"w{number}"] = number, "fails" in given
             ask(f"w{number}", given.get("about", "Which colour?"), given.get("schema", COLOUR))
             return None
         case "hurry":
@@ -168,7 +168,9 @@ def main(begins: str) -> None:
         if begins == "silent":
             continue
         if "method" not in message:
-            say({"id": wondering.pop(message["id"]), "result": text(json.dumps(message.get("result")))})
+            number, fails = wondering.pop(message["id"])
+            said = json.dumps(message.get("result"))
+            say({"id": number} | ({"error": {"code": 1, "message": said}} if fails else {"result": text(said)}))
             continue
         if message["method"] == "notifications/cancelled":
             cancelled.append(message["params"]["requestId"])

@@ -182,6 +182,11 @@ async def test_what_a_server_was_told_stays_with_its_person_and_in_the_turn_also
     async with connected(shared) as (server,):
         told = await called_for(server, "wonder", Someone("ann").context)
         assert (told.keep, told.audience) == (Keep.TURN, None)
+        failing = ToolCall("raw.wonder", {"fails": "yes"})
+        tools = Registry((), rest=server.tools)
+        failed = (await run_call(CallPlaced("1.1", failing), tools, Someone("ann").context)).result
+        assert "red" in failed.content
+        assert (failed.status, failed.keep) == (ResultStatus.FAILURE, Keep.TURN)
         declined = await called_for(server, "wonder", Someone("bob", Elicited(ElicitAction.DECLINE)).context)
         assert (declined.keep, declined.audience) == (Keep.STORED, TeamAudience("slack:T1"))
 
