@@ -65,6 +65,7 @@ class DecidedBy(StrEnum):
     ASKER = "asker"
     STANDING = "asker, for the thread"
     NOBODY = "nobody in time"
+    CHECK = "check"
     COMMAND = "command"
     FILE = "file"
 
@@ -266,6 +267,10 @@ class CallGate:
         if decision.answer is PolicyAnswer.ASK:
             return "allowed", DecidedBy.STANDING
         return "unasked", DecidedBy.EFFECT if decision.row is None else DecidedBy.TABLE
+
+    def hides(self, tool: str) -> bool:
+        """Whether an operator does not let it be used, also where nobody knows what it does: it is not offered."""
+        return decide(self.rows, tool, ToolEffect.READS, self.asker, Provenance.OWN).answer is PolicyAnswer.NO
 
     def _may_fetch(self, address: str) -> bool:
         """Whether nothing was put into it; what was fetched already tells nobody anything new."""

@@ -1,25 +1,26 @@
 """The audit of tool calls: each call of a turn as it happens, changes of the policy, and how operators read it.
 
 Rules
-  What acts is written down before it runs, and if that fails it does not run; what only reads, at its end.
+  What acts is written down before it runs, and if that fails it does not run; what only reads, at its end; what could
+  not run at all, such as a tool that there is not, when the next round begins.
   A platform keeps what is shown in it, beyond the reach of forgetting: the Home tab names no argument and no place.
   `cogency audit` shows them to whoever can read the database anyway.
 """
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from agent.events import CallFinished, CallStarted
+from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.memory.audience import label
 from agent.messages import Consent, Json, ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
-from agent.progress import Progress
+from agent.progress import Progress, RoundStep
 from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
-from agent.tools.registry import Registry
+from agent.tools.registry import CALL_TOOL, Registry
 from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened
@@ -32,6 +33,8 @@ SHOWN_IN_HOME: Final = 10
 PAGE: Final = 500
 """Rows in memory at once."""
 NAME_CHARS: Final = 60
+TOOL_CHARS: Final = 200
+"""A model may call what there is not: no name is longer than two of a server and its tool."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,17 +48,48 @@ class CallAudit:
     progress: Callable[[], Progress]
     gate: CallGate | None
     _begun: "dict[str, _Begun]" = field(default_factory=dict[str, "_Begun"])
+    _known: set[str] = field(default_factory=set[str])
+    """Calls of the last round that ran, or whose end an earlier process has written down."""
+    _rounds: int = 0
+    """Whose calls are all written down."""
 
-    async def see(self, event: CallStarted | CallFinished) -> None:
+    def __post_init__(self) -> None:
+        steps = self.progress().steps
+        self._rounds = max(0, len(steps) - 1)
+        self._known |= {
+            f"{len(steps)}.{at}"
+            for step in steps[-1:]
+            for at, result in enumerate(step.results, 1)
+            if result is not None
+        }
+
+    async def see(self, event: CallStarted | CallFinished | IterationStarted | TurnEnded) -> None:
         """Raises StoreError: then the call must not run, or its turn is somebody else's."""
         match event:
+            case IterationStarted() | TurnEnded():
+                await self._keep_unrun()
             case CallStarted(name, call):
+                self._known.add(name)
                 row = self._row(name, call, self.clock.now())
                 acts = self.tools.get(call.name).effect is not ToolEffect.READS
                 id_ = await self.audit.keep(row, self.claim) if acts else None
                 self._begun[name] = _Begun(row, self.clock.monotonic(), id_)
             case CallFinished(name, result):
                 await self._end(self._begun.pop(name), _size(result), result.status.value)
+
+    async def _keep_unrun(self) -> None:
+        steps = self.progress().steps
+        for number, step in enumerate(steps[self._rounds :], self._rounds + 1):
+            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):
+                name = f"{number}.{at}"
+                lost = result is None or result.status is ResultStatus.UNKNOWN  # its row says so: it had begun
+                if not lost and name not in self._known:
+                    row = self._row(name, call, self.clock.now(), CallEnd.NOT_RUN, step)
+                    hidden = self.gate is not None and self.gate.hides(call.name)
+                    by = DecidedBy.TABLE if hidden else DecidedBy.CHECK
+                    await self.audit.keep(replace(row, decision="refused", decided_by=by), self.claim)
+        self._rounds = len(steps)
+        self._known.clear()
 
     async def keep_refused(self) -> None:
         """Write down which of the last calls their asker, or the time, did not let run."""
@@ -76,17 +110,21 @@ class CallAudit:
         id_ = begun.id if begun.id is not None else await self.audit.keep(begun.row, self.claim)
         await self.audit.end(id_, ms, size, outcome)
 
-    def _row(self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN) -> AuditedCall:
-        asked, step = self.claim.incoming, self.progress().steps[-1]
+    def _row(
+        self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN, step: RoundStep | None = None
+    ) -> AuditedCall:
+        asked, step = self.claim.incoming, step or self.progress().steps[-1]
         consent = step.consent(int(name.partition(".")[2]) - 1)
-        decision, by = ("unasked", DecidedBy.EFFECT) if self.gate is None else self.gate.decided_by(call, consent)
-        known = call.name in self.tools.names
+        known = call.name in self.tools.names and call.name != CALL_TOOL.name
+        decision, by = "unasked", DecidedBy.EFFECT
+        if self.gate is not None and known:
+            decision, by = self.gate.decided_by(call, consent)
         return AuditedCall(
             time=now,
             person=asked.person.id,
             channel=asked.channel,
             audience=label(asked.place.audience),
-            tool=call.name,
+            tool=shortened(call.name, TOOL_CHARS),
             arguments=shortened(json.dumps(call.args, ensure_ascii=False), MAX_ARGUMENTS),
             effect=self.tools.get(call.name).effect.value if known else "",
             decision=decision,

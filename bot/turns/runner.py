@@ -26,6 +26,7 @@ from agent.events import (
     ModelSwitched,
     Outcome,
     TextArrived,
+    TurnEnded,
     TurnPutAside,
 )
 from agent.loop import Loop
@@ -395,7 +396,7 @@ class _ObservedEvents:
             self.switched = self.explain(event.why)
         if self.notice is not None and isinstance(event, HandleOpened | HandleClosed):
             await self.notice(event)
-        if self.audit is not None and isinstance(event, CallStarted | CallFinished):
+        if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):
             await self.audit.see(event)
         await self.live.see(event)
 

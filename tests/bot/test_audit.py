@@ -4,18 +4,21 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import pytest
 
+from agent.errors import StoreUnavailable
 from agent.events import Outcome
 from agent.messages import Consent, JsonObject, Message
-from agent.ports import AuditedCall, ToolEffect
+from agent.ports import AuditedCall, ToolAudit, ToolEffect
 from agent.tool_policy import PolicyRow, read_rows
 from agent.tools.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
-from bot.turns.approvals import ApprovalPolicy
+from bot.turns.approvals import CONSENT_TIME, ApprovalPolicy
 from bot.turns.policy_table import PolicyTable
 from bot.turns.runner import AgentConfig
+from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import START, said
 from tests.fakes.one_turn import Echo, echo_call
@@ -31,6 +34,7 @@ class Audited(World):
 
     tool: Echo = field(default_factory=Echo)
     rows: Sequence[PolicyRow] = ALLOWED
+    audit: ToolAudit | None = None
 
     def mind(self) -> AgentConfig:
         policy = ApprovalPolicy(
@@ -39,7 +43,7 @@ class Audited(World):
             PolicyTable(self.store.preferences, self.store.audit, self.clock, self.rows),
         )
         toolbox = Toolbox((), [FixedTools((self.tool,))], policy)
-        return replace(super().mind(), tools=toolbox, policy=policy, audit=self.store.audit)
+        return replace(super().mind(), tools=toolbox, policy=policy, audit=self.audit or self.store.audit)
 
     async def calls(self) -> list[AuditedCall]:
         """The oldest first."""
@@ -118,6 +122,89 @@ async def test_what_its_asker_was_asked_about_says_what_they_decided(
     (call,) = await world.calls()
     assert (call.decision, call.decided_by, call.outcome) == (decision, "asker", outcome)
     assert bool(world.tool.said) is (word is Consent.GIVEN)
+
+
+NO_SUCH = '<execute>[{"name": "drill", "args": {"deep": 7}}]</execute>'
+WRONG = '<execute>[{"name": "echo", "args": {"deep": 7}}]</execute>'
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows", "effect", "by"),
+    [
+        (NO_SUCH, "echo * * yes", "", "check"),
+        (WRONG, "echo * * yes", "acts outward", "check"),
+        (CALL, "echo * * no", "", "table"),
+    ],
+)
+async def test_a_call_that_could_not_run_at_all_is_there_once_with_who_stopped_it(
+    answer: str, rows: str, effect: str, by: str
+) -> None:
+    world = Audited([answer, "Then not."], rows=read_rows(rows)[0])
+    async with world.serving() as turns:
+        assert await turns.ask(said("tell Ben")) is Outcome.ANSWERED
+    (call,) = await world.calls()
+    assert (call.effect, call.decision, call.decided_by, call.outcome) == (effect, "refused", by, "not run")
+    assert world.tool.said == []
+
+
+async def test_calls_that_ran_and_that_could_not_each_have_one_row_in_their_order() -> None:
+    both = '<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}, {"name": "drill", "args": {}}]</execute>'
+    world = Audited([both, CALL, NO_SUCH, "Done."], tool=Echo(effect=ToolEffect.READS))
+    async with world.serving() as turns:
+        await turns.ask(said("tell Ben"))
+    assert [(one.call, one.tool, one.outcome) for one in await world.calls()] == [
+        ("1.1", "echo", "success"),
+        ("1.2", "drill", "not run"),
+        ("2.1", "echo", "success"),
+        ("3.1", "drill", "not run"),
+    ]
+
+
+async def test_nobody_in_time_and_a_thread_that_was_allowed_are_told_apart() -> None:
+    world = Audited(says, rows=(), limits=TurnsLimits(sweep_s=CONSENT_TIME.total_seconds() / 4))
+    async with world.serving() as turns:
+        await turns.submit(said("tell Ben"))
+        await until(lambda: "awaited" in world.store.turns[0].progress and world.store.turns[0].state == "waiting")
+        await world.clock.advance(CONSENT_TIME.total_seconds())
+        turns.wake()
+        await until(lambda: world.store.turns[0].state == "done")
+        await turns.submit(said("tell Ben again"))
+        await until(lambda: len(world.store.turns) > 1 and "awaited" in world.store.turns[1].progress)
+        await until(lambda: world.store.turns[1].state == "waiting")
+        (waiting,) = await world.store.consents.undecided("ann")
+        now = world.clock.now()
+        await world.store.consents.decide(waiting.turn, waiting.key, "ann", Consent.GIVEN, now, standing=True)
+        turns.wake()
+        await until(lambda: world.store.turns[1].state == "done")
+        assert await turns.ask(said("tell Ben once more")) is Outcome.ANSWERED
+    assert [(one.decision, one.decided_by, one.outcome) for one in await world.calls()] == [
+        ("expired", "nobody in time", "not run"),
+        ("allowed", "asker", "success"),
+        ("allowed", "asker, for the thread", "success"),
+    ]
+    assert len(world.tool.said) == 2
+
+
+class Unwritable:
+    """An audit on a full disk, as slow as that."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    async def keep(self, *_: object) -> int:
+        self.tries += 1
+        for _turn in range(9):
+            await asyncio.sleep(0)
+        raise StoreUnavailable("the disk is full")
+
+
+async def test_what_cannot_be_written_down_does_not_run() -> None:
+    world, audit = Audited(says), Unwritable()
+    world.audit = cast("ToolAudit", audit)
+    async with world.serving() as turns:
+        await turns.submit(said("tell Ben"))
+        await until(lambda: audit.tries > 1)
+    assert world.tool.said == []
 
 
 async def test_arguments_are_bounded() -> None:
