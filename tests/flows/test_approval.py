@@ -3,6 +3,7 @@ and whatever happens to processes meanwhile, it is done once.
 """
 
 import asyncio
+import json
 from functools import partial
 from pathlib import Path
 
@@ -98,6 +99,33 @@ async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_k
                 await slack.connected(2)
                 await allow(slack, ann, page)
                 await until(lambda: "it is on its way" in page.text)
+    assert sent(folder) == "hello\n"
+
+
+async def test_killed_in_mid_call_the_audit_says_that_nobody_knows_how_it_ended(folder: Path) -> None:
+    tools = (folder / "loud_tools.py").read_text()
+    (folder / "loud_tools.py").write_text(
+        f"import time\n{tools}".replace("    return", "    time.sleep(600)\n    return")
+    )
+    (folder / "policy.txt").write_text("send * * yes\n")
+    async with FakeSlack(CLOCK) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        settings = on_slack(slack) | named(folder, "loud_tools") | {"COGENCY_TOOL_POLICY": "policy.txt"}
+        async with service(folder, **settings) as first:
+            await slack.connected(2)
+            await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
+            await until(lambda: sent(folder))
+            first.kill()
+            await first.wait()
+        async with service(folder, **settings):
+            await slack.connected(2)
+            await until(lambda: any("unknown" in one.text for one in slack.state.answers(general)))
+            told = await asyncio.to_thread(cogency, folder, "audit", "--json")
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [(row["tool"], row["decided_by"], row["outcome"]) for row in rows] == [
+        ("", "file", "success"),
+        ("send", "table", "begun"),
+    ]
     assert sent(folder) == "hello\n"
 
 
