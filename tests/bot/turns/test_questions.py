@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Elicited, Json, JsonObject
 from bot.texts import command_texts, tool_texts
-from bot.tools.mcp_questions import MAX_FIELDS, MAX_NUMBER_CHARS, QuestionRefused, checked_question
+from bot.tools.mcp_questions import MAX_FIELDS, MAX_NUMBER_CHARS, MAX_TEXT_CHARS, QuestionRefused, checked_question
 from bot.turns.questions import QuestionDesk
 from tests.contracts.steps import claimed
 from tests.fakes.clock import FakeClock
@@ -130,3 +130,21 @@ async def test_nobody_else_is_told_that_there_is_a_question() -> None:
             assert told.text == command_texts.NOT_ANSWERED["NOT_THEIRS"]
             assert not told.name
         assert not waiting.done()
+async def test_a_form_of_any_size_is_shown_whole_beside_what_was_filled_in_or_to_nobody() -> None:
+    hostile: Json = {"type": "string", "title": "*_" * 60, "description": "[<" * 200, "minLength": 2}
+    kind: Json = {"type": "string", "title": "A field of usual length, no more", "description": "What it is. " * 9}
+    with pytest.raises(QuestionRefused):
+        checked_question("web", "*" * 9_000, form(**{f"f{at}": hostile for at in range(MAX_FIELDS)}))
+    async with asking(form(**{f"f{at}": kind for at in range(MAX_FIELDS)}), "*" * MAX_TEXT_CHARS) as (desk, waiting):
+        for first in range(0, MAX_FIELDS, 5):
+            filled = json.dumps({str(at): "*" * MAX_TEXT_CHARS for at in range(first, first + 5)})
+            shown = await desk.answer("ann", f"answer 1.1-1 {first} 5 {filled}")
+            assert shown is not None
+            assert len(shown.text) < FITS_SLACK
+        sent = await desk.answer("ann", "send 1.1-1")
+        assert sent is not None
+        assert not sent.refused
+        assert len(sent.text) < FITS_SLACK
+        assert (await waiting).values["f24"] == "*" * MAX_TEXT_CHARS
+
+
