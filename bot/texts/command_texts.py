@@ -47,6 +47,7 @@ WINDOW_TITLE = "For {source}"
 WINDOW_TRY_AGAIN = "This took too long; please press it again."
 MORE_QUESTIONS = "{questions} for you behind this one."
 WRONG_FIELD = "**{field}**: {why}"
+QUESTION_TIME = "I wait for it for nine minutes at most. If this is gone from your screen, `/tools` shows it again."
 QUESTION_OVER = "Nobody waits for this answer any more: its time is over, or what asked for it has ended."
 ANSWERED = {
     "ACCEPT": "Your answer goes to `{source}`, and to nobody else.",

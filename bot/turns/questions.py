@@ -218,7 +218,7 @@ def _shown(waiting: OpenQuestion, more: int = 0, wrong: Mapping[int, str] | None
     fields = () if asked.address else fields_of(asked.schema)
     told = [*(wrong or {}).items()][:MOST_FAULTS]
     faults = [command_texts.WRONG_FIELD.format(field=literal(fields[at].label), why=why) for at, why in told]
-    text = [*faults, question_text(asked, waiting.question, filled)]
+    text = [*faults, question_text(asked, waiting.question, filled), command_texts.QUESTION_TIME]
     text += (
         [command_texts.MORE_QUESTIONS.format(questions=counted(more, "more question", "more questions"))]
         if more

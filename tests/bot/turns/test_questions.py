@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.messages import Elicited, Json, JsonObject
 from bot.texts import command_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, MAX_NUMBER_CHARS, MAX_TEXT_CHARS, QuestionRefused, checked_question
-from bot.turns.questions import QuestionDesk
+from bot.turns.questions import ANSWER_TIME, QuestionDesk
 from tests.contracts.steps import claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
@@ -120,6 +120,16 @@ async def test_of_many_mistakes_a_few_are_told_at_once() -> None:
         assert len(shown.text) < FITS_SLACK
 
 
+async def test_its_person_is_told_how_long_it_waits_and_how_to_see_it_again() -> None:
+    """What one person alone is shown is gone when they load their platform anew."""
+    async with asking(form(a={"type": "string"})) as (desk, _):
+        shown = await desk.answer("ann", "")
+        assert shown is not None
+        assert "nine minutes" in shown.text
+        assert "`/tools`" in shown.text
+    assert timedelta(minutes=9) == ANSWER_TIME
+
+
 async def test_nobody_else_is_told_that_there_is_a_question() -> None:
     async with asking(form(a={"type": "string"}), "Which swordfish?") as (desk, waiting):
         for words in ("", "waiting 1"):
@@ -130,6 +140,8 @@ async def test_nobody_else_is_told_that_there_is_a_question() -> None:
             assert told.text == command_texts.NOT_ANSWERED["NOT_THEIRS"]
             assert not told.name
         assert not waiting.done()
+
+
 async def test_a_form_of_any_size_is_shown_whole_beside_what_was_filled_in_or_to_nobody() -> None:
     hostile: Json = {"type": "string", "title": "*_" * 60, "description": "[<" * 200, "minLength": 2}
     kind: Json = {"type": "string", "title": "A field of usual length, no more", "description": "What it is. " * 9}
@@ -146,5 +158,3 @@ async def test_a_form_of_any_size_is_shown_whole_beside_what_was_filled_in_or_to
         assert not sent.refused
         assert len(sent.text) < FITS_SLACK
         assert (await waiting).values["f24"] == "*" * MAX_TEXT_CHARS
-
-
