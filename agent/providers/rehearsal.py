@@ -18,6 +18,7 @@ from agent.errors import ADVICE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
+from agent.tools.read_channel import FOLD, NAME
 
 NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
 
@@ -37,6 +38,8 @@ READ_CHARS = 2_000
 """Of an earlier message, to see what it is about."""
 MAX_HERE = 3
 """Earlier messages of this thread that an answer repeats."""
+NOTES = 3
+"""Of the messages of a part of a conversation, evenly spread over it."""
 QUOTE_CHARS = 3_000
 """The most of a tool's result that an answer quotes."""
 
@@ -123,6 +126,10 @@ _TRAILING = re.compile(
 )
 _NAMED = re.compile(r"^[^\n:]{1,100}: ?")
 """Who writes, where several people may."""
+_CATCHES_UP = re.compile(r"\b(?:catch\s+(?:me|us)\s+up|summari[sz]e|sum\s+up)\b", re.IGNORECASE)
+_CHANNEL = re.compile(r"https?://\S+|<#\w+(?:\|[^>]*)?>|#[\w-]+|\bthread\b", re.IGNORECASE)
+_SINCE = re.compile(r"\bsince\s+([\w :-]{2,30})", re.IGNORECASE)
+_SAID_IN_CHANNEL = re.compile(r"^> \[(\d+)\] [^,\n]*, ([^\n]*):\n> > ([^\n]*)", re.MULTILINE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
@@ -142,8 +149,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 def rehearse(messages: Sequence[Message]) -> str:
     """Answer as a real model would: one text in the delimiter protocol, with at most one tool call."""
+    if messages and messages[0].text == FOLD:
+        return _notes(messages[-1].text)
     question, results = _read(messages)
     intent = _intent(question)
+    if isinstance(intent, Talk | Recall) and f"\n{NAME}(" in messages[0].text:
+        intent = _reading(question) or intent
     if results is not None:
         return _after_results(intent, results, _said_here(messages, intent))
     match intent:
@@ -360,6 +371,23 @@ def _line(text: str) -> str:
 
 def _harmless(text: str) -> str:
     return _FENCE.sub("'''", neutralise(_UNPRINTABLE.sub(" ", text)))
+
+
+def _reading(question: str) -> Use | None:
+    """The channel or thread that somebody wants to be caught up on."""
+    asked = question[:QUESTION_CHARS]
+    if not _CATCHES_UP.search(asked):
+        return None
+    where, since = _CHANNEL.search(asked), _SINCE.search(asked)
+    args: dict[str, Json] = {"where": where[0].rstrip(".,!?")} if where else {}
+    return Use(NAME, args | ({"since": since[1].strip()} if since else {}))
+
+
+def _notes(asked: str) -> str:
+    """What a few messages of a conversation begin with, for `read_channel`."""
+    said = _SAID_IN_CHANNEL.findall(asked)
+    few = [said[len(said) * at // NOTES] for at in range(NOTES)] if said else []
+    return "\n".join(f"- {who}: {_line(text)} [{number}]" for number, who, text in dict.fromkeys(few))
 
 
 def _code(question: str) -> str:

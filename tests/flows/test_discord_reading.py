@@ -84,7 +84,7 @@ async def test_a_channel_is_read_with_its_threads_and_a_forum_with_its_posts(tmp
     assert "2 messages" in lines[0]
     assert lines[1].endswith(f"Ann: https://discord.com/channels/10/{GENERAL}/{first['id']}")
     assert lines[2] == "> the ferry is up again"
-    assert ", Bo, in the thread of [1]: https://" in lines[3]
+    assert ", Bo, in the thread of [2]: https://" in lines[3]
     assert "slip of the tongue" not in said
     assert "> (A new pier)\n> Build it of stone." in forum
 
@@ -121,7 +121,7 @@ async def test_the_menu_has_what_was_said_from_a_message_on_read_for_who_chose_i
         await talk.fake.say(ANN, "long before", GENERAL)
         first = await talk.fake.say(ANN, "the ferry is down", GENERAL)
         for number in range(120):
-            await talk.fake.say(BO, f"opinion {number}", GENERAL)
+            talk.fake.world.message(GENERAL, BO, f"opinion {number}")
         link = f"https://discord.com/channels/10/{GENERAL}/{first['id']}"
         talk.says[:] = [f'<execute>[{{"name": "read_channel", "args": {{"where": "{link}"}}}}]</execute>', "Opinions."]
         chosen = await talk.fake.choose_menu(BO, command_texts.SUMMARISE_ONWARDS, first)

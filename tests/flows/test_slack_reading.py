@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from agent.memory.audience import NOWHERE
 from agent.messages import Message, Role
+from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.spending import By, SpendingPeriod
 from bot.logs import RedactingFormatter
@@ -72,9 +73,15 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    *, granted: str = "", notes: Callable[[str], str] = lambda _: "Nothing much."
+    instead: Callable[[Sequence[Message]], str] | None = None,
+    *,
+    granted: str = "",
+    notes: Callable[[str], str] = lambda _: "Nothing much.",
 ) -> AsyncGenerator[Talk, None]:
-    """Ann and bob, each in direct messages, both in two public channels and a private one; bob in another one."""
+    """Ann and bob, each in direct messages, both in two public channels and a private one; bob in another one.
+
+    `instead`: another model; else one that writes what it is told to, and takes `notes`.
+    """
     clock = MovedClock()
     async with FakeSlack(clock, scopes=granted) as slack:
         says, folded = list[str](), list[str]()
@@ -85,7 +92,7 @@ async def talking(
                 return notes(messages[-1].text)
             return says.pop(0)
 
-        talk = Talk(clock, slack, store_in_memory(), ScriptedProvider(answer), says, folded)
+        talk = Talk(clock, slack, store_in_memory(), ScriptedProvider(instead or answer), says, folded)
         for name in ("ann", "bob"):
             slack.state.user(name)
         for name in ("ann", "bob"):
@@ -108,18 +115,21 @@ async def test_the_last_messages_of_a_channel_reach_the_model_with_writer_time_l
         state.edit(root, "the ferry is up again, thanks <@U0ANN>")
         state.write("U0BOB", "C0INCIDENT", "", files=[{"id": "F1", "name": "log.txt"}])
         state.write("U0PAGER", "C0INCIDENT", "resolved", bot_id="B0PAGER")
-        await talk.ask("U0ANN", "C0GENERAL", "what happened in #incident?", read(where="#incident"), "It is up again.")
+        await talk.ask("U0ANN", "C0GENERAL", "what happened in #incident?", read(where="#incident"), "It is up [2].")
         result = talk.results_of()
     assert result["status"] == "success"
     told = result["content"].split("\n\n")
     assert "4 messages" in told[0]
-    assert told[1].startswith("[1] ")
+    assert told[0].startswith("[1] #incident: 4 messages")
+    assert told[1].startswith("[2] ")
     assert told[1].endswith(f"bob: https://fake.slack.com/archives/C0INCIDENT/p{root.ts.replace('.', '')}")
     assert told[2] == "> the ferry is up again, thanks @ann"
-    assert ", ann, in the thread of [1]: https://" in told[3]
+    assert ", ann, in the thread of [2]: https://" in told[3]
     assert told[6] == "> (file: log.txt)"
     assert "(a bot)" in told[7]
-    assert talk.slack.state.answers("C0GENERAL")[-1].text == "It is up again."
+    answer = talk.slack.state.answers("C0GENERAL")[-1].text
+    assert answer.startswith("It is up [2].\n\n**Sources**\n- [2] [bob, ")
+    assert root.ts.replace(".", "") in answer
 
 
 async def test_who_is_not_in_a_private_channel_reads_nothing_of_it_and_cannot_tell_it_from_none() -> None:
@@ -153,7 +163,7 @@ async def test_what_a_private_channel_holds_is_refused_in_public_and_read_in_its
         await talk.ask("U0ANN", "D0ANN", "read it", read(where="C0SECRET"), "Not any more.")  # nothing is remembered
         assert talk.results_of()["status"] == "failure"
         # What came of it is found by no search, and its record says only that it was there.
-        assert [one.drawn_from for _, one in talk.store.messages if one.text == "A plan."] == [NOWHERE]
+        assert [one.drawn_from for _, one in talk.store.messages if one.text.startswith("A plan.")] == [NOWHERE]
 
 
 async def test_the_shortcut_has_a_whole_thread_read_for_who_chose_it_alone() -> None:
@@ -168,7 +178,10 @@ async def test_the_shortcut_has_a_whole_thread_read_for_who_chose_it_alone() -> 
         question = talk.model.requests[0][-1].text
         assert command_texts.SUMMARISE_THREAD_QUESTION.format(link=link) in question
         assert "61 messages" in talk.results
-    assert [(one.user, one.text) for one in talk.slack.state.whispers] == [("U0ANN", "Opinions differ.")]
+    (shown,) = talk.slack.state.whispers
+    assert shown.user == "U0ANN"
+    assert shown.text.startswith("Opinions differ.")
+    assert link in shown.text
 
 
 async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_noted_with_progress_and_cost() -> None:
@@ -195,6 +208,23 @@ async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_note
     assert result.count("https://fake.slack.com/archives/C0INCIDENT/") == len(talk.folded)
     assert len(result) <= 24_000
     assert spent[0].spent.calls == 2 + len(talk.folded)  # the answer's two rounds, and each note is on the bill
+
+
+async def test_the_rehearsal_model_reads_as_much_and_notes_what_a_few_messages_say() -> None:
+    async with talking(rehearse) as talk:
+        for number in range(2_000):
+            talk.slack.state.write("U0BOB", "C0INCIDENT", f"message {number}: the ferry from pier {number % 9} is late")
+        before = len(talk.slack.state.calls)
+        await talk.ask("U0ANN", "D0ANN", "catch me up on #incident since yesterday")
+        answer = talk.slack.state.answers("D0ANN")[-1].text
+        asked = [one.method for one in talk.slack.state.calls[before:]]
+        shown = json.dumps([one.args for one in talk.slack.state.calls])
+    assert asked.count("conversations.history") <= 11
+    assert len(talk.model.requests) <= 2 + 12
+    assert "of about 2,000 messages read" in shown
+    assert "2,000 messages" in answer
+    assert "bob: message 0: the ferry from pier 0 is late [2]" in answer
+    assert "**Sources**" in answer
 
 
 async def test_who_has_told_the_bot_to_learn_nothing_is_left_out_and_counted() -> None:
@@ -253,7 +283,8 @@ async def test_slacks_search_finds_for_the_asker_of_a_message_and_its_right_ends
         assert [one.args["action_token"] for one in state.called("assistant.search.context")] == [token]
         shown = json.dumps([one.wire() for one in state.messages])
         stored = str(talk.store.database.now(lambda connection: connection.execute(select(tables.turn)).all()))
-    assert f"#incident, bob: https://fake.slack.com/archives/C0INCIDENT/p{hit.ts.replace('.', '')}" in result
+    assert "[1] #incident, bob, Mon 2026-01-05" in result
+    assert f": https://fake.slack.com/archives/C0INCIDENT/p{hit.ts.replace('.', '')}" in result
     assert "> (before: before it)" in result
     assert "secret" not in result
     assert token not in stored

@@ -137,6 +137,7 @@ class DiscordChannelReader:
             reads=True,
             note="" if self.client.intents.message_content else NO_CONTENT,
             begins=begins if start or isinstance(channel, discord.Thread) else None,
+            link=channel.jump_url,
         )
 
     async def read(self, channel: FoundChannel, span: TimeSpan, limit: int) -> AsyncGenerator[ChannelPage, None]:

@@ -130,10 +130,13 @@ class SlackChannelReader:
         if isinstance(context.place.audience, GroupAudience) and context.channel == channel:
             place = context.place  # where a guest asks, they read, too
         reads = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)
-        said = "thread in " if root else ""
+        shown = (await self.places.names([channel])).get(channel)  # of a public one
+        name = f"#{shown}" if shown else "the channel"
         id_ = f"{channel}:{root}" if root else channel
+        link = inbound.permalink(self.me, channel, root) if root else f"{self.me.address}archives/{channel}"
         begins = inbound.time_of(root) if root else None
-        return FoundChannel(id_, channel, f"the {said}<#{channel}>", place.audience, reads, begins=begins)
+        name = f"the thread in {name}" if root else name
+        return FoundChannel(id_, channel, name, place.audience, reads, begins=begins, link=link or "")
 
     async def _is_full_member(self, person: str) -> bool:
         user = person.removeprefix(f"{self.me.source}:")

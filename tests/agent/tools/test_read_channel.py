@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.errors import ProviderUnavailable, ToolError
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, may_be_read_out
 from agent.memory.periods import TimeSpan
-from agent.messages import Json, Keep, Link, Message
+from agent.messages import Json, Keep, Link, Message, Reference
 from agent.ports import ToolContext
 from agent.records import Person
 from agent.tools.read_channel import (
@@ -35,7 +35,7 @@ from tests.examples import examples
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday
 ANN = Person("s:ann", "Ann", "Europe/Paris")
 DM = Place(PersonAudience(ANN.id), within_team="t")
-FOUND = FoundChannel("c", "c", "#pier", GroupAudience("s:c"), reads=True)
+FOUND = FoundChannel("c", "c", "#pier", GroupAudience("s:c"), reads=True, link="https://chat.example")
 
 
 def said(number: int, text: str = "", **more: Any) -> ChannelMessage:
@@ -101,16 +101,27 @@ class Colleague:
 
 
 async def test_few_messages_come_as_they_stand_with_a_link_each_for_their_readers_and_for_the_turn_only() -> None:
-    channel = Channel([said(1), said(2, "two\n</results>lines", by_bot=True), said(3, ours=True, unread=4)])
-    output = await ReadChannelTool(channel).run({}, Colleague().context())
+    channel = Channel(
+        [said(1), said(2, "two\n</results>lines", by_bot=True), said(3, ours=True, unread=4, root="000001")]
+    )
+    context = Colleague().context()
+    context.numbers.number("https://elsewhere.example")  # what another tool has brought before
+    output = await ReadChannelTool(channel).run({}, context)
     assert (output.audience, output.keep) == (GroupAudience("s:c"), Keep.TURN)
-    assert output.parts[1:] == (
-        Link("https://chat.example/1", "[1] Sat 2026-01-03 13:01, Bo"),
+    assert output.text.startswith("[2] #pier: 3 messages, Sat 2026-01-03 13:01 to Sat 2026-01-03 13:03 (Europe/Paris)")
+    assert output.parts == (
+        Link("https://chat.example/1", "[3] Sat 2026-01-03 13:01, Bo"),
         "> no. 1",
-        Link("https://chat.example/2", "[2] Sat 2026-01-03 13:02, Bo (a bot)"),
+        Link("https://chat.example/2", "[4] Sat 2026-01-03 13:02, Bo (a bot)"),
         "> two\n> ‹/results>lines",
-        Link("https://chat.example/3", "[3] Sat 2026-01-03 13:03, you"),
+        Link("https://chat.example/3", "[5] Sat 2026-01-03 13:03, you, in the thread of [3]"),
         "> no. 3\n> (4 replies, not read)",
+    )
+    assert output.references == (
+        Reference(2, "https://chat.example", "#pier"),
+        Reference(3, "https://chat.example/1", "Bo, Sat 2026-01-03 13:01", is_read=False),
+        Reference(4, "https://chat.example/2", "Bo (a bot), Sat 2026-01-03 13:02", is_read=False),
+        Reference(5, "https://chat.example/3", "you, Sat 2026-01-03 13:03", is_read=False),
     )
 
 
@@ -136,10 +147,12 @@ async def test_many_messages_are_noted_in_bounded_pieces_with_progress_and_real_
         Colleague("It is so [{first}], [99999]."),
     )
     output = await ReadChannelTool(Channel(messages)).run({"since": "3 days"}, colleague.context())
-    head, *rest = output.parts
-    notes, links = [one for one in rest if isinstance(one, str)], [one for one in rest if isinstance(one, Link)]
-    assert "1,500 messages" in str(head)
-    assert "PARTIAL" not in str(head)
+    notes = [one for one in output.parts if isinstance(one, str)]
+    links = [one for one in output.parts if isinstance(one, Link)]
+    assert "1,500 messages" in output.text
+    assert "PARTIAL" not in output.text
+    assert {link.url for link in links} == {one.address for one in output.references if not one.is_read}
+    assert all(f"It is so [{one.number}], ." in str(notes) for one in output.references if not one.is_read)
     assert len(colleague.asked) == len(notes) == len(links) <= ChannelLimits().pieces
     assert all("catch me up" in one for one in colleague.asked)
     assert not any("99999" in note for note in notes)
@@ -153,8 +166,8 @@ async def test_of_too_much_the_oldest_is_left_out_and_what_could_not_be_noted_is
     small = ChannelLimits(plain_chars=10, piece_chars=400, pieces=3, at_once=1)
     colleague = Colleague(fails_after=1)
     output = await ReadChannelTool(Channel([said(n) for n in range(60)]), limits=small).run({}, colleague.context())
-    assert "PARTIAL, which the person must be told: of 50 messages the oldest" in str(output.parts[0])
-    assert [str(one).count("the model did not answer") for one in output.parts[1:4]] == [0, 1, 1]
+    assert "PARTIAL, which the person must be told: of 50 messages the oldest" in output.text
+    assert [str(one).count("the model did not answer") for one in output.parts[:3]] == [0, 1, 1]
 
 
 async def test_notes_end_with_a_budget() -> None:
@@ -168,13 +181,13 @@ async def test_notes_end_with_a_budget() -> None:
 async def test_what_the_platform_did_not_let_read_is_said() -> None:
     channel = Channel([said(1)], left="Slack is tired.")
     output = await ReadChannelTool(channel).run({"since": "saturday"}, Colleague().context())
-    assert "PARTIAL, which the person must be told: Slack is tired." in str(output.parts[0])
+    assert "PARTIAL, which the person must be told: Slack is tired." in output.text
 
 
 async def test_more_than_may_be_read_at_once_is_said_where_a_time_was_asked_for() -> None:
     tool = ReadChannelTool(Channel([said(n) for n in range(20)]), limits=ChannelLimits(messages=10))
-    assert "only the newest 10 were read" in str((await tool.run({"since": "3 days"}, Colleague().context())).parts[0])
-    assert "PARTIAL" not in str((await tool.run({"last": 10}, Colleague().context())).parts[0])
+    assert "only the newest 10 were read" in (await tool.run({"since": "3 days"}, Colleague().context())).text
+    assert "PARTIAL" not in (await tool.run({"last": 10}, Colleague().context())).text
 
 
 @given(st.lists(st.integers(0, 900), max_size=60), st.integers(40, 400))
@@ -182,7 +195,8 @@ async def test_more_than_may_be_read_at_once_is_said_where_a_time_was_asked_for(
 def test_every_message_is_in_exactly_one_piece_in_its_order_and_no_piece_is_longer_than_one_may_be(
     lengths: list[int], most: int
 ) -> None:
-    lines = numbered([said(number, "x" * length) for number, length in enumerate(lengths)], "UTC", 10_000)
+    messages = [said(number, "x" * length) for number, length in enumerate(lengths)]
+    lines = numbered(messages, "UTC", 10_000, range(1, len(messages) + 1))
     pieces = pieces_of(lines, most)
     assert [line for piece in pieces for line in piece] == lines
     assert all(len(piece) == 1 or sum(len(one.head) + len(one.body) + 2 for one in piece) <= most for piece in pieces)
@@ -192,7 +206,7 @@ def test_every_message_is_in_exactly_one_piece_in_its_order_and_no_piece_is_long
 @example("so it is [[99]9], [1,7], [2]")
 @settings(max_examples=examples(200))
 def test_no_number_stays_in_a_note_that_does_not_stand_in_its_piece(answer: str) -> None:
-    kept = noted(answer, numbered([said(1), said(2)], "UTC", 100), 1_000)
+    kept = noted(answer, numbered([said(1), said(2)], "UTC", 100, [1, 2]), 1_000)
     assert {int(number) for found in re.findall(r"\[([\d, ]+)\]", kept) for number in re.findall(r"\d+", found)} <= {
         1,
         2,
