@@ -563,10 +563,7 @@ class ToolAccounts(Protocol):
         ...
 
     async def swap(self, person: str, server: str, before: bytes, after: bytes | None) -> bool:
-        """Keep this in place of exactly that account, and let it be renewed again; None drops it.
-
-        False, and nothing is changed, if another one stands, or none.
-        """
+        """Keep this in place of exactly that account (None drops it), to be renewed again; False if another stands."""
         ...
 
     async def drop(self, person: str, server: str) -> bytes | None:
@@ -574,9 +571,7 @@ class ToolAccounts(Protocol):
         ...
 
     async def renew(self, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
-        """Whether the caller, and no other in any process, is to renew exactly this: until it swaps, or the lease is
-        over.
-        """
+        """Whether the caller, and nobody else, is to renew exactly this: until it swaps, or the lease is over."""
         ...
 
     async def begin(self, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
@@ -589,8 +584,7 @@ class ToolAccounts(Protocol):
 
     async def go_on(self, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
         """The next step of a sign-in, which nothing but this leads to from now on. False, and nothing is kept, if it is
-        no more: somebody went on with it already, or its person signed out or was forgotten.
-        """
+        no more: somebody went on with it already, or its person signed out or was forgotten."""
         ...
 
     async def expire(self, now: datetime) -> None:
@@ -598,7 +592,6 @@ class ToolAccounts(Protocol):
         ...
 
     async def complete(self, handle: str, person: str, server: str, sealed: bytes) -> bool:
-        """Take a sign-in, and keep this account in place of an earlier one. False, and nothing is kept, if the sign-in
-        is no more: its person signed out meanwhile, or was forgotten.
-        """
+        """Take a sign-in, and keep this account in place of an earlier one. False, and nothing is kept, if it is no
+        more: its person signed out meanwhile, or was forgotten."""
         ...
