@@ -249,11 +249,19 @@ OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
 """Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too."""
 
 
-def fetched(progress: Progress) -> frozenset[str]:
-    """The addresses that the turn has had fetched, as its calls named them."""
+def addresses_in(call: ToolCall) -> list[str]:
+    """The addresses among a call's arguments; of `web_fetch` whatever stands for one."""
+    if call.name == FETCH:
+        return [str(call.args.get("url", ""))]
+    values = [one for value in call.args.values() for one in (value if _is_list(value) else [value])]
+    return [one for one in values if isinstance(one, str) and _SCHEME.match(one.lstrip())]
+
+
+def sent(progress: Progress) -> frozenset[str]:
+    """The addresses that calls of the turn have carried out, as these named them."""
     done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
-    had = [call for call, result in done if call.name == FETCH and result and result.status is ResultStatus.SUCCESS]
-    return frozenset(str(call.args.get("url", "")) for call in had)
+    had = [call for call, result in done if result and result.status is ResultStatus.SUCCESS]
+    return frozenset(address for call in had for address in addresses_in(call))
 
 
 def brought_by(progress: Progress) -> frozenset[str]:

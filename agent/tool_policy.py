@@ -23,7 +23,7 @@ id. `where` is *, the kind of audience (person, group, team) or the platform's i
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -31,11 +31,10 @@ from typing import Final, assert_never
 from unicodedata import category
 
 from agent.admission_terms import Authority
-from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
 from agent.messages import UNSEEN, Consent, Provenance, ToolCall
 from agent.ports import Asker, ToolEffect
-from agent.progress import OWN_WORDS, Progress, addresses_read, brought_by, fetched
+from agent.progress import OWN_WORDS, Progress, addresses_in, addresses_read, brought_by, sent
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200
@@ -215,7 +214,8 @@ class CallGate:
     """What the policy says of one turn's calls. `checked` and `effect_of`: as the registry says of what is offered.
 
     `standing`: tools that the asker lets run in this conversation. `words`: whose words the context holds, `texts`:
-    what it says; `before`: what the turn has done so far.
+    what it says; `before`: what the turn has done so far. `sends`: the tools of which what a call is
+    given may leave the bot.
     """
 
     rows: Sequence[PolicyRow]
@@ -226,6 +226,7 @@ class CallGate:
     words: Callable[[], Provenance]
     before: Callable[[], Progress]
     texts: Callable[[], Iterable[str]] = tuple
+    sends: Collection[str] = ()
 
     def check(self, call: ToolCall) -> str | None:
         """What is wrong with the call, for the model; also that nobody could read all of it before allowing it.
@@ -242,11 +243,8 @@ class CallGate:
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:
-        if (
-            call.name == FETCH
-            and self._held() is not Provenance.OWN
-            and not self._may_fetch(str(call.args.get("url", "")))
-        ):
+        carried = addresses_in(call) if call.name in self.sends and self._held() is not Provenance.OWN else ()
+        if not all(map(self._may_leave, carried)):
             return True
         decision = self._decision(call)
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
@@ -272,10 +270,10 @@ class CallGate:
         """Whether an operator does not let it be used, also where nobody knows what it does: it is not offered."""
         return decide(self.rows, tool, ToolEffect.READS, self.asker, Provenance.OWN).answer is PolicyAnswer.NO
 
-    def _may_fetch(self, address: str) -> bool:
-        """Whether nothing was put into it; what was fetched already tells nobody anything new."""
+    def _may_leave(self, address: str) -> bool:
+        """Whether nothing was put into it; what was sent already tells nobody anything new."""
         progress = self.before()
-        return address in fetched(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
+        return address in sent(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
 
     def _decision(self, call: ToolCall) -> Decision:
         return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())

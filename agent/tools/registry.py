@@ -87,8 +87,9 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [_spec(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
-        writes = FETCH in self._tools or any(tool.effect is not ToolEffect.READS for tool in rest)
-        self.asks: Final = writes or any(tool.effect not in UNASKED for tool in tools)
+        self.sends: Final = {tool.name for tool in rest} | ({FETCH} & self._tools.keys())
+        """The tools of which what a call is given may leave the bot."""
+        self.asks: Final = bool(self.sends) or any(tool.effect not in UNASKED for tool in tools)
         """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
         """The same for a vendor that takes tools in a form of its own."""
@@ -282,9 +283,8 @@ def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, 
                     left -= len(data)
             case _:
                 assert_never(part)
-    content = _cut("\n\n".join(told), limits.max_result_chars)
-    pictures, shared = tuple(images), tuple(files)
-    return ToolResult(name, status, content, output.sources, pictures, shared, audience, output.keep, output.references)
+    brought = (_cut("\n\n".join(told), limits.max_result_chars), output.sources, tuple(images), tuple(files))
+    return ToolResult(name, status, *brought, audience, output.keep, output.references)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

@@ -22,9 +22,8 @@ EFFECTS = {
     "IRREVERSIBLE": "**It cannot be taken back.**",
     "": "What it does I cannot see from here.",
 }
-FETCHES = (
-    "It reads a page whose address nobody wrote like this: I put it together, where I had also read what others wrote. "
-    "Whoever runs that site gets to know everything that stands in the address."
+ADDRESS_LEAVES = (
+    "Whoever runs that site gets to know all that stands in the address, which I may have put together myself."
 )
 MAY_RUN = "May I use `{tool}`? {about} It would get exactly this:"
 NO_ARGUMENTS = "(nothing)"

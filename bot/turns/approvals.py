@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from agent.citations import FETCH
 from agent.messages import Consent, Provenance
 from agent.ports import Asker, Clock, Consents, Tool, ToolEffect
-from agent.progress import Progress
+from agent.progress import Progress, addresses_in
 from agent.protocol.render import joined
 from agent.records import Claim, ConsentOutcome, Undecided
 from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, decide, shown_arguments
@@ -70,7 +69,8 @@ class ApprovalPolicy:
             return tools.get(name).effect
 
         rows = tuple(self.rows)
-        gate = CallGate(rows, tools.check, effect_of, asker, standing, words, lambda: turn.progress, texts)
+        held = (words, lambda: turn.progress, texts, tools.sends)
+        gate = CallGate(rows, tools.check, effect_of, asker, standing, *held)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decided in await self._decided(claim, progress):
             turn.receive(decided)
@@ -190,8 +190,8 @@ def _most(lines: Sequence[str]) -> Sequence[str]:
 def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     """What would happen, in words, with every character of its arguments."""
     about = tool_texts.EFFECTS["" if effect is None else effect.name]
-    if waiting.call.name == FETCH:
-        about = tool_texts.FETCHES
+    if effect is ToolEffect.READS and addresses_in(waiting.call):
+        about = f"{about} {tool_texts.ADDRESS_LEAVES}"
     asked = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
     given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = tool_texts.MAY_RUN.format(tool=waiting.call.name, about=about)

@@ -151,7 +151,7 @@ def gate(
     standing: frozenset[str] = frozenset(),
     texts: Sequence[str] = (),
 ) -> CallGate:
-    held = (lambda: words, lambda: before, lambda: texts)
+    held = (lambda: words, lambda: before, lambda: texts, {"fetch.get", "files.read", FETCH})
     return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, *held)
 
 
@@ -220,6 +220,21 @@ def test_beside_others_words_a_page_is_fetched_unasked_only_where_its_address_wa
 ) -> None:
     asked = gate(effect=ToolEffect.READS, words=words, before=before, texts=["What does https://a.example/ say?"])
     assert asked.needs_consent(fetch(address)) is asks
+
+
+@pytest.mark.parametrize(
+    ("call", "asks"),
+    [
+        (ToolCall("fetch.get", {"url": COMPOSED}), True),  # a server's tool that only reads, says its operator
+        (ToolCall("fetch.get", {"urls": ["https://a.example/", COMPOSED]}), True),
+        (ToolCall("fetch.get", {"url": "https://a.example/"}), False),
+        (ToolCall("files.read", {"path": "https"}), False),
+        (ToolCall("recall", {"query": COMPOSED}), False),  # which leaves nothing out
+    ],
+)
+def test_the_same_holds_for_any_tool_that_what_it_is_given_leaves(call: ToolCall, *, asks: bool) -> None:
+    texts = ["What does https://a.example/ say?"]
+    assert gate(effect=ToolEffect.READS, words=Provenance.FOREIGN, texts=texts).needs_consent(call) is asks
 
 
 def test_no_word_of_earlier_lets_what_was_put_together_be_fetched() -> None:

@@ -9,7 +9,7 @@ from agent.messages import Message, Role
 from agent.ports import Tool
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments.reader import Reader
-from bot.texts import command_texts, reply_texts
+from bot.texts import reply_texts, tool_texts
 from bot.web.engines import Searxng
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
@@ -67,12 +67,12 @@ async def test_in_slack_what_was_put_together_is_read_once_allowed_and_sources_o
         assert web.requests == []
         async with world.running():
             page = world.slack.state.answers(world.general)[-1]
-            await world.slack.click(world.ann, page, command_texts.DECIDE_BUTTON)
+            await world.slack.click(world.ann, page, tool_texts.DECIDE_BUTTON)
             await world.slack.until(lambda: world.slack.state.whispers)
             (whisper,) = world.slack.state.whispers
             assert PUT_TOGETHER in whisper.text
-            assert command_texts.FETCHES in whisper.text
-            await world.slack.click(world.ann, whisper, command_texts.ALLOW_ONCE)
+            assert tool_texts.ADDRESS_LEAVES in whisper.text
+            await world.slack.click(world.ann, whisper, tool_texts.ALLOW_ONCE)
             await world.answered()
         assert newest(world) == (
             "Seven berths [1], two of them free [2], and gold.\n\n**Sources**\n"

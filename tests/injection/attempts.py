@@ -90,7 +90,7 @@ class Mechanism(Enum):
         "the stored reply is sent as it is",
     )
     READ_ADDRESS = (
-        "beside others' words a page is read unasked only at an address that stands in what the turn has read",
+        "beside others' words no server and no site gets an address unasked that the turn has not read as it stands",
         "whatever address a call names counts as read",
     )
     RANDOM_WORD = (

@@ -1,6 +1,7 @@
 """No link carries away unseen what a model knows: its address was read as it stands, or it is none."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
-from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.messages import Reference, ResultStatus, ToolCall, ToolResult
 from agent.progress import MAX_LINKS, AddressesRead
 from bot.reply.markdown import show_addresses
 from bot.reply.pages import Draft, Frames
@@ -203,3 +204,18 @@ def test_what_was_read_before_a_call_was_given_it_stays_read() -> None:
     asked.read(["Ann wrote: https://example.test/?q=heron"])
     asked.read((), [ToolCall("web_fetch", {"url": "https://example.test/?q=heron"})])
     assert page(asked) == LINK
+
+
+def test_what_a_growing_answer_invents_is_never_shown_and_nothing_is_taken_back() -> None:
+    draft, frames, shown = Draft(), Frames(Limits(page_chars=2_000, edit_interval_s=1, grows_only=True), 1), [""]
+    found = (Reference(1, "https://example.test/", "Docs"),)
+    draft.see(CallStarted("1", ToolCall("web_search", {})))
+    draft.see(CallFinished("1", ToolResult("web_search", ResultStatus.SUCCESS, "[1] Docs", references=found)))
+    for piece in ("It is so [", "1], and gold [", "9", "]", " too [2, ", "1].", " Yes"):
+        draft.see(TextArrived(piece))
+        shown += [frame.look.text for frame in frames.frames(draft)]
+    assert all(longer.startswith(shorter) for shorter, longer in pairwise(shown))
+    assert not any("9" in text or "2" in text for text in shown)
+    draft.end()
+    (frame,) = frames.frames(draft)
+    assert frame.look.text == "It is so [1], and gold too [1]. Yes"
