@@ -4,9 +4,8 @@ a call brings. Pure.
 Rules.
 - The tools that everybody has everywhere stand first, in the order of registration, and the rest behind them by name:
   so the prefix of a person in a place stays the same, byte for byte, and its beginning is everybody's.
-- Where the rest would take too many tokens, it stands there as a list of names, and the tool `tools` brings schemas as
-  results, behind the prefix. What is offered does not grow in a turn: vendors read their own lists of tools before
-  everything else, so that nothing behind a changed one would come from a cache. `call_tool` calls what is not in them.
+- Where the rest would take too many tokens, it stands there as a list of names; `tools` brings schemas as results, and
+  `call_tool` calls them. So what is offered does not grow in a turn, and what a vendor has cached behind it stays good.
 """
 
 import json

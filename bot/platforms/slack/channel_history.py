@@ -3,9 +3,9 @@
 Rules
 - Who may read what is asked of Slack at each call, past everything that is remembered: whether the channel is public,
   whether the asker is a full member of the workspace, and else whether they are in the channel.
-- Calls are spaced as Slack's tier allows, and share it with what reads the history after an outage. Slack holds an app
-  that is distributed outside of its marketplace to one call and 15 messages a minute: what it says in Retry-After is
-  waited for as long as somebody may wait, and then what was read is told.
+- Calls are spaced as Slack's tier allows. Slack holds an app that is distributed outside of its marketplace to one call
+  and 15 messages a minute: what it says in Retry-After is waited for as long as somebody may wait, and then what was
+  read is told.
 - Deleted messages, and what Slack itself says in a channel, are not read; edited ones are as they are now.
 """
 

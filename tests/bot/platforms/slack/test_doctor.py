@@ -10,7 +10,7 @@ import pytest
 from bot.app import CLOCK
 from bot.findings import Finding, Level, finding_lines, healthy
 from bot.platforms.slack.doctor import examine
-from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.slack.features import EVERYTHING, optional_scopes, scopes
 from bot.platforms.slack.manifest import manifest
 from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.setting_parsers import Secret
@@ -97,6 +97,12 @@ async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted
     found = await examined(slack)
     assert wrong(found) == [said]
     assert "cogency slack manifest" in next(one.remedy for one in found if one.level is not Level.GOOD)
+
+
+async def test_optional_scopes_that_an_admin_refused_are_no_more_than_noted(slack: FakeSlack) -> None:
+    slack.scopes = ",".join(sorted(scopes(EVERYTHING) - optional_scopes(EVERYTHING)))
+    said = "lacks search:read.files, search:read.public and search:read.users: search cannot work"
+    assert wrong(await examined(slack)) == [f"note: the bot token {said}"]
 
 
 async def test_the_scope_for_user_groups_is_missed_only_where_the_settings_name_one(slack: FakeSlack) -> None:
