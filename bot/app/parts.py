@@ -218,8 +218,9 @@ def model_settings(settings: Settings) -> ModelSettings:
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
-def tools_desk(answering: AgentConfig, policy: ApprovalPolicy, turns: Turns) -> ToolsDesk:
-    return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare)
+def tools_desk(answering: AgentConfig, policy: ApprovalPolicy, turns: Turns, sources: Sequence[McpSource]) -> ToolsDesk:
+    away = sources[0].away if sources else dict[str, str]
+    return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare, away)
 
 
 def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:

@@ -138,7 +138,7 @@ def _host(
         claims=Deduplicator(store.preferences),
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
-        tool_desk=parts.tools_desk(answering, policy, turns),
+        tool_desk=parts.tools_desk(answering, policy, turns, sources),
         questions=parts.question_desk(answering, store),
         feedback=ReplyFeedback(
             store.replies,
@@ -251,7 +251,7 @@ async def open_terminal(
             sign_ins=sources[0] if sources else NOWHERE,
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
-            tool_desk=parts.tools_desk(answering, policy, turns),
+            tool_desk=parts.tools_desk(answering, policy, turns, sources),
             questions=parts.question_desk(answering, store),
             choice=models,
             clock=parts.CLOCK,

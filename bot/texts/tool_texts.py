@@ -9,6 +9,10 @@ TOOLS_HERE = "What I can use when you ask me here:"
 NO_TOOLS_HERE = "There is nothing that I can use when you ask me here."
 TOOLS_REFUSED = "Not for you here, because an operator has decided so:"
 REFUSED_BY = ", by the row `{row}`"
+SERVERS_AWAY = "Servers whose tools I cannot use at this moment:"
+SERVER_STARTS = "it is still being connected; please ask again in a minute."
+SERVER_AWAY = "it cannot be reached. I try it again by myself, within ten minutes."
+AWAY_HOW = "My log and `cogency doctor` say why."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {
     "yes": "runs when it is needed",
@@ -60,10 +64,19 @@ POLICY_NOT_YOURS = (
     "need something else, please ask one of them."
 )
 POLICY_USAGE = (
-    "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, such as `set "
-    "github.* manager team ask`, or `/tools policy remove NUMBER`."
+    "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
+    "policy remove NUMBER`. For example:\n\n"
+    "- `set github.* manager team ask`: managers and above are asked first, in public places; where no row fits, what "
+    "the tool does decides\n"
+    "- `set send * * no`: nobody may use `send` anywhere\n"
+    "- `set wiki.search U0123 C0123 yes`: this person may, in this channel, without being asked\n"
+    "- `remove 3`: row 3 goes"
 )
 POLICY_NO_SENSE = "Nothing is changed: {why}."
+POLICY_NO_NAME = (
+    "Nothing is changed: here I get `{word}` as a plain name, which several people may have. Please write the person's "
+    "id: in Slack “Copy member ID” in their profile, such as `U0123`."
+)
 POLICY_EMPTY = (
     "There are no rows: what a tool does decides. Reading runs, and what acts outward is asked for first. `/tools "
     "policy set TOOLS WHO WHERE ANSWER` sets a row, such as `set github.* manager team ask`."

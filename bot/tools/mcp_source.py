@@ -5,7 +5,7 @@ What the SDK brings takes a second of a processor to load, and a server a minute
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -35,6 +35,7 @@ class RunningServer(Protocol):
 
     config: McpServerConfig
     tried: asyncio.Event
+    connected: asyncio.Event
 
     @property
     def tools(self) -> tuple[Tool, ...]: ...
@@ -165,6 +166,16 @@ class McpSource:
                 await asyncio.gather(*(server.tried.wait() for server in self.servers))
                 return True
         return False
+
+    def away(self) -> Mapping[str, str]:
+        """The servers that are not connected, with the reason as far as everybody may know it: what an operator reads
+        in the log may hold addresses and what a server's process has written.
+        """
+        return {
+            server.config.name: tool_texts.SERVER_AWAY if server.tried.is_set() else tool_texts.SERVER_STARTS
+            for server in self.servers
+            if not server.connected.is_set()
+        }
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
         own = () if self.people is None else self.people.tools(asker)

@@ -108,13 +108,16 @@ INLINE_CHARS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ToolsDesk:
-    """`prepare`: as of `AgentConfig`. `wake`: a turn that waited may go on now."""
+    """`prepare`: as of `AgentConfig`. `wake`: a turn that waited may go on now. `away`: servers that are not connected,
+    with the reason.
+    """
 
     toolbox: Toolbox
     policy: ApprovalPolicy
     clock: Clock
     wake: Callable[[], None]
     prepare: Callable[[Asker], Awaitable[None]] | None = None
+    away: Callable[[], Mapping[str, str]] = dict
 
     async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> ToolsAnswer:
         """What `/tools` with these words says to this person there, for them alone. `operates`: whether they are an
@@ -178,7 +181,19 @@ class ToolsDesk:
             here.append(f"- `{tool.name}`: {literal(shortened(tool.description, DESCRIPTION_CHARS))} *{how}*")
         lines = [tool_texts.TOOLS_HERE if here else tool_texts.NO_TOOLS_HERE, "", *_most(here)]
         lines += ["", tool_texts.TOOLS_REFUSED, "", *_most(refused)] if refused else []
+        if absent := self._absent(asker):
+            lines += ["", tool_texts.SERVERS_AWAY, "", *_most(absent)]
+            lines += ["", tool_texts.AWAY_HOW] if operates else []
         return "\n".join([*lines, "", tool_texts.POLICY_OFFER] if operates else lines)
+
+    def _absent(self, asker: Asker) -> list[str]:
+        """Without those of which they may use nothing anyway."""
+        return [
+            f"- `{server}`: {why}"
+            for server, why in self.away().items()
+            if decide(self.policy.rows, f"{server}.", ToolEffect.READS, asker, Provenance.OWN).answer
+            is not PolicyAnswer.NO
+        ]
 
 
 def _most(lines: Sequence[str]) -> Sequence[str]:

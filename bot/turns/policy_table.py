@@ -36,6 +36,8 @@ READ_S: Final = 10.0
 TRIES: Final = 20
 """Each is lost only because another operator's change came between."""
 DIGITS: Final = 9
+MAX_WORD: Final = 40
+"""Shown of a name that was meant as a mention."""
 MENTION: Final = re.compile(r"<[@#]!?(\w+)(?:\|[^<>\s]*)?>", re.ASCII)
 """As Slack and Discord write people and channels."""
 Change = Callable[["NumberedRows"], "NumberedRows"]
@@ -161,6 +163,8 @@ class PolicyTable:
         named = [MENTION.sub(r"\1", word) for word in given]
         if len(named) > 1:
             named[1] = _person(named[1], asker.person.id)
+        if any(word.startswith("@") for word in named[1:2]):
+            raise Refused(tool_texts.POLICY_NO_NAME.format(word=named[1][:MAX_WORD]))
         rows, faults = read_rows(" ".join(named))
         if faults or not rows:
             why = faults[0].partition(": ")[2] if faults else ""

@@ -14,6 +14,7 @@ from agent.records import Person
 from bot.app import CLOCK, open_terminal
 from bot.findings import Finding
 from bot.settings import load_settings
+from bot.texts import tool_texts
 from bot.tools.mcp_config import McpServerConfig
 from bot.tools.mcp_source import McpSource
 from tests.fakes.mcp_world import config, raw
@@ -27,6 +28,7 @@ ANNA = Person("terminal:anna", "Anna")
 class SlowServer:
     config: McpServerConfig
     tried: asyncio.Event = field(default_factory=asyncio.Event)
+    connected: asyncio.Event = field(default_factory=asyncio.Event)
     tools: tuple[Tool, ...] = ()
 
     async def examine(self) -> list[Finding]:
@@ -49,6 +51,17 @@ async def test_nobody_waits_longer_than_they_would_and_the_log_names_what_is_mis
         await source_of(there, away).settle(0.01)
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 2
     assert caplog.messages[-1] == "not connected yet, so without their tools for now: MCP servers away"
+
+
+def test_of_servers_that_are_away_everybody_reads_a_reason_that_names_nothing_of_theirs() -> None:
+    there, starts, away = (SlowServer(config(raw(), name)) for name in ("there", "starts", "away"))
+    there.tried.set()
+    there.connected.set()
+    away.tried.set()
+    assert source_of(there, starts, away).away() == {
+        "starts": tool_texts.SERVER_STARTS,
+        "away": tool_texts.SERVER_AWAY,
+    }
 
 
 async def test_a_server_that_never_answers_holds_up_no_start_and_a_question_for_a_while_only(tmp_path: Path) -> None:

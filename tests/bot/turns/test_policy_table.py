@@ -133,6 +133,7 @@ async def test_a_number_is_never_given_again_so_that_two_operators_cannot_remove
         (f"remove {'9' * 5000}", "TOOLS WHO WHERE ANSWER"),
         ("remove 7", "no row 7"),
         ("drop", "TOOLS WHO WHERE ANSWER"),
+        ("set echo @ann * no", "Copy member ID"),
     ],
 )
 async def test_what_makes_no_sense_changes_nothing_and_says_why(words: str, told: str) -> None:
@@ -149,6 +150,19 @@ async def test_people_and_channels_may_be_named_as_their_platform_does(who: str,
     await world.says(f"policy set echo {who} {where} no")
     assert world.rows() == ["echo slack:T1:U2 C1 no"]
     assert (world.offered(BO), world.offered()) == (False, True)
+
+
+async def test_a_server_that_is_away_is_told_with_a_reason_to_those_who_may_use_it() -> None:
+    world = World()
+    away = {"wiki": tool_texts.SERVER_AWAY, "jira": tool_texts.SERVER_STARTS}
+    desk = ToolsDesk(world.toolbox, world.desk.policy, world.clock, lambda: None, away=lambda: away)
+    await world.says("policy set jira.* U2 * no")
+    bos, anns = [(await desk.answer(one, "", operates=one is ANN)).text for one in (BO, ANN)]
+    assert f"- `wiki`: {tool_texts.SERVER_AWAY}" in bos
+    assert "jira" not in bos
+    assert tool_texts.AWAY_HOW not in bos
+    assert f"- `jira`: {tool_texts.SERVER_STARTS}" in anns
+    assert tool_texts.AWAY_HOW in anns
 
 
 async def test_a_name_that_no_tool_has_is_told() -> None:
