@@ -157,9 +157,7 @@ class Registry:
         return _validator(json.dumps(bounded(self._tools[name]).schema))
 
     def as_meant(self, call: ToolCall) -> ToolCall:
-        """The call with its arguments as the tool asks for them, where a model wrote one value in place of a list of
-        them, or texts in place of one: those stand on lines of their own.
-        """
+        """The call as its tool asks for it: one value in place of a list is a list, texts in place of one its lines."""
         fields = _objects(self._tools[call.name].schema.get("properties"))
         args = {name: _as_meant(value, fields.get(name, {})) for name, value in call.args.items()}
         return replace(call, args=args)
