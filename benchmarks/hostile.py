@@ -65,7 +65,7 @@ from bot.reply.pages import Draft, Frames
 from bot.reply.split import pages
 from bot.reply_surface import Limits
 from store.forgetting.sql_forgetting import pieces as erased_pieces
-from store.search.index import Fts5
+from store.search.matching import Fts5
 from store.search.text import keywords, quotes
 
 PACKAGES: Final = ("agent", "bot", "store")

@@ -162,7 +162,7 @@ def server_tools(count: int) -> list[ServerTool]:
 def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> int:
     """`listed`: as it is; else with every tool in full. `native`: with the tools in a vendor's own form."""
     store, more = store_in_memory(), server_tools(count)
-    own = [RecallTool(store.memories), RememberTool(store.facts)]
+    own = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts)]
     tools = Registry(own, rest=more) if listed else Registry([*own, *more])
     system, *_ = _hi(tools)
     if not native:

@@ -14,7 +14,7 @@ from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
-from agent.records import Answered, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
+from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch, FilesNow
@@ -142,6 +142,40 @@ class QuestionAnswer:
     begun: bool = False
     ready: bool = False
     opens: bool = False
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeAsker:
+    """Somebody who asks what a place knows, or has it learn something. `source`: the platform's; `channel`: its id of
+    where they ask; `manages`: whether they may decide there for everybody.
+    """
+
+    person: Person
+    authority: Authority
+    place: Place
+    source: str
+    channel: str = ""
+    manages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A document as people see it in a list. `may_go`: whether whoever looks may remove it."""
+
+    id: int
+    text: str
+    may_go: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeAnswer:
+    """What `/knowledge` answers, as Markdown, and a page of the list, if there is one; pages count from 1."""
+
+    text: str
+    documents: tuple[ShownDocument, ...] = ()
+    page: int = 1
+    pages: int = 1
     refused: bool = False
 
 
@@ -367,6 +401,18 @@ class DirectMessages(Protocol):
         ...
 
 
+class PlaceKnowledge(Protocol):
+    """What places know, and who may have them learn. Raises StoreError."""
+
+    async def answer(self, asker: KnowledgeAsker, words: str) -> KnowledgeAnswer:
+        """What `/knowledge` with these words (see `bot.memory.knowledge_desk`) says to this person there, alone."""
+        ...
+
+    async def learn(self, asker: KnowledgeAsker, files: Sequence[Attachment], link: str = "") -> KnowledgeAnswer:
+        """Have the place know these files from now on. `link`: to the message with which they were handed in."""
+        ...
+
+
 class Claims(Protocol):
     """What is done once, in whichever process."""
 
@@ -452,6 +498,8 @@ class CommandHost(Protocol):
     def sign_ins(self) -> ToolSignIns: ...
     @property
     def questions(self) -> ToolQuestions: ...
+    @property
+    def knowledge(self) -> PlaceKnowledge: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""

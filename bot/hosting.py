@@ -18,7 +18,7 @@ from bot.attachments.kinds import with_names
 from bot.connections import PlatformConnections
 from bot.deduplicator import Deduplicator
 from bot.health import Health
-from bot.host import MemoryAnswer, PolicyAsker, Suggestion, ToolsAnswer, Viewer
+from bot.host import MemoryAnswer, PlaceKnowledge, PolicyAsker, Suggestion, ToolsAnswer, Viewer
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import LearningPauses
@@ -81,6 +81,7 @@ class BotHost:
     preferences: Preferences
     forgetting: ForgetDesk
     sign_ins: ToolSignIns
+    knowledge: PlaceKnowledge
     budgets: BudgetDesk
     models: ModelDesk
     direct_messages: RollingConversations

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
+from agent.memory.documents import NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
 from store.databases.database import (
@@ -22,11 +23,13 @@ from store.databases.database import (
     Database,
     LocalNotifier,
     SqlStore,
+    aside,
     is_postgresql,
     migrating,
     reads,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
+from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlSummaries, SqlWorkingSet
@@ -37,7 +40,7 @@ from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
-from store.search import index
+from store.search import index, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
@@ -236,13 +239,41 @@ async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float
         log.info("made %s anew (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
-# The search of people's past threads.
+# The search of people's past threads, and of what places know.
+
+
+class SqlDocuments(SqlStore):
+    listed = reads(passages.listed)
+    opened = reads(passages.opened)
+    search = reads(passages.search)
+
+    async def keep(self, new: NewDocument) -> ports.DocumentRefused | None:
+        kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new))
+        if isinstance(kept, ports.DocumentRefused):
+            return kept
+        await self._work(kept)
+        for before in await self.database.read(passages.older, kept):
+            await self._work(before)
+        return None
+
+    async def remove(self, id_: int) -> None:
+        await self.database.write(passages.mark_gone, [id_])
+        await self._work(id_)
+
+    async def _work(self, id_: int) -> None:
+        while await self.work_on(id_):
+            pass
+
+    async def work_on(self, id_: int) -> bool:
+        return await self.database.write(passages.work_on, id_, owe)
 
 
 class SqlMemories(SqlStore):
     search = reads(search)
 
     async def index_more(self, job: Job) -> bool:
+        if job.key.startswith(passages.DOCUMENT_JOB):
+            return await SqlDocuments(self.database).work_on(int(job.payload))
         return await index.make_more(self.database, job)
 
 
@@ -263,6 +294,7 @@ class Store:
     conversations: SqlConversations
     knowledge: ports.Knowledge
     memories: ports.Memories
+    documents: ports.Documents
     embeddings: ports.Embeddings
     facts: ports.Facts
     working_set: ports.WorkingSet
@@ -408,6 +440,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database),
+        SqlDocuments(database),
         SqlEmbeddings(database),
         SqlFacts(database),
         SqlWorkingSet(database),

@@ -37,6 +37,7 @@ from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
+from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.memory.learning import LearningPauses
 from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
@@ -165,6 +166,20 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
         forgetting=store.forgetting,
         audiences=audiences,
         clock=CLOCK,
+    )
+
+
+def knowledge_desk(
+    store: Store,
+    reader: AttachmentReader,
+    audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing,
+) -> KnowledgeDesk:
+    return KnowledgeDesk(
+        documents=store.documents,
+        forgetting=store.forgetting,
+        read=reader.document,
+        clock=CLOCK,
+        audiences=audiences,
     )
 
 
@@ -337,7 +352,10 @@ def core_tools(
 ) -> tuple[Tool, ...]:
     """The tools that everybody has everywhere. `hands_over`: whether a file can be handed over with an answer."""
     timeout_s = settings.tool_timeout_s
-    known = (RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s))
+    known = (
+        RecallTool(memories or store.memories, timeout_s, store.documents),
+        RememberTool(store.facts, store.working_set, timeout_s),
+    )
     return (*known, ShareFileTool(timeout_s)) if hands_over else known
 
 

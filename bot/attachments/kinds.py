@@ -191,6 +191,7 @@ MAX_NAME_CHARS: Final = 80
 _END_CHARS: Final = 12
 """What stays of a long name's end: the ending, and a number before it."""
 
+NO_DOCUMENT: Final = "only documents can be learned: texts, PDFs and office files"
 TOO_MANY: Final = "only the first files of a message are read"
 UNREACHABLE: Final = "it could not be fetched"
 LATE: Final = "it could not be read in time"

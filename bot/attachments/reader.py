@@ -55,11 +55,15 @@ class ReadAs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """`why`: there is no text, or not all of it; one of the two may be "". `title`: of a page of the web."""
+    """`why`: there is no text, or not all of it; one of the two may be "". `title`: of a page of the web. `parts`: the
+    text once more, by the names of its pages, slides or sheets, "" where it has none; `pages`: how many a PDF has.
+    """
 
     text: str = ""
     why: str = ""
     title: str = ""
+    parts: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    pages: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -215,14 +219,14 @@ _REASONS: Final = {
 
 
 def _text(kind: ReadAs, told: _Told, first: int, *, late: bool) -> ReadText:
-    pieces = [(name, "".join(texts).strip()) for name, texts in told.parts]
-    text = "\n\n".join(f"[{name}]\n{text}" if name else text for name, text in pieces if text)
+    pieces = tuple((name, text) for name, texts in told.parts if (text := "".join(texts).strip()))
+    text = "\n\n".join(f"[{name}]\n{text}" if name else text for name, text in pieces)
     if not text:
         return ReadText(why=kinds.LATE if late else _why(kind, told))
     last = first + len(told.parts) - 2
     if kind is ReadAs.PDF and last < told.of:
-        return ReadText(text, f"(these are the pages {first} to {last} of {told.of})", told.title)
-    return ReadText(text, "" if told.ended else kinds.GOES_ON, told.title)
+        return ReadText(text, f"(these are the pages {first} to {last} of {told.of})", told.title, pieces, told.of)
+    return ReadText(text, "" if told.ended else kinds.GOES_ON, told.title, pieces, max(told.of, 0))
 
 
 def _why(kind: ReadAs, told: _Told) -> str:

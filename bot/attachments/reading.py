@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from agent.errors import ProviderError
+from agent.memory.documents import MAX_CHARS, DocumentPage
 from agent.messages import Image, ModelCall, estimate_tokens
 from agent.ports import Transcriber
 from agent.records import AttachedMessage, Attachment, Incoming, Quoted
@@ -132,6 +133,10 @@ _CALLED: Final = {
     FileKind.OFFICE: "an office file",
     FileKind.SOUND: "a sound",
 }
+DOCUMENT_S: Final = 60.0
+"""For reading one document: its person waits for it, and is told that it is read."""
+MAX_DOCUMENT_PAGES: Final = 1_500
+"""Of one: what is longer is an archive, whose parts are better found by their names."""
 SOURCE_CHARS: Final = 16_000
 """Of HTML that the model gets as it is written, a page or two of code that somebody asks about; of more, the words."""
 
@@ -144,6 +149,15 @@ class Attached:
     images: tuple[Image, ...] = ()
     spoken: str = ""
     sorry: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """`why`: there is nothing, or not all of it. `of`: how many pages a PDF has."""
+
+    pages: tuple[DocumentPage, ...] = ()
+    why: str = ""
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +292,48 @@ class AttachmentReader:
             case _:
                 return _text(file, data, said, _most(kind, wish))
 
+    async def document(self, file: Attachment, source: str, person: str) -> ReadDocument:
+        """All of a file, for a place that is to know it; or why there is nothing to know."""
+        said = announced(file.name, file.media_type)
+        wish = _Wish(source, person, ReadSeconds(DOCUMENT_S), is_whole=True)
+        data = await self._fetched(file, said or FileKind.TEXT, wish)
+        if isinstance(data, _Unread):
+            return ReadDocument(why=data.reason)
+        kind = _kind(said, data)
+        if kind is not None and kind is not said and kind in _CALLED:
+            data = await self._fetched(file, kind, wish)
+            if isinstance(data, _Unread):
+                return ReadDocument(why=data.reason)
+        if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (most := _most(kind, wish)):
+            return ReadDocument(why=kinds.too_large("a text", most))
+        match kind:
+            case FileKind.PDF:
+                return await self._pages(data, wish)
+            case FileKind.OFFICE if not data.startswith(b"{\\rtf"):
+                read = await self._reader.text(ReadAs.OFFICE, data, person, wish.patience)
+            case FileKind.HTML:
+                words = decode(data, charset_of(file.media_type)) or ""
+                read = await self._reader.text(ReadAs.HTML, words.encode(), person, wish.patience)
+            case FileKind.TEXT | None:
+                words = decode(data, charset_of(file.media_type))
+                return ReadDocument(why=kinds.NO_TEXT) if words is None else ReadDocument((DocumentPage(words),))
+            case _:
+                return ReadDocument(why=kinds.NO_DOCUMENT)
+        return ReadDocument(tuple(_page(*part) for part in read.parts), read.why)
+
+    async def _pages(self, data: bytes, wish: _Wish) -> ReadDocument:
+        """As many pages at a time as a process reads."""
+        if not is_pdf(data):
+            return ReadDocument(why=kinds.NOT_A_PDF)
+        pages, first = list[DocumentPage](), 1
+        while True:
+            read = await self._reader.text(ReadAs.PDF, data, wish.person, wish.patience, first=first)
+            pages += [_page(*part) for part in read.parts]
+            first = (pages[-1].number or 0) + 1 if read.parts else first
+            chars = sum(len(one.text) for one in pages)
+            if not read.parts or first > min(read.pages, MAX_DOCUMENT_PAGES) or chars > MAX_CHARS:
+                return ReadDocument(tuple(pages), read.why, read.pages)
+
     async def _fetched(self, file: Attachment, kind: FileKind, wish: _Wish) -> bytes | _Unread:
         """The file, as far as the bound of its kind; of text a beginning will do."""
         most = _most(kind, wish)
@@ -324,6 +380,15 @@ class AttachmentReader:
             await self._charge(person, [transcript.call])
         words = transcript.text.strip()
         return _Text(words) if words else _Unread(kinds.SILENT)
+
+
+_NUMBER: Final = re.compile(r"(?:page|slide) (\d{1,6})")
+
+
+def _page(name: str, text: str) -> DocumentPage:
+    """A part of a file: a sheet's name is its heading."""
+    numbered = _NUMBER.fullmatch(name)
+    return DocumentPage(text, int(numbered[1])) if numbered else DocumentPage(f"# {name}\n\n{text}" if name else text)
 
 
 def _kind(said: FileKind | None, data: bytes) -> FileKind | None:

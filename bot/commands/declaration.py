@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
 from agent.ports import Asker
-from agent.records import Person
+from agent.records import Attachment, Person
 from bot.access.acl import Requester
 from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
 
@@ -268,6 +268,7 @@ async def _unshown(_: Panel) -> None:
 class CommandCall:
     """`words`: the first argument; `options`: the others that were given, by their names, and flags that are set.
 
+    `files`: what was handed over with it, and `link` to the message that did so, if it was one.
     `pressed`: the words are those of a button or a menu in one of the command's own panels, which nobody has typed.
     `show`: show this until the answer comes. It never raises, and may be shown once only where nothing can be replaced.
     """
@@ -276,6 +277,8 @@ class CommandCall:
     caller: Caller
     host: CommandHost
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Sequence[Attachment] = ()
+    link: str = ""
     pressed: bool = False
     show: ShowPanel = _unshown
 

@@ -10,8 +10,9 @@ from bot.commands.declaration import Command, PanelForm
 
 def _declared() -> tuple[Command, ...]:
     modules = (import_module(f"{bot.commands.__name__}.{one.name}") for one in iter_modules(bot.commands.__path__))
-    found = (getattr(module, "COMMAND", None) for module in modules)
-    return tuple(sorted((one for one in found if isinstance(one, Command)), key=lambda one: one.name))
+    named = (value for module in modules for name, value in vars(module).items() if name.endswith("COMMAND"))
+    found = {one.name: one for one in named if isinstance(one, Command)}
+    return tuple(found[name] for name in sorted(found))
 
 
 COMMANDS: Final = _declared()

@@ -47,6 +47,35 @@ TAKEN_BACK = "Taken back: {facts}. I will not learn it again from that message."
 HOLDS_AGAIN = "{done} This holds again: {before}."
 NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
 
+# What places know
+
+KNOWLEDGE_USAGE = "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with the number from the list."
+KNOWN_HERE = "I know {many} here:"
+KNOWLEDGE_PAGE = "Page {page} of {pages}; `/knowledge page {another}` shows another."
+NOTHING_KNOWN = "I know no documents here. Attach a file and write “learn this” behind my name, or use `/learn`."
+NOTHING_KNOWN_YET = "I know no documents here. Whoever manages this place can hand them in."
+NOT_FOR_GUESTS = "What places know is for full members only."
+NO_SUCH_DOCUMENT = "I know no document {number} here: `/knowledge` lists them."
+NOT_REMOVING = "Only whoever manages the channel where it was handed in, or handed it in, can have it removed."
+DOCUMENT_REMOVED = "Removed: {name}. I know it no longer, and its bytes are gone."
+DOCUMENT_REMOVED_LATER = "Removed: {name}. I know it no longer; its last bytes go when the database is free."
+BEGINS_SO = "It begins like this:"
+NOT_LEARNING = "Only whoever manages this channel can have me learn here. In a direct message you can, for yourself."
+NOTHING_TO_LEARN = "Attach the file that I should learn to the same message; in a terminal write `/learn PATH`."
+NO_LINKS = "I cannot learn links yet: please attach the page as a file."
+LEARNING_NOW = "I am reading it. That may take a minute."
+LEARNED = "Learned: {name} ({size}). {who} `/knowledge` shows and removes it."
+FOUND_BY_YOU = "You alone can ask me about it."
+FOUND_HERE = "Full members can ask me about it here."
+FOUND_BY_TEAM = "Full members can ask me about it here, in other public channels and in direct messages."
+NOT_ALL_READ = "Not all of it was read: {why}."
+NOT_LEARNED = "Not learned: {name}: {why}."
+EMPTY_FILE = "there is no text in it"
+TOO_LONG_TO_LEARN = "Not learned: {name} is longer than {chars} characters. Please hand it in in parts."
+TOO_MANY_DOCUMENTS = "Not learned: I know 1,000 documents here already. Remove some with `/knowledge` first."
+NO_ROOM = "Not learned: with {name} there would be more here than I can search fast. Remove some first: `/knowledge`."
+FIRST_FILES = "I learn at most {most} files at once: please hand in the others in another message."
+
 # Forgetting
 
 FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
@@ -56,6 +85,7 @@ _KINDS = {
     "messages": ("message", "messages"),
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
+    "documents": ("document", "documents"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in at a tool", "sign-ins at tools"),
 }

@@ -24,7 +24,7 @@ from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest,
 from store.forgetting.retold import contexts
 from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, unasked, values_in
 from store.memory import fact_store, people
-from store.search import index
+from store.search import index, passages
 from store.search.text import holds
 from store.tables import (
     RUNNING,
@@ -32,6 +32,7 @@ from store.tables import (
     action_record,
     consent,
     conversation,
+    document,
     erased,
     fact,
     job,
@@ -242,6 +243,8 @@ def erase_by_plan(
     jobs, planned = _jobs(connection, plan, doomed)
     texts, summaries = _texts(connection, doomed, planned)
     readers = index.readers(connection, *doomed.conversations)
+    known = selection.documents_of(plan)
+    texts += passages.texts_of(connection, known)
     deleting = queue_page_deletions(connection, doomed, now) if wishes.replies else 0
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
@@ -262,6 +265,8 @@ def erase_by_plan(
     counts["summaries"] = drop_summaries(connection, touched)
     _drop_empty(connection, doomed.conversations)
     counts["conversations"] = len(doomed.conversations)
+    if documents := passages.erase(connection, known, wishes.limit):
+        counts["documents"] = documents
     _drop_people(connection, plan, counts, whole=doomed.whole)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, readers, counts, deleting)
@@ -430,6 +435,7 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
         tool_calls.drop_person(connection, who)
+        connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount

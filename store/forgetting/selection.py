@@ -14,14 +14,15 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, ass
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
 
 from agent.memory import forgetting_plans as plans
-from agent.memory.audience import AudienceKind
+from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.records import UNASKED, Author, Incoming
 from store.memory import people
 from store.rows import ids_in, read_json, texts_in
-from store.search import index
+from store.search import index, passages
 from store.search.text import index_words, stem, telling_words
 from store.tables import (
+    document,
     fact,
     message,
     person,
@@ -146,6 +147,8 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
     named = select_rows(connection, plan, limit=1)
     if named.said or named.turns or named.entries or named.facts:
         return True
+    if passages.count(connection, documents_of(plan)):
+        return True
     return isinstance(plan, plans.Gone) and any(
         connection.execute(select(column).where(of_sources(column, plan.sources), ~kept).limit(1)).first() is not None
         for column, kept in _OWNED
@@ -159,6 +162,22 @@ _OWNED: Final = (
     (sign_in.c.person, false()),
 )
 """What people have who said nothing; and what of it outlives them."""
+
+
+def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
+    """What places know and falls with the plan: with the place, not with whoever handed it in there."""
+    match plan:
+        case plans.Everything(who):
+            return document.c.audience == label(PersonAudience(who))
+        case plans.Gone(channels=channels, audiences=audiences, sources=sources):
+            alone = document.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            return or_(
+                document.c.audience.in_(sorted(audiences)),
+                and_(document.c.channel.in_(sorted(channels)), ~alone),
+                document.c.source.in_(sorted(sources)),
+            )
+        case _:
+            return false()
 
 
 def of_sources(column: ColumnElement[str], sources: Collection[str]) -> ColumnElement[bool]:

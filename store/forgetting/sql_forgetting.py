@@ -28,7 +28,8 @@ from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_pl
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
 from store.memory import fact_store, profiles
-from store.search import index
+from store.search import index, matching, passages
+from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.tables import (
     RUNNING,
@@ -83,8 +84,14 @@ NOBODY: Final = ""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
-_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index_kept WHERE instr(words, :piece))")
-_BEGINS_WORD: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE message_index MATCH :part)")
+_IN_INDEX: Final = tuple(
+    text(f"SELECT EXISTS (SELECT 1 FROM {name}_kept WHERE instr(words, :piece))")  # noqa: S608 -- our own names, as below
+    for name in INDEXES
+)
+_BEGINS_WORD: Final = tuple(
+    text(f"SELECT EXISTS (SELECT 1 FROM {name} WHERE {name} MATCH :part)")  # noqa: S608
+    for name in INDEXES
+)
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
@@ -93,9 +100,10 @@ def found_again(connection: Connection, plan: plans.ForgettingPlan, gone: Erasur
     texts = [*gone.texts, *gone.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
     indexed = max(
-        index.holding(connection, words, gone.readers, person=who, conversation=where)
+        matching.holding(connection, words, gone.readers, person=who, conversation=where)
         for who, where in _reach(plan) or [(NOBODY, None)]
     )
+    indexed += passages.count(connection, selection.documents_of(plan))
     return indexed + sum(any(holds(held, erased) for erased in texts) for held in _left(connection, plan, gone))
 
 
@@ -171,10 +179,11 @@ def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
         held = [func.instr(column, piece) > 0 for column in columns]
         if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
             return True
-    if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA)):
+    if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (*_IN_INDEX, _IN_SCHEMA)):
         return True
     is_word = index_words(piece) == [piece]  # an Arabic word's consonants are no piece of it
-    return is_word and bool(connection.execute(_BEGINS_WORD, {"part": f'"{piece}{BEGINS}"'}).scalar_one())
+    part = {"part": f'"{piece}{BEGINS}"'}
+    return is_word and any(connection.execute(begins, part).scalar_one() for begins in _BEGINS_WORD)
 
 
 def _pieces_of(erased: str) -> Iterator[bytes]:
@@ -205,6 +214,8 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         "profile": len(doomed.entries),
         "conversations": len(doomed.conversations),
     }
+    if documents := passages.count(connection, selection.documents_of(plan)):
+        counts["documents"] = documents
     retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
     related = _sample(doomed.may.values(), plan.person)
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
@@ -387,6 +398,7 @@ class SqlForgetting(SqlStore):
 
     async def _wipe(self, files: DatabaseFiles) -> bool:
         await self.database.write(index.optimize)
+        await self.database.write(passages.optimize)
         return await files.checkpoint()
 
 

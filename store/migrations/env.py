@@ -9,13 +9,13 @@ from alembic import context
 from sqlalchemy import Connection, create_engine
 
 from store.databases.database import StorableText, UtcDateTime
-from store.search import index
+from store.search.index import INDEXES
 from store.tables import metadata
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:
     """The index's own tables belong to FTS5, not to the metadata."""
-    return not (type_ == "table" and name is not None and name.startswith(index.NAME))
+    return not (type_ == "table" and name is not None and name.startswith(INDEXES))
 
 
 def _plain(type_: str, item: object, _context: object) -> str | Literal[False]:

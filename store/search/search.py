@@ -28,8 +28,8 @@ from store import rows
 from store.databases.database import StorableText, is_postgresql
 from store.history import stored_messages
 from store.rows import ids_in_parameter, json_rows
-from store.search import index
-from store.search.index import MOST, Match
+from store.search import matching
+from store.search.matching import MOST, Match
 from store.search.text import EVER, Range, SearchQuery, index_words, keywords, normalised, stem
 from store.search.vectors import nearness_of
 from store.tables import message, participant, person
@@ -345,7 +345,7 @@ _counted = select(
     func.coalesce(func.min(_newest.c.id), 0),
     func.coalesce(func.max(_newest.c.id), 0),
 )
-READER: Final = {postgresql: _counted.add_columns(*engine.READER) for postgresql, engine in index.ENGINES.items()}
+READER: Final = {postgresql: _counted.add_columns(*engine.READER) for postgresql, engine in matching.ENGINES.items()}
 STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wanted")))
 
 
@@ -359,7 +359,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     wrote = _people_named(connection, query) if query.by else None
     forms = {word: word_forms(word) for word in every}
     sought = _sought(query, _groups(every, forms), number, wrote)
-    matches = dict(zip(sought.words, index.matches(connection, sought, among), strict=True))
+    matches = dict(zip(sought.words, matching.matches(connection, sought, among), strict=True))
     searches = asked if len(asked) == 1 else [*asked, every]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
     best = {id_ for some in found for id_ in some}

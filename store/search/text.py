@@ -16,7 +16,7 @@ Rules
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -385,7 +385,11 @@ class IndexedText:
 
 def indexed_text(text: str, *, stemmed: bool) -> IndexedText:
     """`stemmed`: whether English endings are cut here, or by the engine."""
-    words = index_words(text)
+    return indexed_words(text, index_words(text), stemmed=stemmed)
+
+
+def indexed_words(text: str, words: Sequence[str], *, stemmed: bool) -> IndexedText:
+    """Of a text whose index words are known."""
     terms: Iterable[str] = entry_terms(words)
     different = dict.fromkeys(map(stem, terms) if stemmed else terms)
     return IndexedText(text, len(words), tuple(dict.fromkeys(words)), tuple(different))

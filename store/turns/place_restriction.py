@@ -2,7 +2,8 @@
 
 Rules
   Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
-  What a message means to a search stays: its entries name no audience. Nothing becomes wider, ever.
+  What a message means to a search stays: its entries name no audience. Documents of the channel move, too; until
+  their index has followed, which a job sees to, they are not found. Nothing becomes wider, ever.
   What came from two closed channels belongs to neither, and goes.
   An answer that runs there starts anew: it was thought out for more readers, or with more than may be used now.
   Whoever learns meanwhile from what moved finds another revision, or no message to learn from, and begins anew.
@@ -12,17 +13,19 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, union, update
 
 from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.profile import LEARNING, Partition
 from store import job_queue, model_calls, rows
 from store.memory import profiles
+from store.search import passages
 from store.tables import (
     RUNNING,
     WAITING,
     consent,
     conversation,
+    document,
     fact,
     fact_ground,
     job,
@@ -37,10 +40,13 @@ from store.tables import (
 )
 
 # Made once: a channel without anything public is looked at after each start.
-_PUBLIC: Final = (
-    select(message.c.audience)
-    .where(message.c.channel == bindparam("channel"), message.c.audience.like(f"{AudienceKind.TEAM}:%"))
-    .distinct()
+_PUBLIC: Final = union(
+    *(
+        select(table.c.audience)
+        .where(table.c.channel == bindparam("channel"), table.c.audience.like(f"{AudienceKind.TEAM}:%"))
+        .distinct()
+        for table in (message, document)
+    )
 )
 
 
@@ -62,6 +68,7 @@ def restrict_place(connection: Connection, channel: str, place: Place, now: date
         connection.execute(update(working_item).where(*kept).values(audience=own))
     _move_facts(connection, channel, wide, own)
     _move_entries(connection, channel, wide, own)
+    passages.narrow(connection, channel, wide, own)
     for person, before in learning:
         _learn_there(connection, Partition(person, before), Partition(person, own), now)
     return moved

@@ -21,6 +21,7 @@ from bot.host import (
     Forgetter,
     MemoryAnswer,
     ModelMenu,
+    PlaceKnowledge,
     PolicyAsker,
     ShownEntry,
     TellProgress,
@@ -35,6 +36,7 @@ from bot.texts import memory_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.facts import fact
 from tests.fakes.no_questions import NoQuestions
+from tests.fakes.nothing_known import NothingKnown
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -136,6 +138,10 @@ class FakeChatBot:
     @property
     def sign_ins(self) -> ToolSignIns:
         return NOWHERE
+
+    @property
+    def knowledge(self) -> PlaceKnowledge:
+        return NothingKnown()
 
     @property
     def budgets(self) -> Self:

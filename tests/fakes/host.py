@@ -24,6 +24,7 @@ from bot.host import (
     Forgetter,
     MemoryAnswer,
     ModelMenu,
+    PlaceKnowledge,
     PolicyAsker,
     Suggestion,
     TellProgress,
@@ -36,6 +37,7 @@ from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.no_questions import NoQuestions
+from tests.fakes.nothing_known import NothingKnown
 
 T = TypeVar("T")
 
@@ -127,6 +129,10 @@ class FakeHost:
     @property
     def sign_ins(self) -> ToolSignIns:
         return NOWHERE
+
+    @property
+    def knowledge(self) -> PlaceKnowledge:
+        return NothingKnown()
 
     @property
     def budgets(self) -> Self:

@@ -9,6 +9,7 @@ from agent.ports import (
     Clock,
     Consents,
     Conversations,
+    Documents,
     Facts,
     Forgetting,
     Jobs,
@@ -24,12 +25,14 @@ from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
+from bot.attachments.reading import AttachmentReader
 from bot.connections import PlatformConnections
 from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.hosting import BotHost, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
+from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
@@ -50,6 +53,8 @@ class Stored(Protocol):
     def open_questions(self) -> OpenQuestions: ...
     @property
     def conversations(self) -> Conversations: ...
+    @property
+    def documents(self) -> Documents: ...
     @property
     def facts(self) -> Facts: ...
     @property
@@ -107,6 +112,13 @@ def host_on(
             tell_after_s=(),  # its clock may be fast, and its machine slow
         ),
         sign_ins=sign_ins,
+        knowledge=KnowledgeDesk(
+            documents=store.documents,
+            forgetting=store.forgetting,
+            read=AttachmentReader(connections.fetchers).document,
+            clock=clock,
+            audiences=audiences,
+        ),
         budgets=BudgetDesk(rules.access, allowances, clock),
         models=ModelDesk(rehearsal, store.preferences, rules.access),
         direct_messages=RollingConversations(store.conversations, store.preferences),

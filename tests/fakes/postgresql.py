@@ -23,6 +23,7 @@ from sqlmodel import SQLModel
 
 from store.databases.postgresql import connect
 from store.engine import open_store
+from store.search.index import INDEXES
 from tests.patience import PATIENCE_S
 
 OWNER: Final = "cogency"
@@ -96,7 +97,7 @@ class PostgresServer:
             await self.execute(f"CREATE DATABASE {SHARED}")
             await (await open_store(url)).close()
             self.has_shared = True
-        tables = ["message_index", *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
+        tables = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
         await self.execute(";".join(f"DELETE FROM {table}" for table in tables), database=SHARED)  # noqa: S608 -- our own names
         return url
 

@@ -61,7 +61,7 @@ def turns_host(
     # It gives way to nobody: on a busy machine a file would not be read in time.
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=Reader(niceness=0))
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
-    core = (RecallTool(store.memories), RememberTool(store.facts), ShareFileTool(), again)
+    core = (RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), ShareFileTool(), again)
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",

@@ -55,7 +55,7 @@ def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)], sources),
+        tools=Toolbox([RecallTool(store.memories, documents=store.documents), RememberTool(store.facts)], sources),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )

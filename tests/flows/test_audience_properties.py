@@ -18,6 +18,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.errors import ProviderUnavailable
 from agent.memory.audience import (
@@ -32,11 +33,12 @@ from agent.memory.audience import (
     label,
     may_flow_from,
 )
+from agent.memory.documents import NewDocument, Passage
 from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Closing, Incoming, Person, Quoted
+from agent.records import INDEXING, Claiming, Closing, Incoming, Person, Quoted
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
@@ -82,8 +84,12 @@ class Said:
     drawn: str = WIDE
     untold: bool = False
     """No reply says it; only a record of what was done there does."""
+    document: bool = False
+    """A document of that place says it, which is for members alone."""
 
-    def may_be_used(self, allowed: frozenset[str], here: str) -> bool:
+    def may_be_used(self, allowed: frozenset[str], here: str, person: str) -> bool:
+        if self.document:
+            return self.audience in allowed and person != GUEST
         flows, is_here = self.drawn in {WIDE, *allowed}, self.where == here
         return self.audience in allowed and ((flows and is_here) if self.untold else (flows or is_here))
 
@@ -142,7 +148,13 @@ class Town:
             fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", ""),
-            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts), Look(lambda: self.brought)]),
+            tools=Toolbox(
+                [
+                    RecallTool(store.memories, documents=store.documents),
+                    RememberTool(store.facts),
+                    Look(lambda: self.brought),
+                ]
+            ),
             turn_limits=TurnLimits(),
             budget=ContextBudget(history=self.history),
             learn_at=self.learner.due,
@@ -232,7 +244,7 @@ class Town:
         allowed = may_flow_from(place, groups)
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
-            usable = {one for one in self.stands[secret] if one.may_be_used(allowed, here)}
+            usable = {one for one in self.stands[secret] if one.may_be_used(allowed, here, person)}
             if pointed is not None and secret in brought:  # they read it there, and carry it here themselves
                 usable |= {one for one in self.stands[secret] if one.is_with(pointed[0])}
             assert usable, f"{secret} of {self.stands[secret]} was used for {place} in {here}"
@@ -254,7 +266,25 @@ class Town:
         named = Person(person, person.removeprefix("t:").title())
         event, time = f"event {number}", self.clock.now() + timedelta(microseconds=number)
         text = f"My boat is called secret{number}. What was my boat called before?"
-        return Incoming("t", event, conversation, event, conversation, named, place, text, time)
+        rank = Authority.GUEST if person == GUEST else Authority.EMPLOYEE
+        return Incoming("t", event, conversation, event, conversation, named, place, text, time, authority=rank)
+
+    async def hand_in(self, person: str, where: str, number: int) -> None:
+        """Have the bot know a document here, perhaps in the place of another."""
+        if not self.reads(person, where) or person == GUEST:
+            return
+        secret, audience = f"secret{next(self.numbers)}", label(self.place(person, where).audience)
+        here, name = f"{person} {where}" if where == "dm" else where, f"boats {number}"
+        passages = (Passage(f"The canoe of the club is called {secret}.", page=2),)
+        await self.store.documents.keep(NewDocument(name, audience, "t", here, person, self.clock.now(), passages))
+        self.stands[secret].add(Said(audience, here, document=True))
+
+    async def index(self) -> None:
+        """Let what was narrowed be found where it belongs now."""
+        while (job := await self.store.jobs.claim(frozenset({INDEXING}), "x", self.clock.now(), LEASE)) is not None:
+            while await self.store.memories.index_more(job):
+                pass
+            await self.store.jobs.finish(job)
 
     async def learn(self) -> None:
         """Learn whatever waits, and look at what the model is given of it."""
@@ -324,6 +354,10 @@ def looking(person: str, where: str, audience: Audience | None, keep: Keep, note
     return lambda town: town.look(person, where, audience, keep, notes=notes, repeats=repeats)
 
 
+def handing(person: str, where: str, number: int) -> Deed:
+    return lambda town: town.hand_in(person, where, number)
+
+
 def pointing(person: str, where: str, number: int) -> Deed:
     return lambda town: town.point(person, where, number)
 
@@ -337,6 +371,7 @@ readers = st.sampled_from(
 keeps = st.sampled_from((Keep.STORED, Keep.STORED, Keep.TURN))
 looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), readers, keeps, st.booleans(), st.booleans())
 pointed_at = st.builds(pointing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 9))
+handed_in = st.builds(handing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 1))
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
@@ -345,6 +380,7 @@ deeds = st.lists(
         st.builds(saying, people, channels, st.just(False), st.booleans(), st.booleans()),
         looked_up,
         pointed_at,
+        handed_in,
         st.builds(moving, people, channels),
         st.builds(turning, channels),
         st.just(Town.learn),
@@ -387,6 +423,25 @@ def bringing(draw: st.DrawFn) -> list[Deed]:
     return [brought, again, *pointed, *changed, *draw(st.lists(anything, min_size=1, max_size=4)), *draw(some)]
 
 
+@st.composite
+def knowing(draw: st.DrawFn) -> list[Deed]:
+    """A document is handed in, looked for by others elsewhere, told again there, and looked for where its readers have
+    changed.
+    """
+    where = draw(st.sampled_from(("dm", *CHANNELS)))
+    known: list[Deed] = [handing("t:ann", where, 0), *draw(st.lists(handed_in, max_size=2))]
+    asked = st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), seldom, st.just(False), st.booleans())
+    changed = st.one_of(st.builds(turning, channels), st.builds(moving, people, channels), st.just(Town.index), asked)
+    looked = [saying(draw(st.sampled_from(PEOPLE)), where, False, False, draw(st.booleans()))]
+    return [
+        *known,
+        *draw(st.lists(asked, min_size=1, max_size=3)),
+        *looked,
+        *draw(st.lists(changed, max_size=4)),
+        draw(asked),
+    ]
+
+
 async def live(store: Store | StoreInMemory, done: list[Deed], history: int) -> None:
     """Do it all in a town, which checks whatever a model reads there."""
     town = Town(store, history)
@@ -400,6 +455,31 @@ async def live_on_a_database(done: list[Deed], history: int) -> None:
         await live(store, done, history)
     finally:
         await store.close()
+
+
+@settings(max_examples=examples(60))
+@given(knowing(), budgets)
+async def test_what_a_place_knows_reaches_only_its_members(done: list[Deed], history: int) -> None:
+    await live(store_in_memory(), done, history)
+
+
+@settings(max_examples=examples(6))
+@given(knowing(), budgets)
+async def test_what_a_place_knows_reaches_only_its_members_on_a_database(done: list[Deed], history: int) -> None:
+    await live_on_a_database(done, history)
+
+
+async def test_a_document_is_told_to_the_members_of_its_place() -> None:
+    """So that the rules above say something: it is found where it may be."""
+    store = store_in_memory()
+    town = Town(store, 8)
+    await town.hand_in("t:ann", "t:hall", 0)
+    seen = dict[tuple[str, str], bool]()
+    for person, where in (("t:bob", "t:hall"), ("t:bob", "dm"), ("t:bob", "t:club"), (GUEST, "dm"), (GUEST, "t:club")):
+        before = len(town.model.requests)
+        await town.say(person, where, alone=False, notes=False, repeats=False)
+        seen[person, where] = any("secret0" in secrets(request) for request in town.model.requests[before:])
+    assert [place for place, found in seen.items() if found] == [("t:bob", "t:hall"), ("t:bob", "dm")]
 
 
 @settings(max_examples=examples(60))

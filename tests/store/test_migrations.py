@@ -18,7 +18,7 @@ from sqlmodel import SQLModel
 from agent.errors import StoreError
 from store.engine import Store, look_at, open_spending, open_store
 from store.migrations import HEAD, MIGRATIONS
-from store.search import index
+from store.search.index import INDEXES
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
@@ -53,7 +53,7 @@ def test_the_revisions_are_one_line_in_the_order_of_their_numbers() -> None:
 
 def _ours(name: str | None, *_: object) -> bool:
     """The index's tables are each engine's own."""
-    return not str(name).startswith(index.NAME)
+    return not str(name).startswith(INDEXES)
 
 
 async def test_all_revisions_together_give_the_tables_of_the_code(store: Store) -> None:

@@ -20,6 +20,7 @@ from bot.commands.discovery import form_named
 from bot.host import Host
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
 from bot.platforms.discord.asking import Commands, Menus, requested_answer
+from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
@@ -75,10 +76,15 @@ class CommandDesk:
             await self._commands.ask(interaction, requested_answer(interaction, given))
             return
         await interaction.response.defer(ephemeral=True)
-        first = next((given.get(argument.name) for argument in command.arguments), None)
-        words = budget_ids(first) if first and command.mentions else first or ""
-        options = {name: str(value) for name, value in given.items() if value}
-        await self._answer(command, self._call(interaction, words, options))
+        files = attachments(
+            [value for value in given.values() if isinstance(value, discord.Attachment)], interaction.user.display_name
+        )
+        said = {
+            name: str(value) for name, value in given.items() if value and not isinstance(value, discord.Attachment)
+        }
+        first = next((said.get(argument.name, "") for argument in command.arguments), "")
+        words = budget_ids(first) if first and command.mentions else first
+        await self._answer(command, replace(self._call(interaction, words, said), files=files))
 
     async def _answer(self, command: Command, call: CommandCall) -> None:
         """Show what it says in answer to what was acknowledged, or why there is nothing; what was pressed stays then,

@@ -14,13 +14,15 @@ from weakref import WeakValueDictionary
 
 import discord
 
+from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming, repeats_of
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
-from bot.host import Host
+from bot.commands.knowledge import LEARN_COMMAND as LEARN
+from bot.host import Host, KnowledgeAsker
 from bot.logs import severity
 from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
@@ -175,6 +177,9 @@ class DiscordIntake:
                 await self._host.record_context_message(incoming)
             case message_intake.Obey():
                 self._admit_order(incoming)
+                if command == LEARN.name and message.attachments:
+                    await self._once(message, lambda: self._learn(message, incoming))
+                    return False
                 words = (
                     help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
                 )
@@ -184,6 +189,21 @@ class DiscordIntake:
             case _:
                 assert_never(decision)
         return False
+
+    async def _learn(self, message: discord.Message, incoming: Incoming) -> None:
+        """Said to everybody who reads there: they are who can ask about it. Raises Refused and StoreError."""
+        author, channel = message.author, message.channel
+        managing = incoming.authority >= Authority.MANAGER
+        if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
+            managing |= channel.permissions_for(author).manage_channels
+        asker = KnowledgeAsker(
+            incoming.person, incoming.authority, incoming.place, incoming.source, incoming.channel, managing
+        )
+        files = attachments(message.attachments, incoming.person.name)
+        answer = await self._host.knowledge.learn(asker, files, message.jump_url)
+        if answer.refused:
+            raise Refused(answer.text)
+        await self._reply(message, answer.text)
 
     def _turn_away(self, message: discord.Message, server: int, me: DiscordBot) -> bool:
         """Nothing is read in a server that is not served; whoever speaks to the bot there is told. Raises Refused."""

@@ -7,7 +7,7 @@ a message, or in the Home tab. A private channel that was chosen in it counts on
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +19,7 @@ from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Json, JsonObject
 from agent.ports import Asker, Clock, Membership
-from agent.records import Person
+from agent.records import Attachment, Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
@@ -135,8 +135,17 @@ class PersonalCommands:
         thread = await self.direct.outside_threads(to.channel) if command.name == "forget" else ()
         await self.run(command, to, words, thread)
 
-    async def run(self, command: Command, to: ReplyTo, words: str, thread: Collection[str] = ()) -> None:
+    async def run(
+        self,
+        command: Command,
+        to: ReplyTo,
+        words: str,
+        thread: Collection[str] = (),
+        handed: tuple[Sequence[Attachment], str] = ((), ""),
+    ) -> None:
         """Carry a command out, and show what it says. `thread`: the conversation in which it is used, if there is one.
+
+        `handed`: the files that came with it, and the link to their message.
 
         Raises CogencyError.
         """
@@ -144,7 +153,7 @@ class PersonalCommands:
             words = await SlackNames(self.people, self.places).read(words)
         show = partial(self._say_panel, to, command, thread)
         meanwhile = _shown_meanwhile(show, most=1)  # Slack lets nothing be replaced that nobody has pressed
-        await show(await self._panel(command, self._caller(to, thread), words, show=meanwhile))
+        await show(await self._panel(command, self._caller(to, thread), words, show=meanwhile, handed=handed))
 
     async def pressed(self, body: JsonObject, action: JsonObject) -> None:
         """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
@@ -194,12 +203,20 @@ class PersonalCommands:
         *,
         show: ShowPanel,
         pressed: bool = False,
+        handed: tuple[Sequence[Attachment], str] = ((), ""),
     ) -> Panel:
         """What it answers; a file, which cannot be shown to one person alone, goes to their direct messages."""
         if command.run is None:
             return Panel(help_text(self.me.prefix, self.me.name))
         call = CommandCall(
-            words=words.strip(), caller=caller, host=self.host, options=options, pressed=pressed, show=show
+            words=words.strip(),
+            caller=caller,
+            host=self.host,
+            options=options,
+            files=handed[0],
+            link=handed[1],
+            pressed=pressed,
+            show=show,
         )
         panel = await command.run(call)
         if panel.file is None:

@@ -261,7 +261,8 @@ class SlackIntake:
             match order:
                 case CommandMeant(command, words):
                     thread = await self.desk.direct.thread_of(heard) if command.name == "forget" else ()
-                    await self.desk.run(command, to, words, thread)
+                    link = inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts) or ""
+                    await self.desk.run(command, to, words, thread, (heard.files, link))
                 case AskPrivately(words):
                     await self.desk.asking.ask_privately(heard, words)
                 case MistypedOrder(name, near):

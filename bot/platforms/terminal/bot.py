@@ -20,7 +20,16 @@ from agent.records import Attachment, Author, Incoming, Person, StoredMessage, T
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
-from bot.host import CommandHost, MemoryAnswer, ModelMenu, PolicyAsker, ToolQuestions, ToolsAnswer, Viewer
+from bot.host import (
+    CommandHost,
+    MemoryAnswer,
+    ModelMenu,
+    PlaceKnowledge,
+    PolicyAsker,
+    ToolQuestions,
+    ToolsAnswer,
+    Viewer,
+)
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
@@ -154,6 +163,7 @@ class TerminalBot:
     view: MemoryDesk
     forgetting: ForgetDesk
     sign_ins: ToolSignIns
+    knowledge: PlaceKnowledge
     budgets: BudgetDesk
     policies: PolicyDesk
     tool_desk: ToolsDesk

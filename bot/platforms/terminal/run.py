@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,11 +21,13 @@ from agent.errors import CogencyError, Refused, StoreError
 from agent.events import Outcome
 from agent.messages import Depth, Json
 from agent.ports import Asker
-from agent.records import Person, Thread
+from agent.records import Attachment, Person, Thread
 from bot.access.acl import Requester
 from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
 from bot.commands.forget import COMMAND as FORGET
 from bot.commands.forget import forget
+from bot.commands.knowledge import LEARN_COMMAND as LEARN
+from bot.commands.knowledge import is_order
 from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
 from bot.commands.tools import show as show_tools
@@ -33,7 +35,7 @@ from bot.exits import Exit, exit_code, printable_json
 from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.attachments import attachment_at
+from bot.platforms.terminal.attachments import attachment_at, split_path
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
@@ -200,6 +202,15 @@ def _decisions(panel: Panel) -> dict[str, str]:
     return words if ALLOW in words else {}
 
 
+def _files(words: str, author: str) -> tuple[Attachment, ...]:
+    """The file whose path stands behind `/learn`; "learn this" names none. Raises Refused."""
+    path = split_path(words)[0]
+    if not path or (is_order(words) and not Path(path).is_file()):
+        return ()
+    file = attachment_at(path, author)
+    return (replace(file, name=Path(file.name).name),)
+
+
 _WORD = re.compile(r"\w+")
 
 
@@ -308,7 +319,8 @@ class _Chat:
         elif command is TOOLS:
             await self._decide(await self._panel(show_tools, words))
         elif command.run is not None:
-            panel = await self._panel(command.run, words)
+            files = _files(words, self.person.name) if command is LEARN else ()
+            panel = await self._panel(command.run, words, files=files)
             self._show(panel if panel.file is None else exported(panel.file, words))
 
     def _show(self, panel: Panel) -> None:
@@ -318,8 +330,9 @@ class _Chat:
         else:
             self._window.say(panel_text(panel))
 
-    async def _panel(self, run: Run, words: str, *, pressed: bool = False) -> Panel:
-        return await run(CommandCall(words=words, caller=self, host=self._bot, pressed=pressed, show=self._meanwhile))
+    async def _panel(self, run: Run, words: str, *, pressed: bool = False, files: Sequence[Attachment] = ()) -> Panel:
+        call = CommandCall(words=words, caller=self, host=self._bot, files=files, pressed=pressed, show=self._meanwhile)
+        return await run(call)
 
     async def _meanwhile(self, panel: Panel) -> None:
         self._window.say(f"{panel.text} {memory_texts.STOP_BY_KEYS}" if panel.actions else panel.text)

@@ -18,7 +18,7 @@ from agent.memory.audience import Place, TeamAudience
 from agent.records import INDEXING, Closing, RecallQuery
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.engine import Store, open_store
-from store.search.index import Tsvector
+from store.search.matching import Tsvector
 from store.search.text import PARAMETERS, Range, SearchQuery, index_words, indexed_text, stem
 from tests.contracts.steps import answered, claimed, found, texts_found
 from tests.fakes.incoming import LEASE, START, said

@@ -1,0 +1,107 @@
+"""`/knowledge`: the documents that a place knows; `/learn`, or "learn this" behind a mention, hands one in."""
+
+import re
+from collections.abc import Sequence
+
+from bot.commands import declaration
+from bot.host import KnowledgeAnswer, KnowledgeAsker, ShownDocument
+from bot.memory.knowledge_desk import is_knowledge_request
+from bot.texts import memory_texts
+
+SURE = "I will know it no longer, and erase it. What I said of it stays where I said it."
+WORDS = ("list", "show 3", "remove 3")
+"""Offered while somebody types."""
+
+
+async def asker_of(call: declaration.CommandCall) -> KnowledgeAsker:
+    """Who asks, as they would be asked about here, and whether they manage it."""
+    asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
+    source = asker.person.id.rpartition(":")[0]
+    return KnowledgeAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
+
+
+async def show(call: declaration.CommandCall) -> declaration.Panel:
+    answer = await call.host.knowledge.answer(await asker_of(call), call.words)
+    return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
+
+
+def knowledge_panel(answer: KnowledgeAnswer, *, buttons: bool = True) -> declaration.Panel:
+    """`buttons`: whether the platform has some; else what may be written is said."""
+    parts = [_part(one) for one in answer.documents]
+    if answer.pages > 1:
+        parts.append(_pages(answer, buttons=buttons))
+    if answer.documents and not buttons:
+        parts.append(declaration.PanelPart(memory_texts.KNOWLEDGE_USAGE))
+    return declaration.Panel(answer.text, parts=tuple(parts), refused=answer.refused)
+
+
+def _part(document: ShownDocument) -> declaration.PanelPart:
+    actions = [declaration.PanelAction("Show", f"show {document.id}")]
+    if document.may_go:
+        actions.append(declaration.PanelAction("Remove", f"remove {document.id}", danger=True, confirm=SURE))
+    return declaration.PanelPart(document.text, tuple(actions))
+
+
+def _pages(answer: KnowledgeAnswer, *, buttons: bool) -> declaration.PanelPart:
+    if not buttons:
+        another = answer.page % answer.pages + 1
+        return declaration.PanelPart(
+            memory_texts.KNOWLEDGE_PAGE.format(page=answer.page, pages=answer.pages, another=another)
+        )
+    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
+    turning = [
+        declaration.PanelAction(label, f"page {page}") for label, page in around.items() if 1 <= page <= answer.pages
+    ]
+    return declaration.PanelPart(f"Page {answer.page} of {answer.pages}", tuple(turning))
+
+
+async def _words_offered(*_: object) -> Sequence[str]:
+    return WORDS
+
+
+COMMAND = declaration.Command(
+    name="knowledge",
+    summary="See the documents that I know here; whoever manages this place removes them",
+    run=show,
+    arguments=(declaration.Argument("words", "list, show 3, or remove 3", suggests=_words_offered),),
+    phrases=("show knowledge", "what do you know here", "documents", "show documents"),
+    means=lambda words, _: is_knowledge_request(words),
+    examples={"show 3": "see how a document begins", "remove 3": "have it removed, bytes included"},
+)
+
+
+# A place is to know a document from now on.
+
+_THIS = re.compile(
+    r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?))?(?:\s+please)?|https?://\S+",
+    re.IGNORECASE,
+)
+"""What may stand behind "learn" for it to be an order: everything else is talk, and the model's."""
+
+
+async def learn(call: declaration.CommandCall) -> declaration.Panel:
+    """Read what was handed over, which may take a minute, and keep it."""
+    if not call.files:
+        is_link = call.words.startswith(("http://", "https://"))
+        sentence = memory_texts.NO_LINKS if is_link else memory_texts.NOTHING_TO_LEARN
+        return declaration.Panel(sentence, refused=True)
+    await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
+    answer = await call.host.knowledge.learn(await asker_of(call), call.files, call.link)
+    return declaration.Panel(answer.text, refused=answer.refused)
+
+
+def is_order(words: str) -> bool:
+    return _THIS.fullmatch(words.strip()) is not None
+
+
+LEARN_COMMAND = declaration.Command(
+    name="learn",
+    summary="Have me know a file here: whoever manages this place hands in documents",
+    run=learn,
+    arguments=(
+        declaration.Argument("file", "The file: text, PDF, Word, Excel, PowerPoint", declaration.ArgumentKind.FILE),
+    ),
+    bare=False,
+    means=lambda words, _: is_order(words),
+    examples={"this": "with a file: know it from now on, in place of one with its name"},
+)

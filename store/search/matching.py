@@ -1,0 +1,208 @@
+"""Which messages hold which words: what a search, and the search for proof, ask of the index on either engine."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count, takewhile
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import ARRAY, ColumnElement, Connection, Integer, Text, bindparam, column, func, literal, select, text
+from sqlalchemy import table as table_named
+
+from agent.memory.audience import NOWHERE
+from store.databases.database import StorableText, is_postgresql
+from store.search.index import MESSAGES, Fts5Words, MessageWords
+from store.search.text import PARAMETERS, Range, SearchQuery, wanted_terms
+from store.tables import person
+
+MOST: Final = 500
+"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+Match: TypeAlias = tuple[int, bool, int]
+"""A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
+
+_VISIBLE: Final = f"""
+    message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
+    AND (message.drawn_from IN :drawn OR message.conversation = :exclude AND message.drawn_from != '{NOWHERE}')
+    AND message.time >= :since AND message.time < :until
+    AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
+"""
+_FALLEN: Final = """
+    message.id IS NULL
+    OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
+"""
+_OF_PERSON: Final = (bindparam("person", type_=StorableText), bindparam("conversation", type_=StorableText))
+
+_SHIFT, _ID_BITS = Fts5Words.SHIFT, Fts5Words.ID_BITS
+_ENTRIES: Final = table_named(MESSAGES, column("reader", Integer), column("message", Integer))
+
+
+class Fts5(Fts5Words):
+    """On SQLite. What a message's entry is found by, and for whom, is asked in one statement."""
+
+    READER: Final[Sequence[ColumnElement[Any]]] = (literal(0),)
+    """What a search asks first besides: the newest entry, which nothing needs, as they are found in their order."""
+    # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
+    MATCHES: Final = text(
+        f"""
+        SELECT
+          (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
+            (SELECT message.id, message.author, message.length
+             FROM message_index CROSS JOIN message ON message.id = message_index.rowid & {_ID_BITS}
+             WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last AND {_VISIBLE}
+             ORDER BY message_index.rowid DESC LIMIT :most)) AS found
+        FROM json_each(:words) AS word
+        ORDER BY word.key
+        """  # noqa: S608 -- of constants, as those below
+    ).bindparams(*PARAMETERS)
+    HOLDING: Final = text(
+        f"""
+        SELECT count(DISTINCT message_index.rowid)
+        FROM json_each(:readers) AS reader
+        CROSS JOIN json_each(:queries) AS wanted
+        CROSS JOIN message_index ON message_index MATCH wanted.value
+          AND message_index.rowid BETWEEN reader.value << {_SHIFT} AND reader.value << {_SHIFT} | {_ID_BITS}
+        LEFT JOIN message ON message.id = message_index.rowid & {_ID_BITS}
+        WHERE {_FALLEN}
+        """  # noqa: S608 -- of constants
+    ).bindparams(*_OF_PERSON)
+
+    def __init__(self) -> None:
+        super().__init__(MESSAGES)
+
+    def matches(self, connection: Connection, sought: SearchQuery, _among: Range) -> list[list[Match]]:
+        words = json.dumps([self.query(words, " OR ") for words in sought.words])
+        bound = {**sought.bound, **self.entries_of(sought.number), "words": words, "most": MOST}
+        return [json.loads(some) for (some,) in connection.execute(self.MATCHES, bound)]
+
+    def holding(
+        self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
+    ) -> int:
+        queries, readers_ = json.dumps([self.query(words, " ") for words in texts]), json.dumps(numbers)
+        bound = {"queries": queries, "readers": readers_, "person": person, "conversation": conversation}
+        return connection.execute(self.HOLDING, bound).scalar_one()
+
+
+class Tsvector(MessageWords):
+    """On PostgreSQL.
+
+    GIN finds in no order: of somebody who wrote 100,000 messages it gives 80,000 with a common word, and each would be
+    fetched to keep the newest 500. So each entry also holds the block of ids that its message is in ("42#00000001201"),
+    and a common word is looked for in the newest blocks alone, as far back as it takes: GIN skips what is in none.
+    """
+
+    BLOCKS: Final = 8
+    """At most one more name a stretch: each is compared with each message there."""
+    STRETCH: Final = 2 * MOST
+    """Messages in the shortest stretch; each next one has twice as many."""
+    SURELY: Final = MOST + MOST // 2
+    """So many have to be expected in a longer one: a sample errs, and what is read there in vain is read once more."""
+    READER: Final[Sequence[ColumnElement[Any]]] = (
+        select(func.coalesce(func.max(_ENTRIES.c.message), 0))
+        .where(_ENTRIES.c.reader == select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery())
+        .scalar_subquery(),
+        func.set_config("plan_cache_mode", "force_generic_plan", literal(value=True)),
+    )
+    """The newest entry; and that this search's statements are planned once, whatever the values: it takes as long."""
+    # How common a word is, the shortest stretch tells; longer ones with too few by that are passed over. Any stretch
+    # with enough that may be seen has the newest, and so has all of it: which one answers is only a matter of time.
+    # Words and stretch are two conditions: GIN passes over what one of them lacks. Of one query with both it weighs
+    # each entry, which takes three times as long. Arrays between the steps and OFFSET keep the planner to them.
+    MATCHES: Final = text(
+        f"""
+        SELECT best.ids, best.by_person, best.lengths
+        FROM unnest(:words) WITH ORDINALITY AS word (query, place)
+        CROSS JOIN LATERAL
+          (SELECT coalesce(array_agg(message), '{{}}') AS messages FROM message_index
+           WHERE cardinality(:stretches) > 1
+             AND words @@ word.query::tsquery AND words @@ (:stretches)[1]::tsquery) AS sample
+        CROSS JOIN LATERAL
+          (SELECT newest.*
+           FROM unnest(:stretches, :sizes) AS stretch (part, size)
+           CROSS JOIN LATERAL
+             (SELECT CASE
+                WHEN stretch.size = 1 THEN sample.messages
+                WHEN stretch.part = '' THEN
+                  (SELECT coalesce(array_agg(message), '{{}}') FROM message_index WHERE words @@ word.query::tsquery)
+                ELSE
+                  (SELECT coalesce(array_agg(message), '{{}}') FROM message_index
+                   WHERE words @@ word.query::tsquery AND words @@ stretch.part::tsquery)
+              END AS messages OFFSET 0) AS entries
+           CROSS JOIN LATERAL
+             (SELECT coalesce(array_agg(id), '{{}}') AS ids, array_agg(author = 'person') AS by_person,
+                     array_agg(length) AS lengths
+              FROM (SELECT id, author, length
+                    FROM (SELECT * FROM message WHERE id = ANY (entries.messages) ORDER BY id DESC OFFSET 0) AS message
+                    WHERE {_VISIBLE} ORDER BY id DESC LIMIT :most) AS found) AS newest
+           WHERE (stretch.part = '' OR stretch.size = 1 OR cardinality(sample.messages) * stretch.size > {SURELY})
+             AND (stretch.part = '' OR cardinality(entries.messages) >= :most)
+             AND (stretch.part = '' OR cardinality(newest.ids) >= :most)
+           LIMIT 1) AS best
+        ORDER BY word.place
+        """  # noqa: S608 -- of constants
+    ).bindparams(
+        *(bindparam(name, type_=ARRAY(Text)) for name in ("words", "stretches")),
+        *(bindparam("sizes", type_=ARRAY(Integer)), bindparam("most", type_=Integer), *PARAMETERS),
+    )
+    HOLDING: Final = text(
+        f"""
+        SELECT count(DISTINCT (entry.reader, entry.message))
+        FROM unnest(:queries) AS wanted (query)
+        JOIN message_index AS entry ON entry.words @@ wanted.query::tsquery
+        LEFT JOIN message ON message.id = entry.message
+        WHERE {_FALLEN}
+        """  # noqa: S608 -- of constants
+    ).bindparams(bindparam("queries", type_=ARRAY(Text)), *_OF_PERSON)
+
+    def stretches(self, number: int, among: Range) -> dict[str, int]:
+        """Ever longer stretches of the person's newest messages, as tsqueries, and how long they are, the shortest
+        being 1; the last is all ("").
+        """
+        step = max(among.last - among.first, 1) / max(among.total, 1)
+        sizes = takewhile(lambda size: 2 * size * self.STRETCH <= among.total, (2**n for n in count()))
+        spans = {size: int(size * self.STRETCH * step) for size in sizes}
+        within = {self._within(number, max(among.newest - span, 0), among.newest): n for n, span in spans.items()}
+        return within | {"": 0}
+
+    def _within(self, number: int, first: int, last: int) -> str:
+        """A tsquery for messages with these ids, and some before them."""
+        digits, bits = self.BLOCK_DIGITS, self.BLOCK_BITS
+        while (last >> bits) - (first >> bits) >= self.BLOCKS:
+            digits, bits = digits - 1, bits + 2
+        blocks = range((first >> bits) << bits, last + 1, 1 << bits)
+        return " | ".join(f"'{self.block(number, block, digits)}':*" for block in blocks)
+
+    def matches(self, connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
+        queries = [self.query(words, sought.number, " | ") for words in sought.words]
+        stretches = self.stretches(sought.number, among)
+        ends = {"stretches": list(stretches), "sizes": list(stretches.values())}
+        found = connection.execute(self.MATCHES, {**sought.bound, **ends, "words": queries, "most": MOST})
+        return [list(zip(ids, *more, strict=True)) if ids else [] for ids, *more in found]
+
+    def holding(
+        self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
+    ) -> int:
+        queries = [self.query(words, number, " & ") for words in texts for number in numbers]
+        bound = {"queries": queries, "person": person, "conversation": conversation}
+        return connection.execute(self.HOLDING, bound).scalar_one()
+
+
+ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector()}
+"""By whether it is PostgreSQL."""
+
+
+def matches(connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
+    """For each keyword the person's messages with it that the query may see; of a common one the newest."""
+    wanted = replace(sought, words=tuple(map(wanted_terms, sought.words)))
+    return ENGINES[is_postgresql(connection)].matches(connection, wanted, among)
+
+
+def holding(
+    connection: Connection, texts: list[list[str]], numbers: list[int], *, person: str, conversation: str | None
+) -> int:
+    """How many entries of these people hold all the words of one of `texts`, though their message is gone or is what
+    the person said, or was answered, in the conversation (None: anywhere).
+    """
+    engine = ENGINES[is_postgresql(connection)]
+    asked = [number for number in numbers if engine.has_entries(connection, number)]
+    wanted = [words for words in texts if words]
+    return engine.holding(connection, wanted, asked, person, conversation) if asked and wanted else 0

@@ -1,0 +1,151 @@
+"""What a place was told to know, on each platform: handed in by whoever manages it, and found by those who may."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from bot.exits import Exit
+from bot.texts import memory_texts
+from tests.fakes import pdfs
+from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_bot import by_the_bot
+from tests.fakes.discord_bot import serving as serving_discord
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, STAFF, text_file
+from tests.fakes.discord_world import seen as seen_in
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.ready_process import command
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER
+from tests.fakes.store import store_in_memory
+from tests.fakes.turns_host import turns_host
+from tests.flows.test_discord_commands import answer_to
+from tests.flows.test_terminal import environment
+
+ME = f"<@{BOT_USER}>"
+RECALL = '<execute>[{"name": "recall", "args": {"query": "hotel costs"}}]\n</execute>'
+WRITES = str(sum(1 << bit for bit in (6, 10, 11, 14, 15, 16, 31, 35, 36, 38)))
+"""What members may on Discord who manage nothing."""
+HANDBOOK = "Trips are booked by train. Hotels may cost up to 120 EUR a night in Vienna."
+FOUND = re.compile(r"\[D1\] (.*):\n(?:> .*\n)*> .*120 EUR")
+
+
+def looking(seen: list[str]) -> ScriptedProvider:
+    """A model that looks for hotels, and keeps what it was given."""
+
+    def answer(messages: Sequence[Message]) -> str:
+        if "<results>" not in messages[-1].text:
+            return RECALL
+        seen.append(messages[-1].text)
+        return "Done."
+
+    return ScriptedProvider(answer)
+
+
+def cited(seen: list[str]) -> str:
+    """What the document was called in what the model was given last; "" if it was not."""
+    found = FOUND.search(seen.pop().replace("\\n", "\n"))
+    return found[1] if found else ""
+
+
+async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page_until_it_is_removed() -> None:
+    seen = list[str]()
+    async with FakeSlack(FastClock()) as slack:
+        boss, bob = slack.state.user("boss", is_admin=True), slack.state.user("bob")
+        gil = slack.state.user("gil", is_ultra_restricted=True)
+        dm, gils = slack.state.channel("bob", "im"), slack.state.channel("gil", "im")
+        general, secret = slack.state.channel("general"), slack.state.channel("secret", "private")
+        slack.state.channels[general].members.discard(gil)
+        store = store_in_memory()
+        host = turns_host(store, looking(seen), slack.clock)
+
+        async def order(user: str, channel: str, words: str, *files: dict[str, object]) -> str:
+            before = len(slack.state.whispers)
+            await slack.say(user, channel, f"{ME} {words}", files=[*files])
+            await slack.until(lambda: slack.state.whispers[before:] and "reading" not in slack.state.whispers[-1].text)
+            return slack.state.whispers[-1].text
+
+        async def ask(user: str, channel: str) -> str:
+            turns = len(store.turns) + 1
+            await slack.say(user, channel, f"{ME} what may a hotel cost?")
+            await slack.until(lambda: len(store.turns) == turns and store.turns[-1].state == "done")
+            return cited(seen)
+
+        async with serving(slack, host), host.turns.serving():
+            file = slack.upload("handbook.pdf", pdfs.pdf("Nobody needs this page. " * 5, HANDBOOK), "application/pdf")
+            assert await order(bob, general, "learn this", file) == memory_texts.NOT_LEARNING
+            assert await order(boss, general, "learn this") == memory_texts.NOTHING_TO_LEARN
+            learned = await order(boss, general, "learn this", file)
+            assert learned.startswith("Learned: handbook.pdf (2 pages, ")
+            assert (await ask(bob, general)).startswith("handbook.pdf, page 2 (https://fake.slack.com/archives/")
+            assert await ask(bob, dm)
+            assert await ask(gil, gils) == ""
+            assert "I know 1 document here:" in await order(bob, general, "knowledge list")
+            assert (await order(boss, secret, "learn this", file)).startswith("Learned: ")
+            assert "I know 1 document here:" in await order(bob, general, "knowledge list")
+            assert await order(bob, general, "knowledge remove 1") == memory_texts.NOT_REMOVING
+            assert (await order(boss, general, "knowledge remove 1")).startswith("Removed: handbook.pdf.")
+            assert await ask(bob, general) == ""
+            assert await ask(boss, secret)
+
+
+async def test_on_discord_a_manager_hands_in_a_file_behind_a_mention_or_by_command() -> None:
+    seen = list[str]()
+    clock = FastClock()
+    host = answering_host(looking(seen), clock)
+    async with running_discord(clock) as fake:
+        fake.world.everyone_may = WRITES
+        await handing_in(fake, host, seen)
+
+
+async def handing_in(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> None:
+    async with serving_discord(fake, host), host.answering():
+        fake.rest.files["handbook.md"] = HANDBOOK.encode()
+        address = f"http://{fake.address}/cdn/handbook.md"
+        file = {**text_file("handbook.md", address, len(HANDBOOK), "text/markdown"), "id": "7"}
+
+        async def ask(person: str, channel: str) -> str:
+            turns = len(host.taken) + 1
+            await fake.say(person, f"<@{BOT}> what may a hotel cost?", channel)
+            await fake.until(lambda: len(host.taken) == turns and seen)
+            await host.turns.idle()
+            return cited(seen)
+
+        async def told(words: str) -> None:
+            await fake.until(lambda: [one for one in by_the_bot(fake) if words in one["content"]])
+
+        await fake.say(BO, f"<@{BOT}> learn this", attachments=[file])
+        await told(memory_texts.NOT_LEARNING)
+        handed = await fake.say(ANN, f"<@{BOT}> learn this", attachments=[file])
+        await told("Learned: handbook.md (1 passage).")
+        link = f"https://discord.com/channels/{GUILD}/{GENERAL}/{handed['id']}"
+        assert (await ask(BO, GENERAL)).startswith(f"handbook.md ({link}), learned ")
+        assert await ask(BO, DM_OF[BO])
+        shown = await answer_to(fake, ANN, "learn", STAFF, file={**file, "filename": "salaries.md"})
+        done = "Learned: salaries.md (1 passage). Full members can ask me about it here."
+        await fake.until(lambda: done in seen_in(shown))
+        assert "salaries.md" in seen_in(await answer_to(fake, ANN, "knowledge", STAFF))
+        assert await ask(ANN, STAFF)
+        assert (await ask(BO, GENERAL)).startswith("handbook.md")
+        known = seen_in(await answer_to(fake, BO, "knowledge"))
+        assert ("handbook.md" in known, "salaries.md" in known) == (True, False)
+        listed = await answer_to(fake, ANN, "knowledge")
+        await fake.press(ANN, listed, "Remove")
+        await fake.until(lambda: "Removed: handbook.md." in seen_in(listed))
+        assert await ask(BO, GENERAL) == ""
+
+
+def test_in_the_terminal_a_file_is_learned_by_its_path_and_removed_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "hotels.txt").write_text(HANDBOOK)
+    typed = "/learn hotels.txt\n/knowledge\n/knowledge show 1\n/learn nowhere.txt\n"
+    ran = command(tmp_path, environment(tmp_path), "chat", typed=typed)
+    assert "Learned: hotels.txt (1 passage). You alone can ask me about it." in ran.stdout
+    assert re.search(r"\*\*1\*\* hotels\.txt \(learned 20\d\d-", ran.stdout)
+    assert "> Trips are booked by train." in ran.stdout
+    assert (ran.returncode, "nowhere.txt" in ran.stderr) == (Exit.FAILED, True)
+    ran = command(tmp_path, environment(tmp_path), "chat", typed="/knowledge remove 1\n/knowledge\n")
+    assert "Removed: hotels.txt. I know it no longer, and its bytes are gone." in ran.stdout
+    assert not [one for one in tmp_path.glob("bot.db*") if b"Vienna" in one.read_bytes()]
