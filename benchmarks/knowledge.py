@@ -28,8 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from agent.memory.audience import TeamAudience, label
-from agent.memory.documents import DocumentPage, NewDocument, Passage, passages_of
-from agent.ports import DocumentQuery
+from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, Passage, passages_of
 from benchmarks.report import Options, print_report, read_options
 from store.engine import Store, open_store
 from tests.fakes.postgresql import running_postgres

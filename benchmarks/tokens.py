@@ -42,7 +42,7 @@ from agent.providers.native_calls import functions, untaught
 from agent.records import Person
 from agent.state import Workspace
 from agent.tools.read_channel import ReadChannelTool
-from agent.tools.recall import RecallTool
+from agent.tools.recall import WITH_DOCUMENTS, RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from benchmarks.billing import RULES, billed, input_dollars, input_tokens
@@ -162,7 +162,7 @@ def server_tools(count: int) -> list[ServerTool]:
 def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> int:
     """`listed`: as it is; else with every tool in full. `native`: with the tools in a vendor's own form."""
     store, more = store_in_memory(), server_tools(count)
-    own = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts)]
+    own = [RecallTool(store.memories, documents=store.documents, description=WITH_DOCUMENTS), RememberTool(store.facts)]
     tools = Registry(own, rest=more) if listed else Registry([*own, *more])
     system, *_ = _hi(tools)
     if not native:

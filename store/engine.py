@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
-from agent.memory.documents import NewDocument
+from agent.memory.documents import DocumentRefused, Documents, NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
 from store.databases.database import (
@@ -247,9 +247,9 @@ class SqlDocuments(SqlStore):
     opened = reads(passages.opened)
     search = reads(passages.search)
 
-    async def keep(self, new: NewDocument) -> ports.DocumentRefused | None:
+    async def keep(self, new: NewDocument) -> DocumentRefused | None:
         kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new))
-        if isinstance(kept, ports.DocumentRefused):
+        if isinstance(kept, DocumentRefused):
             return kept
         await self._work(kept)
         for before in await self.database.read(passages.older, kept):
@@ -294,7 +294,7 @@ class Store:
     conversations: SqlConversations
     knowledge: ports.Knowledge
     memories: ports.Memories
-    documents: ports.Documents
+    documents: Documents
     embeddings: ports.Embeddings
     facts: ports.Facts
     working_set: ports.WorkingSet

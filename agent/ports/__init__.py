@@ -12,7 +12,6 @@ from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers
 from agent.errors import FailureReason
 from agent.memory.audience import Audience, Place
-from agent.memory.documents import DocumentQuery, DocumentRefused, Documents
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.memory.own_words import TextsRead

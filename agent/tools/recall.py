@@ -18,13 +18,13 @@ from zoneinfo import ZoneInfo
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.memory.audience import may_flow_from
-from agent.memory.documents import FoundPassage
+from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import sentences, telling_part
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
-from agent.ports import DocumentQuery, Documents, Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
+from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
@@ -55,7 +55,7 @@ NOTHING = (
 )
 
 OWN: Final = 'Search this person\'s earlier conversations by words; try others before you say "nothing".'
-KNOWN: Final = 'Search earlier threads and this place\'s documents; try other words before you say "nothing".'
+WITH_DOCUMENTS: Final = 'Search earlier threads and this place\'s documents; try other words before you say "nothing".'
 MAX_PASSAGES: Final = 8
 """Of documents; with their heads they take some 2,000 tokens."""
 MAX_PASSAGE_CHARS: Final = 1_600
@@ -85,18 +85,15 @@ _SCHEMA: Final[JsonObject] = {
 
 @dataclass(frozen=True, slots=True)
 class RecallTool:
-    """`documents`: what places know; None where none does."""
+    """`documents`: what places know; None where none does. With them its description is WITH_DOCUMENTS."""
 
     memories: Memories
     timeout_s: float = 10.0
     documents: Documents | None = None
     name: str = "recall"
+    description: str = OWN
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
-
-    @property
-    def description(self) -> str:
-        return OWN if self.documents is None else KNOWN
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)

@@ -23,7 +23,7 @@ from agent.messages import ModelCall
 from agent.ports import Memories, Tool, ToolAccounts, ToolSource
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
-from agent.tools.recall import RecallTool, recollect
+from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
@@ -353,7 +353,7 @@ def core_tools(
     """The tools that everybody has everywhere. `hands_over`: whether a file can be handed over with an answer."""
     timeout_s = settings.tool_timeout_s
     known = (
-        RecallTool(memories or store.memories, timeout_s, store.documents),
+        RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS),
         RememberTool(store.facts, store.working_set, timeout_s),
     )
     return (*known, ShareFileTool(timeout_s)) if hands_over else known

@@ -1,8 +1,8 @@
 """A command: declared once, for every platform.
 
-A file of this folder holds one as `COMMAND`: its name, help and arguments, who may use it, where it is offered, and
-what it does. It answers with a Panel. Platforms register what is declared, read what people write, press and fill in,
-and render panels; what a command needs to know of where it is used, it asks its Caller.
+A file of this folder holds one as `COMMAND`, or some whose names end so: name, help and arguments, who may use it,
+where it is offered, and what it does. It answers with a Panel. Platforms register what is declared, read what people
+write, press and fill in, and render panels; what a command needs to know of where it is used, it asks its Caller.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

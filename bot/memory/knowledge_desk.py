@@ -8,8 +8,17 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, audience_of, label
-from agent.memory.documents import MAX_CHARS, MAX_NAME_CHARS, MAX_PASSAGES, Document, NewDocument, passages_of
-from agent.ports import Clock, DocumentRefused, Documents, Forgetting
+from agent.memory.documents import (
+    MAX_CHARS,
+    MAX_NAME_CHARS,
+    MAX_PASSAGES,
+    Document,
+    DocumentRefused,
+    Documents,
+    NewDocument,
+    passages_of,
+)
+from agent.ports import Clock, Forgetting
 from agent.records import Attachment
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument

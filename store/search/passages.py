@@ -40,8 +40,7 @@ from sqlalchemy import (
     update,
 )
 
-from agent.memory.documents import Document, FoundPassage, NewDocument, Passage
-from agent.ports import DocumentQuery, DocumentRefused
+from agent.memory.documents import Document, DocumentQuery, DocumentRefused, FoundPassage, NewDocument, Passage
 from agent.records import INDEXING
 from store import job_queue
 from store.databases.database import is_postgresql, row_id

@@ -9,9 +9,8 @@ from sqlalchemy import Connection, func, select, text
 from sqlmodel import SQLModel
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
-from agent.memory.documents import DocumentPage, NewDocument, Passage, passages_of
+from agent.memory.documents import DocumentPage, DocumentQuery, DocumentRefused, NewDocument, Passage, passages_of
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
-from agent.ports import DocumentQuery, DocumentRefused
 from agent.records import INDEXING
 from store.engine import Store
 from store.search import passages

@@ -5,11 +5,11 @@ Above: hosts of the tests. Below: `bot.hosting` and its desks.
 
 from typing import Protocol
 
+from agent.memory.documents import Documents
 from agent.ports import (
     Clock,
     Consents,
     Conversations,
-    Documents,
     Facts,
     Forgetting,
     Jobs,

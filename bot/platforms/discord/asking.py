@@ -14,9 +14,9 @@ from cachetools import LRUCache
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
 from agent.records import Attachment, Incoming, Quoted, repeats_of
-from bot.commands.ask import SUMMARISE
 from bot.commands.declaration import Command, CommandCall, Panel
 from bot.commands.forget import agreement
+from bot.commands.talking import SUMMARISE
 from bot.host import Host
 from bot.platforms.discord import interactions, objects, panels, preferences, pressing
 from bot.platforms.discord.attachments import attachments

@@ -16,7 +16,7 @@ from bot import message_intake
 from bot.access.acl import Requester
 from bot.attachments.kinds import naming
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
-from bot.commands.help import COMMAND as HELP
+from bot.commands.talking import HELP_COMMAND as HELP
 from bot.host import Host
 from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.slack import inbound

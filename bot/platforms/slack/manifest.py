@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from agent.messages import Json, JsonObject
-from bot.commands.ask import SUMMARISE
 from bot.commands.declaration import Command
+from bot.commands.talking import SUMMARISE
 from bot.platforms.slack import modals
 from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH

@@ -25,7 +25,7 @@ from agent.ports import Clock
 from agent.records import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
 from bot.access.admission import NoticeThrottle
-from bot.commands.ask import SUMMARISE
+from bot.commands.talking import SUMMARISE
 from bot.host import Host, PlatformUnavailable
 from bot.logs import severity
 from bot.platforms.slack import buttons, home, modals, panels

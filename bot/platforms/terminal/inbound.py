@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from agent.messages import Depth
 from bot.commands.declaration import ALIKE, Command, command_meant, command_named, nearly_meant
 from bot.commands.discovery import COMMANDS
-from bot.commands.stop import COMMAND as STOP
+from bot.commands.talking import STOP_COMMAND as STOP
 from bot.message_intake import is_stop
 from bot.platforms.terminal.attachments import split_path
 from bot.texts import command_texts

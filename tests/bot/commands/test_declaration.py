@@ -13,6 +13,7 @@ from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 
 ROOT = Path(__file__).parents[3]
+_NO_COMMANDS = {"__init__", "declaration", "discovery"}
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -20,9 +21,14 @@ def test_the_page_in_the_docs_is_what_is_declared() -> None:
     assert (ROOT / "docs/commands.md").read_text() == commands_page()
 
 
-def test_every_file_of_the_folder_declares_a_command_of_its_name() -> None:
-    files = {path.stem for path in (ROOT / "bot/commands").glob("*.py")} - {"__init__", "declaration", "discovery"}
-    assert [command.name for command in COMMANDS] == sorted(files)
+def test_every_command_that_a_file_of_the_folder_declares_is_found_once_and_every_file_declares_some() -> None:
+    files = [path for path in (ROOT / "bot/commands").glob("*.py") if path.stem not in _NO_COMMANDS]
+    declared = {
+        path.stem: re.findall(r"(?m)^\w*COMMAND = (?:declaration\.)?Command\(\s*name=\"(\w+)\"", path.read_text())
+        for path in files
+    }
+    assert all(declared.values())
+    assert [command.name for command in COMMANDS] == sorted(name for names in declared.values() for name in names)
 
 
 def test_every_command_is_offered_on_every_platform_with_conversations_of_its_kind() -> None:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.commands.ask import SUMMARISE
+from bot.commands.talking import SUMMARISE
 from bot.platforms.slack.features import (
     EVENT_SCOPES,
     EVERYTHING,
