@@ -183,6 +183,8 @@ class Consent(StrEnum):
     REFUSED = "refused"
     EXPIRED = "expired"
     """Nobody answered in time."""
+    EDITED = "edited"
+    """They have edited their question meanwhile."""
 
 
 class ElicitAction(StrEnum):

@@ -10,6 +10,7 @@ BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so
 ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
 ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
 FILTERED = "The model's provider withheld the rest of this answer."
+QUESTION_EDITED = "*You have edited your question. What is done stays done; from here on I answer what it says now.*"
 
 # Why a function is no tool, or a tool is not loaded
 

@@ -258,6 +258,8 @@ class CallGate:
                 return "refused", DecidedBy.ASKER
             case Consent.EXPIRED:
                 return "expired", DecidedBy.NOBODY
+            case Consent.EDITED:
+                return "edited", DecidedBy.ASKER
             case Consent.NOT_NEEDED | Consent.AWAITED:
                 decision = self._decision(call)
             case _:

@@ -15,7 +15,8 @@ Rules.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
 - A call that may not run unasked waits for the asker's consent, after the others of its step have run: the turn is put
-  aside, and goes on when every such call is decided. A refused one is a failed result.
+  aside, and goes on when every such call is decided. A refused one is a failed result. So is each of them where the
+  question is edited after something was done: what was said stands, and the model goes on with what it says now.
 - After a crash the turn goes on from its last saved step: a call without a stored result runs again if its tool only
   reads, and is otherwise reported to the model as unknown.
 """
@@ -213,6 +214,10 @@ RUNNING = (Consent.NOT_NEEDED, Consent.BEGUN)
 NOT_ALLOWED = {
     Consent.REFUSED: "not run: the person was asked and refused it. Do not ask again; go on without it.",
     Consent.EXPIRED: "not run: the person was asked and did not answer in time.",
+    Consent.EDITED: (
+        "not run: the person has edited their question since, and what stands before you is its new text. What you did "
+        "until now was done for the old one. Answer the new one; do nothing again that is done."
+    ),
 }
 
 
@@ -418,7 +423,9 @@ class Turn:
         if consent in NOT_ALLOWED:
             failed = ToolResult(step.calls[at].name, ResultStatus.FAILURE, NOT_ALLOWED[consent])
             results = (*results[:at], failed, *results[at + 1 :])
-        step = replace(step, consents=consents, results=results)
+        edited = consent is Consent.EDITED and texts.QUESTION_EDITED not in step.text
+        said = joined([step.text, texts.QUESTION_EDITED]) if edited else step.text
+        step = replace(step, consents=consents, results=results, text=said)
         self._progress = replace(self._progress, steps=(*done, step))
 
     def _join(self, messages: tuple[Waiting, ...]) -> list[Effect]:

@@ -15,12 +15,13 @@ from typing import Final
 
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.memory.audience import label
-from agent.messages import Consent, Json, ResultStatus, ToolCall, ToolResult
+from agent.messages import Json, ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
 from agent.progress import Progress, RoundStep
 from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
 from agent.tools.registry import CALL_TOOL, Registry
+from agent.turn import NOT_ALLOWED
 from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened
@@ -95,7 +96,7 @@ class CallAudit:
         """Write down which of the last calls their asker, or the time, did not let run."""
         step, number = self.progress().steps[-1], len(self.progress().steps)
         for at, call in enumerate(step.calls):
-            if step.consent(at) in (Consent.REFUSED, Consent.EXPIRED):
+            if step.consent(at) in NOT_ALLOWED:
                 row = self._row(f"{number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
                 await self.audit.keep(row, self.claim)
 

@@ -15,11 +15,26 @@ from datetime import datetime
 from hashlib import blake2s
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from agent.events import Outcome
 from agent.memory import forgetting_plans as plans
 from agent.memory.profile import Partition
+from agent.messages import Consent
+from agent.progress import decode
 from agent.records import Author, Job, Receipt
 from store import job_queue, tool_calls
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
@@ -33,7 +48,9 @@ from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.tables import (
     RUNNING,
+    WAITING,
     action_record,
+    consent,
     conversation,
     fact,
     job,
@@ -274,6 +291,7 @@ def update_text(
     if not found or all(one.text == said.text for one in found.values()):
         return False
     doomed = _doomed(connection, found)
+    _go_on_edited(connection, doomed.turns, now)
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
     for where in selection.in_batches(tool_call.c.turn, {one.turn for one in found.values()}):
         tool_calls.drop_words(connection, where)
@@ -299,17 +317,34 @@ def _author(connection: Connection, channel: str, message_id: str) -> str | None
 
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
-    """What falls as if these messages did. Their turns that run are named: they go on as they began."""
+    """What falls as if these messages did. Their turns that run, or wait for their asker, are named: they go on."""
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
         found,
-        turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),
+        turns=_turns(connection, {one.turn for one in found.values()}, or_(turn.c.state == RUNNING, _ASIDE)),
         worn=frozenset(),
         facts=facts_of(connection, found, retold),
         entries=erasure_set.entries_reached(connection, found),
         whole=True,
         scratch=scratch,
     )
+
+
+_ASIDE: Final = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None), ~turn.c.stopping)
+
+
+def _go_on_edited(connection: Connection, turns: Collection[int], now: datetime) -> None:
+    """Of those that wait for their asker, let none of the calls run: they were asked for in other words."""
+    waiting = select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress).where(turn.c.id.in_(turns), _ASIDE)
+    for one in connection.execute(waiting.with_for_update()).all():
+        awaited = decode(one.progress).awaited
+        theirs = {"turn": one.id, "person": one.person, "conversation": one.conversation, "standing": False}
+        edited = theirs | {"word": Consent.EDITED, "decided": now}
+        connection.execute(delete(consent).where(consent.c.turn == one.id, consent.c.call.in_(awaited)))
+        connection.execute(
+            insert(consent), [edited | {"call": key, "tool": call.name} for key, call in awaited.items()]
+        )
+        connection.execute(update(turn).where(turn.c.id == one.id).values(run_at=None))
 
 
 def _learn_again(connection: Connection, one: selection.ForgottenMessage, at: datetime, now: datetime) -> None:

@@ -4,7 +4,8 @@ Rules
   A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
   done, and that has not joined a running one.
   What was spoken is put down as soon as it was listened to, and stands as if it had been written.
-  One whose turn waits for its asker's consent begins anew when it is edited, or ends, if something was done of it.
+  One whose turn waits for its asker's consent begins anew when it is edited. If something was done of it, it goes on
+  with the new words and without the calls that waited (`store.forgetting.sql_forgetting.update_text`).
   A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
   or claims it, takes back what it has shown.
 """
@@ -66,7 +67,7 @@ def _end_asking(connection: Connection, channel: str, message_id: str) -> None:
 
 
 def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
-    """The same of a turn that waits for its asker, which begins anew if nothing is done of it, and else is stopped."""
+    """The same of a turn that waits for its asker, and begins anew; None if something is done of it."""
     this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
@@ -80,9 +81,7 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
     ).one_or_none()
     if found is None:
         return None
-    done = any(result is not None for step in decode(found.progress).steps for result in step.results)
-    if done:
-        connection.execute(update(turn).where(turn.c.id == found.id).values(stopping=True, run_at=None))
+    if any(result is not None for step in decode(found.progress).steps for result in step.results):
         return None
     model_calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))

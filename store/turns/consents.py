@@ -36,13 +36,13 @@ def decide(
     if found.person != person:
         return ConsentOutcome.NOT_THEIRS
     known = decided(connection, number)
-    if call in known:
+    if call in known and known[call] is not Consent.EDITED:
         given = known[call] is Consent.GIVEN
         return ConsentOutcome.ALLOWED_BEFORE if given else ConsentOutcome.REFUSED_BEFORE
     # One that runs is just being put aside; or its time is over, which `run_at` says then.
     over = found.state == DONE or found.stopping or (found.run_at is not None and found.run_at <= now)
     awaited = decode(found.progress).awaited
-    if over or call not in awaited:
+    if over or call in known or call not in awaited:
         return ConsentOutcome.OVER
     row = {"turn": number, "call": call, "word": word, "person": person, "conversation": found.conversation}
     kept = {"tool": awaited[call].name, "standing": standing and word is Consent.GIVEN, "decided": now}

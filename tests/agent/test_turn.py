@@ -18,7 +18,9 @@ from agent.messages import Consent, Image, ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
+from agent.protocol.render import joined
 from agent.state import Workspace
+from agent.texts import QUESTION_EDITED
 from agent.turn import (
     CRASHED_CALL,
     EMPTY_ANSWER,
@@ -465,6 +467,14 @@ class TestConsent:
         turn, effects = self.decided(self.asked(WRITE)[0], ("1.1", consent))
         (result,) = turn.progress.steps[0].results
         assert result == ToolResult("write", ResultStatus.FAILURE, NOT_ALLOWED[consent])
+        assert isinstance(effects[-1], CallModel)
+
+    def test_of_an_edited_question_what_was_said_stands_and_no_call_that_waited_runs(self) -> None:
+        progress, _ = self.asked(WRITE, ToolCall("write", {"more": 1}))
+        turn, effects = self.decided(progress, ("1.1", Consent.EDITED), ("1.2", Consent.EDITED))
+        failed = ToolResult("write", ResultStatus.FAILURE, NOT_ALLOWED[Consent.EDITED])
+        assert turn.progress.steps[0].results == (failed, failed)
+        assert turn.text == joined([progress.steps[0].text, QUESTION_EDITED])
         assert isinstance(effects[-1], CallModel)
 
     def test_the_turn_waits_until_each_call_is_decided(self) -> None:

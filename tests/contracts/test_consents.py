@@ -204,12 +204,23 @@ async def test_an_edited_question_is_asked_anew_and_nothing_that_was_allowed_cou
     assert len(await store.consents.undecided("ann")) == 2
 
 
-async def test_if_something_was_done_of_it_an_edited_question_ends_it(store: Store) -> None:
-    asked = said("do both")
-    claim = await put_aside(store, asked, asks(SEND, done=ToolResult("book", ResultStatus.SUCCESS, "Booked.")))
+async def test_if_something_was_done_of_it_it_goes_on_with_the_new_words_and_without_what_waited(store: Store) -> None:
+    asked = said("do both, and tell Ben “do both”")
+    progress = asks(SEND, BOOK, done=ToolResult("book", ResultStatus.SUCCESS, f"Booked for {asked.text}."))
+    claim = await put_aside(store, asked, progress)
+    first, second = await store.consents.undecided("ann")
+    await store.consents.decide(claim.turn, second.key, "ann", Consent.GIVEN, LATER, standing=True)
     assert not await store.ledger.amend(asked.channel, asked.message_id, "only book")
-    again = await claimed(store)
-    assert (again.turn, again.stopping, again.incoming.text) == (claim.turn, True, "do both")
+    assert await waits(store)
+    assert await store.forgetting.update_text(asked.channel, asked.message_id, "only book", LATER)
+    again = await claimed(store, now=LATER)
+    assert (again.turn, again.stopping, again.incoming.text) == (claim.turn, False, "only book")
+    assert again.progress == encode(progress)
+    assert await store.consents.decided(claim.turn) == dict.fromkeys((first.key, second.key), Consent.EDITED)
+    assert await store.consents.standing("thread", "ann") == frozenset()
+    for one in (first, second):
+        told = await store.consents.decide(claim.turn, one.key, "ann", Consent.GIVEN, LATER)
+        assert told is ConsentOutcome.OVER
 
 
 async def test_a_word_may_stand_for_the_tool_in_the_conversation_and_for_its_person_alone(store: Store) -> None:

@@ -16,3 +16,17 @@ def says(messages: Sequence[Message]) -> str:
     if "hears Hello Ben." in last:
         return "Ben knows."
     return "Then not." if "not run" in last else CALL
+
+
+BOTH = (
+    'I look, and tell Ben.\n<execute>[{"name": "look", "args": {"text": "x"}}, '
+    '{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
+)
+
+
+def says_after_looking(messages: Sequence[Message]) -> str:
+    """A model that does something before what has to be allowed, and answers an edited question by its new words."""
+    last = messages[-1].text
+    if "edited their question" in last:
+        return "Only Cy, then." if any("tell Cy" in one.text for one in messages) else "Which words?"
+    return "Ben knows." if "hears Hello Ben." in last else BOTH

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.ports import ToolEffect
-from agent.providers.scripted import ScriptedProvider
+from agent.ports import Tool, ToolEffect
+from agent.providers.scripted import Answering, ScriptedProvider
+from agent.texts import QUESTION_EDITED
 from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
@@ -16,7 +17,7 @@ from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
-from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
+from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
 from tests.flows.test_discord_control import AT_THE_END, labels
 
 ME = f"<@{BOT}>"
@@ -29,11 +30,13 @@ class Approval:
 
     def __init__(self, fake: FakeDiscord, clock: MovedClock, tool: Echo) -> None:
         self.fake, self.clock, self.tool = fake, clock, tool
+        self.model: Answering = says
+        self.tools: list[Tool] = [tool]
         self.host = self._new_host()
 
     def _new_host(self, before: AnsweringHost | None = None) -> AnsweringHost:
         store = None if before is None else before.store
-        return answering_host(ScriptedProvider(says), self.clock, store, tools=[self.tool], operators=OPERATORS)
+        return answering_host(ScriptedProvider(self.model), self.clock, store, tools=self.tools, operators=OPERATORS)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -222,6 +225,22 @@ async def test_an_edited_question_is_asked_anew() -> None:
         await here.fake.press(ANN, panel, ALLOW)
         await here.shown("I will tell Ben.\n\nBen knows.")
     assert here.tool.said == ["Hello Ben."]
+
+
+async def test_of_a_question_that_is_edited_after_something_was_done_the_answer_goes_on_with_its_new_words() -> None:
+    looked = Echo("look", effect=ToolEffect.READS)
+    async with approval() as here:
+        here.model, here.tools = says_after_looking, [here.tool, looked]
+        async with here.running():
+            question = await here.fake.say(ANN, f"{ME} tell Ben")
+            page = await here.shown(WAITS)
+            await here.until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
+            panel = await here.panel(page)
+            await here.fake.change(question, f"{ME} tell Cy")
+            answer = await here.shown(f"I look, and tell Ben.\n\n{QUESTION_EDITED}\n\nOnly Cy, then.")
+            assert answer["id"] == page["id"]
+            await here.is_over(panel)
+    assert (here.tool.said, looked.said) == ([], ["x"])
 
 
 async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:

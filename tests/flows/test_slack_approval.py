@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from agent.ports import ToolEffect
+from agent.texts import QUESTION_EDITED
 from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.fast_clock import MovedClock
@@ -12,7 +13,7 @@ from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import TEAM, FakeMessage, FakeWhisper
-from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
+from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
 from tests.flows.test_slack_replies import ME, World, workspace
 
 
@@ -60,6 +61,11 @@ class Approval:
         await self.slack.click(self.ann, whisper, label)
         await self.slack.until(lambda: whisper.text != before)
         return whisper
+
+    async def edit(self, question: FakeMessage, text: str) -> None:
+        edited = {**question.wire(), "text": text, "edited": {"user": self.ann, "ts": "1.2"}}
+        change = {"type": "message", "subtype": "message_changed", "channel": question.channel, "message": edited}
+        await self.slack.deliver(self.slack.envelope({**change, "previous_message": question.wire(), "ts": "2.1"}))
 
     async def is_over(self, shown: FakeWhisper) -> None:
         """What still stands before them there decides nothing any more, and says so."""
@@ -295,15 +301,27 @@ async def test_an_edited_question_is_asked_anew() -> None:
     async with approval() as here, here.world.running():
         question = await here.asked()
         shown = await here.shown_to(here.ann, here.waiting()[0])
-        edited = {**question.wire(), "text": f"{ME} tell Ben at once", "edited": {"user": here.ann, "ts": "1.2"}}
-        change = {"type": "message", "subtype": "message_changed", "channel": question.channel, "message": edited}
-        await here.slack.deliver(here.slack.envelope({**change, "previous_message": question.wire(), "ts": "2.1"}))
+        await here.edit(question, f"{ME} tell Ben at once")
         await here.slack.until(lambda: len(here.world.model.requests) == 2 and here.is_put_aside())
         assert "tell Ben at once" in here.world.model.requests[-1][-1].text
         assert len(here.waiting()) == 1
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
     assert here.tool.said == ["Hello Ben."]  # the very same call: what was shown is what is done
+
+
+async def test_of_a_question_that_is_edited_after_something_was_done_the_answer_goes_on_with_its_new_words() -> None:
+    tool, looked = Echo(), Echo("look", effect=ToolEffect.READS)
+    async with workspace(says_after_looking, MovedClock(), tools=[tool, looked]) as world, world.running():
+        here = Approval(world, tool, MovedClock())
+        question = await here.asked()
+        (page,), (shown,) = here.waiting(), here.whispers
+        await here.edit(question, f"{ME} tell Cy")
+        await world.answered()
+        (answer,) = here.slack.state.answers(here.general)
+        assert (answer.ts, answer.text) == (page.ts, f"I look, and tell Ben.\n\n{QUESTION_EDITED}\n\nOnly Cy, then.")
+        await here.is_over(shown)
+    assert (tool.said, looked.said) == ([], ["x"])
 
 
 async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
