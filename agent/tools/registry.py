@@ -86,9 +86,10 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [_spec(self._search)]))
         self.schemas: Final = "\n".join(map(described, shown))
         """Every tool with its arguments, for the stable prefix; in the order of registration."""
-        self.sends: Final = {tool.name for tool in rest} | ({FETCH} & self._tools.keys())
-        """The tools of which what a call is given may leave the bot."""
-        self.asks: Final = bool(self.sends) or any(tool.effect not in UNASKED for tool in tools)
+        self.sends: Final = {tool.name for tool in rest if _server(tool.name)} | ({FETCH} & self._tools.keys())
+        """The tools of which what a call is given goes to others: those of servers, and what reads the web."""
+        writes = bool(self.sends) or any(tool.effect is not ToolEffect.READS for tool in rest)
+        self.asks: Final = writes or any(tool.effect not in UNASKED for tool in tools)
         """Whether a call of one of them may have to be asked for first."""
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
         """The same for a vendor that takes tools in a form of its own."""
