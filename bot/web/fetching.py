@@ -399,12 +399,19 @@ class _Zstandard(Decoder):
             raise WebRefused(ENCODED) from None
 
 
-ZSTD: Final = "compression.zstd" if find_spec("compression") is not None else "backports.zstd"
+def _is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # nor is what it would be a part of
+        return False
+
+
+ZSTD: Final = "compression.zstd" if _is_there("compression.zstd") else "backports.zstd"
 _DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
     "gzip": lambda: _Inflate(zlib.MAX_WBITS | 16),
     "deflate": lambda: _Inflate(zlib.MAX_WBITS),
-    **({"br": _Brotli} if find_spec("brotli") is not None else {}),
-    **({"zstd": _Zstandard} if find_spec(ZSTD.partition(".")[0]) is not None else {}),
+    **({"br": _Brotli} if _is_there("brotli") else {}),
+    **({"zstd": _Zstandard} if _is_there(ZSTD) else {}),
 }
 """What is asked for; br and zstd come with the extra "web"."""
 
