@@ -127,7 +127,7 @@ async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome
             await its_server_is_there(first)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
             await until(lambda: slack.state.whispers)
-            await slack.click(ann, slack.state.whispers[-1], command_texts.ALLOW_ONCE)
+            await slack.click(ann, slack.state.whispers[-1], tool_texts.ALLOW_ONCE)
             late = await asked_in_earnest(slack)
             first.kill()
             await first.wait()

@@ -86,7 +86,7 @@ class Slow:
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it takes none
         for done in (20, 60):
-            await context.report(done, 80)
+            await context.report(done, 80, "")
             await self.steps.acquire()
         return "copied"
 
