@@ -17,12 +17,11 @@ from agent.records import Author, Claim
 from store.databases.database import SqlStore, in_order, reads, writes
 from store.tables import RUNNING, message, open_question, turn
 
-_HELD: Final = sa.and_(
-    turn.c.id == open_question.c.turn,
-    turn.c.epoch == open_question.c.epoch,
-    turn.c.state == RUNNING,
-    ~turn.c.stopping,
+_RUNS: Final = sa.and_(
+    turn.c.id == open_question.c.turn, turn.c.epoch == open_question.c.epoch, turn.c.state == RUNNING
 )
+_HELD: Final = sa.and_(_RUNS, ~turn.c.stopping)
+_RUNNING_ROWS: Final = sa.select(open_question).join_from(open_question, turn, _RUNS)
 _HELD_ROWS: Final = sa.select(open_question).join_from(open_question, turn, _HELD)
 _WAITING: Final = (
     sa.select(open_question, message.c.text)
@@ -55,9 +54,8 @@ def open_(
 
 
 def answered(connection: sa.Connection, turn: int, key: str) -> tuple[ElicitAction, str] | None:
-    said = _HELD_ROWS
-    found = connection.execute(said.where(_of(turn, key))).one_or_none()
-    if found is None:  # stopped, forgotten, or claimed anew: nobody will answer
+    found = connection.execute(_RUNNING_ROWS.where(_of(turn, key))).one_or_none()
+    if found is None:  # forgotten, or claimed anew: nobody will answer; a turn that is stopped ends with its calls
         return ElicitAction.CANCEL, ""
     return (ElicitAction(found.action), found.filled) if found.action else None
 
