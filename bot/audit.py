@@ -68,7 +68,7 @@ class CallAudit:
         """Raises StoreError: then the call must not run, or its turn is somebody else's."""
         match event:
             case IterationStarted() | TurnEnded():
-                await self._keep_unrun()
+                await self.keep_unrun()
             case CallStarted(name, call):
                 self._known.add(name)
                 row = self._row(name, call, self.clock.now())
@@ -78,7 +78,8 @@ class CallAudit:
             case CallFinished(name, result):
                 await self._end(self._begun.pop(name), _size(result), result.status.value)
 
-    async def _keep_unrun(self) -> None:
+    async def keep_unrun(self) -> None:
+        """Write down which calls since the last time could not run at all."""
         steps = self.progress().steps
         for number, step in enumerate(steps[self._rounds :], self._rounds + 1):
             for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):

@@ -252,7 +252,7 @@ class TurnRunner:
             with self._mind.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
-                return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
+                return await self._put_aside(ended, turn, audit)
             written = turn.progress.summary
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
@@ -319,6 +319,11 @@ class TurnRunner:
         if self._mind.budget_left is None or turn.progress.calls or waited < WAITED:
             return None
         return await self._mind.budget_left(claim.incoming, ())
+
+    async def _put_aside(self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None) -> PutAside:
+        if audit is not None:  # whoever goes on with it takes what has a result for written down
+            await audit.keep_unrun()
+        return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
 
     async def _end(
         self,

@@ -124,6 +124,20 @@ async def test_what_its_asker_was_asked_about_says_what_they_decided(
     assert bool(world.tool.said) is (word is Consent.GIVEN)
 
 
+async def test_what_could_not_run_beside_a_call_that_waits_is_written_down_too() -> None:
+    both = f'<execute>[{echo_call("Hello Ben.")[1:-1]}, {{"name": "drill", "args": {{}}}}]</execute>'
+    world = Audited(lambda messages: "Done." if "not run" in messages[-1].text else both, rows=())
+    async with world.serving() as turns:
+        await turns.submit(said("tell Ben"))
+        await until(lambda: world.store.turns[0].state == "waiting" and "awaited" in world.store.turns[0].progress)
+        (waiting,) = await world.store.consents.undecided("ann")
+        await world.store.consents.decide(waiting.turn, waiting.key, "ann", Consent.REFUSED, world.clock.now())
+        turns.wake()
+        await until(lambda: world.store.turns[0].state == "done")
+    told = [(one.call, one.tool, one.decision, one.decided_by) for one in await world.calls()]
+    assert told == [("1.2", "drill", "refused", "check"), ("1.1", "echo", "refused", "asker")]
+
+
 NO_SUCH = '<execute>[{"name": "drill", "args": {"deep": 7}}]</execute>'
 WRONG = '<execute>[{"name": "echo", "args": {"deep": 7}}]</execute>'
 
