@@ -275,16 +275,17 @@ def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
 
     Of what followed a result that may not be kept only that it was done: it may quote that.
     """
-    read = [_holds_unkept(step) for step in progress.steps]
     return tuple(
-        _record(number, step.time, _blotted(step) if any(read[: number - 1]) else step)
+        _record(number, step.time, _blotted(step) if may_quote_unkept(progress, number) else step)
         for number, step in enumerate(progress.steps, 1)
         if step.time is not None
     )
 
 
-def _holds_unkept(step: RoundStep) -> bool:
-    return any(result is not None and result.keep is Keep.TURN for result in step.results)
+def may_quote_unkept(progress: Progress, number: int) -> bool:
+    """Whether a step before this one, counted from 1, brought what may not be kept beyond the turn."""
+    results = (result for step in progress.steps[: number - 1] for result in step.results)
+    return any(result is not None and result.keep is Keep.TURN for result in results)
 
 
 def _blotted(step: RoundStep) -> RoundStep:

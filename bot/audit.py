@@ -2,7 +2,8 @@
 
 Rules
   What acts is written down before it runs, and if that fails it does not run; what only reads, at its end; what could
-  not run at all, such as a tool that there is not, when the next round begins.
+  not run at all, such as a tool that there is not, when the next round begins. The name of such a one is the model's
+  words, as the arguments are; neither is kept behind a result that may be kept for the turn only.
   A platform keeps what is shown in it, beyond the reach of forgetting: the Home tab names no argument and no place.
   `cogency audit` shows them to whoever can read the database anyway.
 """
@@ -17,7 +18,7 @@ from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.memory.audience import label
 from agent.messages import Json, ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
-from agent.progress import Progress, RoundStep
+from agent.progress import Progress, RoundStep, may_quote_unkept
 from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
 from agent.tools.registry import CALL_TOOL, Registry
@@ -34,8 +35,6 @@ SHOWN_IN_HOME: Final = 10
 PAGE: Final = 500
 """Rows in memory at once."""
 NAME_CHARS: Final = 60
-TOOL_CHARS: Final = 200
-"""A model may call what there is not: no name is longer than two of a server and its tool."""
 
 
 @dataclass(slots=True, eq=False)
@@ -116,8 +115,11 @@ class CallAudit:
         self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN, step: RoundStep | None = None
     ) -> AuditedCall:
         asked, step = self.claim.incoming, step or self.progress().steps[-1]
-        consent = step.consent(int(name.partition(".")[2]) - 1)
+        number, _, place = name.partition(".")
+        consent = step.consent(int(place) - 1)
         known = call.name in self.tools.names and call.name != CALL_TOOL.name
+        words: Json = dict(call.args) if known else {"name": call.name, "args": dict(call.args)}
+        kept = not may_quote_unkept(self.progress(), int(number))
         decision, by = "unasked", DecidedBy.EFFECT
         if self.gate is not None and known:
             decision, by = self.gate.decided_by(call, consent)
@@ -126,8 +128,8 @@ class CallAudit:
             person=asked.person.id,
             channel=asked.channel,
             audience=label(asked.place.audience),
-            tool=shortened(call.name, TOOL_CHARS),
-            arguments=shortened(json.dumps(call.args, ensure_ascii=False), MAX_ARGUMENTS),
+            tool=call.name if known else tool_texts.NO_SUCH_TOOL,
+            arguments=shortened(json.dumps(words, ensure_ascii=False), MAX_ARGUMENTS) if kept else "",
             effect=self.tools.get(call.name).effect.value if known else "",
             decision=decision,
             decided_by=by.value,

@@ -285,5 +285,6 @@ PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, 
 FORGOTTEN = "(forgotten)"
 POLICY = "(policy)"
 NEWEST_CALLS = "**Tools**, the newest calls"
+NO_SUCH_TOOL = "(no such tool)"
 NO_END = "began, no end recorded"
 NO_CALLS = "No tool was called in that time."

@@ -10,8 +10,9 @@ import pytest
 
 from agent.errors import StoreUnavailable
 from agent.events import Outcome
-from agent.messages import Consent, JsonObject, Message
-from agent.ports import AuditedCall, ToolAudit, ToolEffect
+from agent.memory.forgetting_plans import Everything
+from agent.messages import Consent, JsonObject, Keep, Message
+from agent.ports import AuditedCall, ToolAudit, ToolContext, ToolEffect, ToolOutput
 from agent.tool_policy import PolicyRow, read_rows
 from agent.tools.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
@@ -135,7 +136,40 @@ async def test_what_could_not_run_beside_a_call_that_waits_is_written_down_too()
         turns.wake()
         await until(lambda: world.store.turns[0].state == "done")
     told = [(one.call, one.tool, one.decision, one.decided_by) for one in await world.calls()]
-    assert told == [("1.2", "drill", "refused", "check"), ("1.1", "echo", "refused", "asker")]
+    assert told == [("1.2", "(no such tool)", "refused", "check"), ("1.1", "echo", "refused", "asker")]
+
+
+async def test_the_name_of_what_there_is_not_is_the_models_words_and_falls_with_the_arguments() -> None:
+    named = '<execute>[{"name": "send.swordfish", "args": {}}]</execute>'
+    world = Audited([named, "Then not."])
+    async with world.serving() as turns:
+        await turns.ask(said("tell Ben"))
+    (call,) = await world.calls()
+    assert json.loads(call.arguments)["name"] == "send.swordfish"
+    assert "swordfish" not in home_text([call])
+    await world.store.forgetting.forget(Everything("ann"), START)
+    assert "swordfish" not in str(await world.calls())
+
+
+@dataclass(slots=True)
+class Passing(Echo):
+    """What it brings is for the turn alone."""
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        return ToolOutput(str(await Echo.run(self, args, context)), keep=Keep.TURN)
+
+
+async def test_what_follows_a_result_that_may_not_be_kept_is_there_without_its_words() -> None:
+    again = f"<execute>{echo_call('Ben hears of the swordfish.')}</execute>"
+    world = Audited([CALL, again, NO_SUCH, "Done."], tool=Passing(effect=ToolEffect.READS))
+    async with world.serving() as turns:
+        await turns.ask(said("tell Ben"))
+    first, *others = await world.calls()
+    assert json.loads(first.arguments) == {"text": "Hello Ben."}
+    assert [(one.call, one.tool, one.arguments) for one in others] == [
+        ("2.1", "echo", ""),
+        ("3.1", "(no such tool)", ""),
+    ]
 
 
 NO_SUCH = '<execute>[{"name": "drill", "args": {"deep": 7}}]</execute>'
@@ -168,9 +202,9 @@ async def test_calls_that_ran_and_that_could_not_each_have_one_row_in_their_orde
         await turns.ask(said("tell Ben"))
     assert [(one.call, one.tool, one.outcome) for one in await world.calls()] == [
         ("1.1", "echo", "success"),
-        ("1.2", "drill", "not run"),
+        ("1.2", "(no such tool)", "not run"),
         ("2.1", "echo", "success"),
-        ("3.1", "drill", "not run"),
+        ("3.1", "(no such tool)", "not run"),
     ]
 
 

@@ -11,7 +11,7 @@ from agent.events import AgentEvent, TextArrived, TurnEnded
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import CallOptions, Provider, Tool, ToolContext, ToolEffect
+from agent.ports import CallOptions, Provider, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -43,7 +43,7 @@ class Echo:
     def schema(self) -> JsonObject:
         return {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:
+    async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
         self.said.append(str(args["text"]))
         if self.meet:
             await self.meet()
