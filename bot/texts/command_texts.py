@@ -73,13 +73,19 @@ def sent_lines(values: Sequence[tuple[str, str]]) -> list[str]:
 
 
 # In the terminal, field by field.
-FILL_CHOICES = "the number of your choice"
+FIELD_BY_FIELD = "One field after the other; at the end you send it, or decline. Ctrl-C cancels."
+FILL_CHOICE = "the number of your choice"
+FILL_CHOICES = "the numbers of your choices"
 DECLINED_UNSEEN = "A tool asked something, which was declined: nobody sits here who could answer."
 
 
-def fill_in(label: str, hint: str, before: str, choices: Sequence[str]) -> str:
-    """What is asked for one field. `before`: what Enter alone would fill in."""
-    about = ", ".join(filter(None, [hint, f"Enter for {before}" if before else ""]))
+def fill_in(
+    label: str, hint: str, before: str, choices: Sequence[str], *, several: bool = False, required: bool = False
+) -> str:
+    """What is asked for one field. `before`: what Enter alone would fill in. `several`: of the choices."""
+    number = (FILL_CHOICES if several else FILL_CHOICE) if choices else ""
+    enter = f"Enter for {before}" if before else "" if required else "Enter leaves it out"
+    about = ", ".join(filter(None, [number, hint, enter]))
     return "\n".join([f"**{label}**" + (f" ({about})" if about else ""), *choices])
 
 

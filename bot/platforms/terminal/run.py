@@ -40,7 +40,7 @@ from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
 from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
-from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, limits_of, values_of
+from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
 
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
@@ -216,6 +216,20 @@ _WORD = re.compile(r"\w+")
 
 def _first_word(said: str) -> str:
     return (_WORD.findall(said[:100].casefold()) or [""])[0]
+
+
+def _chosen(said: str, menu: QuestionField) -> str:
+    """The places of the choices that are named, as they are called or by number; else what was said.
+
+    A bare number is that of the list, also where a choice is called by another one.
+    """
+    called = {title.casefold(): str(at) for at, (_, title) in enumerate(menu.choices) if not title.isdecimal()}
+    if menu.kind is ValueKind.YES_NO:
+        called |= {"y": "0", "n": "1"}
+    names = [" ".join(name.split()).casefold() for name in said.split(",")]
+    if all(name in called for name in names):
+        return " ".join(called[name] for name in names)
+    return " ".join(str(int(number) - 1) for number in re.findall(r"\d{1,3}", said)) or said
 
 
 class _Chat:
@@ -431,6 +445,7 @@ class _Chat:
         filled = dict[str, str]()
         self._window.say(asked.text)
         if asked.fields:
+            self._window.say(command_texts.FIELD_BY_FIELD)
             window = await self._bot.questions.window(self.person.id, f"{ANSWER} {asked.name} 0 {asked.fields}")
             for place, one in window.fields.items():
                 given = await self._filled_in(one, window.filled.get(str(place), ""))
@@ -446,19 +461,19 @@ class _Chat:
     async def _filled_in(self, one: QuestionField, before: str) -> str | None:
         """What is filled into a field, once nothing is wrong with it; None if they break off."""
         titles = [formatting.literal(title) for _, title in one.choices] if one.is_menu else []
-        hint = command_texts.FILL_CHOICES if titles else limits_of(one)
         before = " ".join(str(int(place) + 1) for place in before.split()) if titles else before
         numbered = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
-        ask = command_texts.fill_in(formatting.literal(one.label), hint, formatting.literal(before), numbered)
+        hint, several = limits_of(one), one.kind is ValueKind.SOME_OF
+        label, enter = formatting.literal(one.label), formatting.literal(before)
+        ask = command_texts.fill_in(label, hint, enter, numbered, several=several, required=one.required)
         for _ in range(TRIES):
-            given = (await self._window.answer(ask) or "").strip() or before
-            places = re.findall(r"\d{1,3}", given) if titles else []
-            filled = " ".join(str(int(place) - 1) for place in places) if places else given
+            if (said := await self._window.answer(ask)) is None:
+                return None
+            given = said.strip() or before
+            filled = _chosen(given, one) if titles else given
             _, wrong = values_of([one], {"0": filled})
             if not wrong:
                 return filled
-            if not given:
-                return None
             self._window.say(wrong[0])
         return None
 

@@ -104,7 +104,7 @@ class Window(Protocol):
         ...
 
     async def answer(self, question: str) -> str | None:
-        """Ask the person something; "" when they do not answer, None where a script's input has ended."""
+        """Ask the person something; None where they break off by Ctrl-C or Ctrl-D, or a script has ended."""
         ...
 
     def say(self, markdown: str) -> None:

@@ -308,12 +308,12 @@ class TerminalWindow:
             except EOFError:
                 return None
 
-    async def answer(self, question: str) -> str:
+    async def answer(self, question: str) -> str | None:
         self.say(question)
         try:
             return await self._session().prompt_async(PROMPT)
         except (KeyboardInterrupt, EOFError):
-            return ""
+            return None
 
     def say(self, markdown: str) -> None:
         self._console.print(RenderedAnswer(printable(markdown)))
