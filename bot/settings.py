@@ -110,13 +110,14 @@ T = TypeVar("T")
 OURS = "COGENCY_"
 SOURCE: Final = "source"
 TOOLS: Final = "COGENCY_TOOLS"
+MCP: Final = "COGENCY_MCP"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
 MAX_FAULTS: Final = 5
 """Named at once; whoever has mended them sees the next."""
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
-RUN_COMMANDS = ("COGENCY_MCP", "COGENCY_PLUGINS")
+RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
 """What decides which programs are started, and to whom keys that stand in the environment could go."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
@@ -252,7 +253,7 @@ class Settings:
     provider_retries: int = setting("COGENCY_PROVIDER_RETRIES", parsers.whole(0, 10), 2)
     """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
 
-    mcp: str | None = setting("COGENCY_MCP", parsers.text, None)
+    mcp: str | None = setting(MCP, parsers.text, None)
     """The file with the MCP servers whose tools the bot has."""
     tool_policy: str | None = setting(TOOL_POLICY, parsers.text, None)
     """The file that says who may use which tools, and where, before the rows that operators set by command."""
@@ -426,16 +427,19 @@ def tool_modules(settings: Settings) -> tuple[str, ...]:
 
     Raises SettingsError.
     """
-    return tuple(_own_file(name) if name.endswith(".py") else name for name in settings.tools)
+    return tuple(str(_named(TOOLS, name)[0]) if name.endswith(".py") else name for name in settings.tools)
 
 
-def _own_file(name: str) -> str:
+def _named(setting: str, name: str) -> tuple[Path, str]:
+    """The file that a setting names, by its whole path, and what stands in it. Raises SettingsError."""
     try:
         file = Path(name).expanduser().absolute()
-        _content(file)
-    except (OSError, RuntimeError, UnicodeDecodeError):
-        raise SettingsError(setup_texts.TOOL_FILE_UNREADABLE.format(setting=TOOLS, file=name)) from None
-    return str(file)
+        return file, _content(file)
+    except FileNotFoundError:
+        where = "" if Path(name).expanduser().is_absolute() else f" in {Path.cwd()}"
+        raise SettingsError(setup_texts.FILE_MISSING.format(setting=setting, file=name, where=where)) from None
+    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
+        raise SettingsError(setup_texts.FILE_UNREADABLE.format(setting=setting, file=name)) from None
 
 
 def mcp_file(settings: Settings) -> McpFile:
@@ -445,11 +449,7 @@ def mcp_file(settings: Settings) -> McpFile:
     """
     if settings.mcp is None:
         return McpFile()
-    try:
-        file = Path(settings.mcp).expanduser().absolute()
-        content = _content(file)
-    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
-        raise SettingsError(setup_texts.MCP_UNREADABLE.format(file=settings.mcp)) from None
+    file, content = _named(MCP, settings.mcp)
     return parse_file(content, file, settings.mcp_variables)
 
 
@@ -460,12 +460,8 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     """
     if settings.tool_policy is None:
         return ()
-    try:
-        file = Path(settings.tool_policy).expanduser().absolute()
-        rows, faults = read_rows(_content(file))
-    except (OSError, RuntimeError, UnicodeDecodeError):
-        unreadable = setup_texts.POLICY_UNREADABLE.format(setting=TOOL_POLICY, file=settings.tool_policy)
-        raise SettingsError(unreadable) from None
+    file, content = _named(TOOL_POLICY, settings.tool_policy)
+    rows, faults = read_rows(content)
     if faults:
         more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
         told = "; ".join([*faults[:MAX_FAULTS], *more])

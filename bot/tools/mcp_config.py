@@ -203,8 +203,8 @@ class ServerEntry:
             self._fail("it must be an object")
         self._entry = _object(cast("object", entry))
         for key in self._entry.keys() - set(_KEYS):
-            if near := get_close_matches(key.lower(), OURS, n=1, cutoff=0.75):
-                self._fail(f'"{key}" is not known: did you mean "{near[0]}"?')
+            if near := get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.75):
+                self._fail(f'"{key}" is not known: write "{near[0]}" if you mean that')
 
     @property
     def is_disabled(self) -> bool:
@@ -344,7 +344,7 @@ def _shown(entry: Mapping[str, object]) -> str:
 
 def _host(url: str) -> str:
     split = urlsplit(url)
-    return f"{split.scheme}://{split.hostname}"
+    return f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
 
 
 def _object(value: object) -> dict[str, Json]:

@@ -30,6 +30,8 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adap
 from agent.messages import is_too_deep
 from bot.tools.mcp_config import HttpReach, StdioReach
 
+BROUGHT_BY: Final = {"uvx": " (`pip install uv` brings it)", "npx": " (Node.js brings it)"}
+"""What starts most servers, and where it is from."""
 MAX_MESSAGE_BYTES: Final = 12_000_000
 """A picture of eight million bytes, the most that a result may hold, as base64, and what it stands in."""
 MAX_VALUES: Final = 1_000_000
@@ -213,7 +215,7 @@ async def stdio_streams(
             limit=MAX_MESSAGE_BYTES,
         )
     except (OSError, ValueError) as error:
-        raise ServerBroken(f"its command cannot be started: {_reason(error)}") from None
+        raise ServerBroken(f"its command cannot be started: {_reason(error, reach)}") from None
     try:
         await keeper.watch(process.pid)
         to_session, received = anyio.create_memory_object_stream[Received](0)
@@ -232,7 +234,11 @@ async def stdio_streams(
         keeper.forget(process.pid)
 
 
-def _reason(error: OSError | ValueError) -> str:
+def _reason(error: OSError | ValueError, reach: StdioReach) -> str:
+    if isinstance(error, FileNotFoundError):
+        if reach.cwd is not None and not reach.cwd.is_dir():
+            return "its folder (cwd) does not exist"
+        return f"it is not installed here, or not on PATH{BROUGHT_BY.get(reach.command, '')}"
     return (error.strerror or "").lower() if isinstance(error, OSError) else "it holds a character that no command may"
 
 

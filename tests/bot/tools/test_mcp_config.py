@@ -82,7 +82,9 @@ def test_the_pattern_with_most_letters_counts_and_of_two_the_worse(
         ({"command": "x", "env": {"A": 1}}, "texts only"),
         ({"command": "x", "effects": {"*": "safe"}}, '"get_*": "reads"'),
         ({"command": "x", "effects": ["*"]}, "must be an object"),
-        ({"command": "x", "effect": {"*": "reads"}}, 'did you mean "effects"'),
+        ({"command": "x", "effect": {"*": "reads"}}, 'not known: write "effects"'),
+        ({"comand": "x"}, 'not known: write "command"'),
+        ({"command": "x", "header": {}}, 'not known: write "headers"'),
         ({"command": "x", "audience": "all"}, '"asker" or "team"'),
         ({"command": "x", "timeout_s": 0}, "number of seconds"),
         ({"command": "x", "timeout_s": True}, "number of seconds"),
@@ -131,8 +133,9 @@ def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
     file.chmod(0o666)
     with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
         mcp_file(settings(tmp_path, {"COGENCY_MCP": str(file)}))
-    for name in (str(tmp_path / "none.json"), "~nobody-of-that-name/mcp.json"):
-        with pytest.raises(SettingsError, match="cannot be read"):
+    not_there = str(tmp_path / "none.json")
+    for name, why in ((not_there, "none.json, which does not exist: "), ("~nobody-of-that-name/mcp.json", "be read")):
+        with pytest.raises(SettingsError, match=why):
             mcp_file(settings(tmp_path, {"COGENCY_MCP": name}))
 
 
@@ -159,6 +162,7 @@ def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Pat
         ({"command": "x", "args": [f"--token={HIDDEN}", "-H", f"Authorization: {HIDDEN}"]}, "`x --token=… -H …`"),
         ({"command": "x\x1b[2J", "args": ["${THEIRS}"]}, "`x?[2J ${THEIRS}`"),
         ({"url": f"https://me:{HIDDEN}@x.example/{HIDDEN}"}, "https://x.example"),
+        ({"url": f"http://me:{HIDDEN}@127.0.0.1:9/{HIDDEN}"}, "http://127.0.0.1:9"),
     ],
 )
 def test_what_a_server_runs_is_shown_as_it_is_written_without_secrets(entry: dict[str, object], shown: str) -> None:

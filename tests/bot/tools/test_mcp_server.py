@@ -239,7 +239,7 @@ async def test_a_server_that_cannot_be_started_is_tried_ever_more_seldom_nanobot
     nowhere, clock = config(StdioReach("/nowhere/to/be/found"), "nowhere"), NotingClock()
     limits = McpLimits(first_pause_s=1, most_pause_s=10)
     async with connected(nowhere, limits=limits, clock=clock) as (server,):
-        assert server.trouble == "its command cannot be started: no such file or directory"
+        assert server.trouble == "its command cannot be started: it is not installed here, or not on PATH"
         await until(lambda: server.attempts >= 8)
         assert clock.pauses[:7] == [1, 2, 4, 8, 10, 10, 10]
         assert server.attempts <= len(clock.pauses) + 1
