@@ -180,7 +180,7 @@ async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[Au
 
 def as_line(call: AuditedCall) -> str:
     """For an operator's terminal."""
-    who = call.person or tool_texts.FORGOTTEN
+    who = _who(call)
     took = "" if call.ms is None else f"{call.ms:,} ms"
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
     where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
@@ -203,12 +203,17 @@ def home_text(calls: Sequence[AuditedCall]) -> str:
 
 
 def _home_line(call: AuditedCall) -> str:
-    who = literal(shortened(call.person or tool_texts.FORGOTTEN, NAME_CHARS))
+    who = literal(shortened(_who(call), NAME_CHARS))
     tool = literal(shortened(call.tool or tool_texts.POLICY, NAME_CHARS))
     took = "" if call.ms is None else f", {call.ms:,} ms"
     return (
         f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {call.decision} ({call.decided_by}), {_outcome(call)}{took}"
     )
+
+
+def _who(call: AuditedCall) -> str:
+    """The file is changed by whoever may write it, whom nothing here knows."""
+    return call.person or (tool_texts.AT_START if call.decided_by == DecidedBy.FILE else tool_texts.FORGOTTEN)
 
 
 def _outcome(call: AuditedCall) -> str:

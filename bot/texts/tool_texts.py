@@ -283,6 +283,7 @@ PAGE_OTHER_BROWSER = (
 PAGE_NOTHING = "<h1>There is nothing here</h1>"
 PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, or cannot reach its database.</p>"
 FORGOTTEN = "(forgotten)"
+AT_START = "(at the start)"
 POLICY = "(policy)"
 NEWEST_CALLS = "**Tools**, the newest calls"
 NO_SUCH_TOOL = "(no such tool)"

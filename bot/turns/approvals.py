@@ -178,7 +178,7 @@ class ToolsDesk:
                 continue
             how = tool_texts.TOOL_ANSWERS[decision.answer]
             how = tool_texts.ASKED_EACH_TIME if decision.every_time else how
-            here.append(f"- `{tool.name}`: {literal(shortened(tool.description, DESCRIPTION_CHARS))} *{how}*")
+            here.append(f"- `{tool.name}` (*{how}*): {literal(shortened(tool.description, DESCRIPTION_CHARS))}")
         lines = [tool_texts.TOOLS_HERE if here else tool_texts.NO_TOOLS_HERE, "", *_most(here)]
         lines += ["", tool_texts.TOOLS_REFUSED, "", *_most(refused)] if refused else []
         if absent := self._absent(asker):

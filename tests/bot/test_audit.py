@@ -272,6 +272,11 @@ async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
     assert "(policy)" in as_line(call)
 
 
+def test_a_change_of_the_file_is_nobody_who_was_forgotten() -> None:
+    assert "  (at the start)  (policy)  " in as_line(policy_change(START, "the file now says nothing"))
+    assert "  (forgotten)  yard " in as_line(replace(SECRET, person=""))
+
+
 SECRET = AuditedCall(
     START, "ann", "yard", "person:ann", "*echo*", '{"text": "quince\\u001b[31m"}', "reads", "unasked", "effect"
 )
