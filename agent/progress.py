@@ -210,10 +210,8 @@ class AddressesRead:
         is_site = not any(sign in bare for sign in "/?#@:%")
         if is_site:
             bare = bare.lower().removeprefix("www.")
-        flags = "(?i)" if is_site else ""
-        said = re.compile(rf"{flags}(?<![\w-]){re.escape(bare)}(?![\w%~=&+@-]|\.\w)")
         given = json.dumps(bare, ensure_ascii=False)
-        return bool(bare) and self._first(lambda text: said.search(text) is not None, given)
+        return bool(bare) and self._first(lambda text: _stands_alone(bare, text.lower() if is_site else text), given)
 
     def _first(self, stands_in: Callable[[str], bool], written: str) -> bool:
         """Whether it was read before any call was given it."""
@@ -226,6 +224,20 @@ class AddressesRead:
 
 
 _SCHEME: Final = re.compile(r"https?://", re.IGNORECASE)
+_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")
+"""Behind an address: it goes on."""
+_IN_NAME: Final = re.compile(r"[\w-]")
+
+
+def _stands_alone(address: str, text: str) -> bool:
+    """Whether it stands there as no part of a longer one."""
+    at = text.find(address)
+    while at >= 0:
+        end = at + len(address)
+        if not (at and _IN_NAME.match(text, at - 1)) and not _IN_ADDRESS.match(text, end):
+            return True
+        at = text.find(address, end)
+    return False
 
 
 def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:

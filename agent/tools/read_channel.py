@@ -165,6 +165,7 @@ ASKED: Final = "The question:\n{question}\n\n{said}"
 QUESTION_CHARS: Final = 1_000
 
 _CITED: Final = re.compile(r"\[([\d\s,;–-]+)\]")
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
 _AGO: Final = re.compile(
     r"(?:the\s+)?(?:last\s+|past\s+)?(\d{1,4}|an?|one)\s*(minute|min|hour|day|week|[hdw])s?(?:\s+ago)?"
 )
@@ -481,7 +482,7 @@ def _numbers(told: str) -> list[int]:
 
 
 def _in_brackets(found: re.Match[str]) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", found[1])]
+    return [int(number) for number in _NUMBER.findall(found[1])]
 
 
 def moment(text: str, now: datetime, time_zone: str, *, ends: bool = False) -> datetime | None:
