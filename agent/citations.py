@@ -117,7 +117,7 @@ class Citations:
 
 _OWN_LIST: Final = regex.compile(
     r"""
-      \n++ [ \t>\#*_]*+
+      (?<!\n)\n++ [ \t>\#*_]*+
       (?:sources?|references|citations|quellen|fuentes|fontes|fonti|bronnen|źródła|источники|来源|參考資料|参考资料|出典|출처)
       [ \t*_]*+ [:：]?+ [ \t*_]*+ \n++
       (?: [ \t>]*+ (?:[-*+•]|\d{1,3}[.)]|\[\^?\d{1,3}\]) [^\n]{0,2000}+ (?:\n++|\Z) )++ \Z

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from agent.messages import Elicitation, Json, JsonObject
+from agent.messages import Elicitation, Json, JsonObject, normalisable
 from agent.tool_policy import visible
 from bot.texts import tool_texts
 from bot.texts.formatting import as_code, literal, shortened
@@ -126,7 +126,7 @@ def host_of(address: str) -> str:
 
 def _spaced(name: str) -> str:
     """As it is read: letters that only look wider or bolder are the same."""
-    return _HUMP.sub(" ", normalize("NFKC", name)).casefold()
+    return _HUMP.sub(" ", normalize("NFKC", normalisable(name))).casefold()
 
 
 def _kept(schema: Json) -> JsonObject:
