@@ -14,6 +14,7 @@ States of a document: `NEW` while it is indexed, `KNOWN`, and `GONE` while it is
 import heapq
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -258,12 +259,12 @@ def _passage(row: Mapping[Any, Any]) -> Passage:
 
 # Searching: what the engines find.
 
-MOST: Final = 1_000
+MOST: Final = 500
 """Passages with one keyword that are looked at. Where there are more, the word says little alone, and is looked for
 together with others."""
-PAIRED: Final = 4
-"""So many of those common words, the first, are looked for in pairs; all of them together, too."""
-CANDIDATES: Final = 120
+PAIRED: Final = 3
+"""So many of those common words, the most telling, are looked for together, and in pairs."""
+CANDIDATES: Final = 64
 """The best by which words stand in them, whose texts are read."""
 
 
@@ -406,17 +407,19 @@ class _Groups:
         self._heads = {begun[:HEAD] for begun in (*self._stems, *self._parts)} | {
             begun[:HEAD] for begun in chain(*groups)
         }
-        self._inside = tuple(term[:-1] for term in self._parts if term.endswith(CONTAINS))
+        inside = sorted({re.escape(term[:-1]) for term in self._parts if term.endswith(CONTAINS)})
+        self._inside = re.compile("|".join(inside)) if inside else None
         self._known = dict[str, Mapping[int, float]]()
 
     def count(self, words: Sequence[str], share: float, into: defaultdict[int, float]) -> None:
-        for word, often in Counter(words).items():
-            if word[:HEAD] in self._heads or word >= _BEYOND or (len(word) >= COMPOUND and self._holds_part(word)):
-                for at, worth in self._of(word).items():
-                    into[at] += often * worth * share
-
-    def _holds_part(self, word: str) -> bool:
-        return any(part in word for part in self._inside)
+        counts, heads = Counter(words), self._heads
+        near = [word for word in counts if word[:HEAD] in heads or word >= _BEYOND]
+        if self._inside is not None and self._inside.search(" ".join(counts)):
+            search_ = self._inside.search
+            near += [word for word in counts if len(word) >= COMPOUND and word[:HEAD] not in heads and search_(word)]
+        for word in dict.fromkeys(near):
+            for at, worth in self._of(word).items():
+                into[at] += counts[word] * worth * share
 
     def _of(self, word: str) -> Mapping[int, float]:
         known = self._known.get(word)
@@ -438,16 +441,18 @@ def search(connection: Connection, query: DocumentQuery) -> list[FoundPassage]:
     forms: Forms = {word: word_forms(word) for word in every}
     groups = list(dict.fromkeys(forms[word] for word in every))
     numbers, total = [number for number, _ in known], sum(passages for _, passages in known)
-    matches, cut = _matches(connection, groups, numbers)
-    weights = {at: _weight(ids, total, is_cut=at in cut) for at, ids in enumerate(matches)}
+    matches, weights = _matches(connection, groups, numbers, total)
     best = _candidates(matches, weights)
-    read, rows = _read(connection, best, query.audiences, _Groups(groups))
+    audiences = sorted(query.audiences)
+    read = _read(connection, best, audiences, _Groups(groups))
     wordings = [
         [groups.index(forms[word]) for word in words] for words in (asked if len(asked) == 1 else [*asked, every])
     ]
     rankings = [ranked(read, {at: weights[at] for at in some}) for some in wordings]
     fitting = [(id_, score) for id_, score in fused(rankings) if score > 0][: max(query.limit, 0)]
-    return [_found(rows[id_], score) for id_, score in fitting]
+    bound = {"wanted": [id_ for id_, _ in fitting], "audiences": audiences}
+    rows = {row["id"]: row for row in connection.execute(_BEST, bound).mappings()}
+    return [_found(rows[id_], score) for id_, score in fitting if id_ in rows]
 
 
 def _known_places(connection: Connection, audiences: frozenset[str]) -> list[tuple[int, int]]:
@@ -463,21 +468,23 @@ def _known_places(connection: Connection, audiences: frozenset[str]) -> list[tup
 
 
 def _matches(
-    connection: Connection, groups: Sequence[Sequence[str]], numbers: Sequence[int]
-) -> tuple[list[list[int]], frozenset[int]]:
-    """The passages with each group of words, and which groups are common: of those the passages with a few of them
-    together, and some others.
+    connection: Connection, groups: Sequence[Sequence[str]], numbers: Sequence[int], total: int
+) -> tuple[list[list[int]], dict[int, float]]:
+    """The passages with each group of words, and what each tells: of common ones the passages with some together, and
+    some others.
     """
     wanted = [wanted_terms(group) for group in groups]
     found = _engine(connection).find(connection, [[terms] for terms in wanted], numbers)
     cut = [at for at, ids in enumerate(found) if len(ids) >= MOST]
+    weights = {at: _weight(ids, total, is_cut=at in cut) for at, ids in enumerate(found)}
     if len(cut) > 1:
-        together = list({*combinations(cut[:PAIRED], 2), tuple(cut)})
+        telling = sorted(cut, key=lambda at: -weights[at])[:PAIRED]
+        together = [some for size in range(2, len(telling) + 1) for some in combinations(telling, size)]
         both = _engine(connection).find(connection, [[wanted[at] for at in some] for some in together], numbers)
         for some, ids in zip(together, both, strict=True):
             for at in some:
                 found[at] += ids
-    return [list(dict.fromkeys(ids)) for ids in found], frozenset(cut)
+    return [list(dict.fromkeys(ids)) for ids in found], weights
 
 
 def _weight(ids: Sequence[int], total: int, *, is_cut: bool) -> float:
@@ -496,29 +503,33 @@ def _candidates(matches: Sequence[Sequence[int]], weights: Mapping[int, float]) 
     return heapq.nlargest(CANDIDATES, sums, key=lambda id_: (sums[id_], -id_))
 
 
+_USABLE: Final = (
+    passage.c.id.in_(ids_in_parameter("wanted")),
+    document.c.state == KNOWN,
+    document.c.audience.in_(bindparam("audiences", expanding=True)),
+)
+_OF_DOCUMENT: Final = passage.join(document, document.c.id == passage.c.document)
 _CANDIDATES: Final = (
+    select(passage.c.id, passage.c.document, passage.c.number, passage.c.length, passage.c.words)
+    .select_from(_OF_DOCUMENT)
+    .where(*_USABLE)
+)
+_BEST: Final = (
     select(passage, *(document.c[name] for name in ("name", "audience", "channel", "person", "time", "link", "pages")))
     .add_columns(document.c.id.label("of"), document.c.passages, person.c.name.label("by"))
-    .join(document, document.c.id == passage.c.document)
-    .outerjoin(person, person.c.id == document.c.person)
-    .where(passage.c.id.in_(ids_in_parameter("wanted")), document.c.state == KNOWN)
-    .where(document.c.audience.in_(bindparam("audiences", expanding=True)))
+    .select_from(_OF_DOCUMENT.outerjoin(person, person.c.id == document.c.person))
+    .where(*_USABLE)
 )
 
 
-def _read(
-    connection: Connection, ids: Collection[int], audiences: frozenset[str], groups: _Groups
-) -> tuple[dict[int, _Read], Mapping[int, Mapping[Any, Any]]]:
-    bound = {"wanted": list(ids), "audiences": sorted(audiences)}
-    rows = {row["id"]: row for row in connection.execute(_CANDIDATES, bound).mappings()}
+def _read(connection: Connection, ids: Collection[int], audiences: Sequence[str], groups: _Groups) -> dict[int, _Read]:
     read = dict[int, _Read]()
-    for id_, row in rows.items():
-        counts = defaultdict[int, float](float)
-        words = row["words"].split(" ")
-        groups.count(words[: row["length"]], 1.0, counts)
-        groups.count(words[row["length"] :], ABOVE, counts)
-        read[id_] = _Read(row["document"], row["number"], row["length"], counts)
-    return read, rows
+    for id_, of, number, length, held in connection.execute(_CANDIDATES, {"wanted": list(ids), "audiences": audiences}):
+        counts, words = defaultdict[int, float](float), held.split(" ")
+        groups.count(words[:length], 1.0, counts)
+        groups.count(words[length:], ABOVE, counts)
+        read[id_] = _Read(of, number, length, counts)
+    return read
 
 
 def _found(row: Mapping[Any, Any], score: float) -> FoundPassage:
