@@ -212,6 +212,7 @@ def _files(words: str, author: str) -> tuple[Attachment, ...]:
 
 
 _WORD = re.compile(r"\w+")
+_PLACE = re.compile(r"\d{1,3}")
 
 
 def _first_word(said: str) -> str:
@@ -229,7 +230,7 @@ def _chosen(said: str, menu: QuestionField) -> str:
     names = [" ".join(name.split()).casefold() for name in said.split(",")]
     if all(name in called for name in names):
         return " ".join(called[name] for name in names)
-    return " ".join(str(int(number) - 1) for number in re.findall(r"\d{1,3}", said)) or said
+    return " ".join(str(int(number) - 1) for number in _PLACE.findall(said)) or said
 
 
 class _Chat:
