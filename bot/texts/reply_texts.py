@@ -307,6 +307,7 @@ EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the 
 AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
 KEPT_EVERYTHING = "Kept everything."
 NO_QUESTION = "There is no question: write it after `cogency ask`, or to its standard input."
+COMMAND_IN_CHAT = "That is a command of the chat: write it in `cogency chat`, or `echo {line} | cogency chat`."
 QUESTION_TOO_LONG = "The question is too long: at most {limit:,} characters are read."
 FILE_EXISTS = "{name} exists already, so nothing was written."
 FILE_UNWRITABLE = "{name} could not be written: name a file in a folder that exists."

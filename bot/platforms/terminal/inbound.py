@@ -80,6 +80,12 @@ def is_command(line: str) -> bool:
     return text.startswith("/") and not text.startswith("//")
 
 
+def names_command(text: str) -> bool:
+    """Whether it begins with a command that there is: a path, for instance, may begin a question."""
+    word = text.split(maxsplit=1)[0] if text.strip() else ""
+    return word.startswith("/") and word[1:].casefold() in _NAMES
+
+
 def help_text() -> Mapping[str, str]:
     """What may be written, and what it does."""
     declared = {f"/{one.name}{' TEXT' if one.run is None else ''}": one.summary for one in COMMANDS}

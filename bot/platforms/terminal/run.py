@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack, suppress
@@ -130,6 +131,8 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     """
     given = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
     text = " ".join(word for word in words if word != "-")
+    if inbound.names_command(text):
+        raise ValueError(reply_texts.COMMAND_IN_CHAT.format(line=shlex.quote(text)))
     question = f"{text}\n\n{given}".strip()
     if not question:
         raise ValueError(reply_texts.NO_QUESTION)

@@ -322,6 +322,8 @@ async def test_one_question_is_answered_as_json() -> None:
         ([], "one\ntwo\n", "one\ntwo"),
         (["-"], "one\ntwo\n", "one\ntwo"),
         (["sum this up:", "-"], "one\ntwo\n", "sum this up:\n\none\ntwo"),
+        (["/etc/hosts", "is", "what?"], None, "/etc/hosts is what?"),
+        (["-"], "/tools", "/tools"),
     ],
 )
 def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for(
@@ -332,6 +334,12 @@ def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for
         return given[:most]
 
     assert question_of(words, read) == question
+
+
+@pytest.mark.parametrize("words", [["/forget everything"], ["/Tools", "policy"]])
+def test_a_command_is_no_question_to_a_model(words: list[str]) -> None:
+    with pytest.raises(ValueError, match=rf"command of the chat: .* `echo '{' '.join(words)}' \| cogency chat`"):
+        question_of(words, lambda _: "")
 
 
 def test_no_question_and_too_long_a_one_are_refused() -> None:
