@@ -51,7 +51,8 @@ def run(arguments: Sequence[str]) -> Exit:
         return Exit.USAGE
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
-        log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
+        usual = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # what it finds, it says itself
+        log_to(sys.stderr, settings.log_level or usual, settings.secrets())
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
