@@ -30,7 +30,7 @@ MAX_CHARS: Final = 2_000_000
 MAX_PASSAGES: Final = 4_000
 """Of one document: twice what MAX_CHARS makes of plain text."""
 
-_MARKED: Final = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t#]*")
+_MARKED: Final = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _NUMBERED: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})\.?[ \t]+(\S.*)")
 _UNDERLINE: Final = re.compile(r"[ \t]*(?:={3,}|-{3,})[ \t]*")
 _BREAK: Final = re.compile(r"\n[ \t]*\n")
@@ -201,7 +201,7 @@ def _level(line: str, *, alone: bool) -> int:
 
 def _title(line: str) -> str:
     marked = _MARKED.fullmatch(line)
-    return marked[2] if marked is not None else line
+    return line if marked is None else marked[2].rstrip(" \t#") or marked[2]
 
 
 def _pieces(lines: Sequence[str], page: int | None) -> Iterator[_Paragraph]:

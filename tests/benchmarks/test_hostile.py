@@ -20,6 +20,7 @@ AT_RUN_TIME = {
     "bot.logs": "the secrets of the settings",
     "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
+    "store.search.passages": "letters of a question's words, one beside the other and none repeated",
 }
 """Where an expression can only be made when it is needed, and of what."""
 

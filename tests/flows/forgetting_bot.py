@@ -99,6 +99,7 @@ def holds(folder: Path, words: str) -> bool:
     """Whether any row of the bot's database, those of the index included, says this."""
     with closing(sqlite3.connect(f"file:{folder / 'bot.db'}?mode=ro", uri=True)) as database:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        names.remove("message_index")  # it keeps no text; what it was made of stands beside it, and its lists below it
+        for index in ("message_index", "passage_index"):
+            names.remove(index)  # it keeps no text; what it was made of stands beside it, and its lists below it
         rows = (row for name in names for row in database.execute(f'SELECT * FROM "{name}"'))  # noqa: S608 -- its own
         return any(words in str(row) for row in rows)
