@@ -92,6 +92,7 @@ async def test_an_answer_is_a_text_or_events_and_calls_its_tools() -> None:
     assert events[-1].outcome is Outcome.ANSWERED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1], ids=["in the process", "in a database"])
 async def test_a_conversation_goes_on_and_another_one_knows_only_what_was_kept(number: int) -> None:
     async with Agent(store=stores()[number]) as agent:

@@ -365,6 +365,7 @@ async def test_a_model_that_writes_on_after_its_calls_is_cut_off_and_its_own_for
     assert done.model.open_streams == 0
 
 
+@pytest.mark.slow
 async def test_a_model_that_hangs_after_its_calls_does_not_hold_them_up() -> None:
     done = await ran([CALL_ONE, Until(asyncio.Event().wait)], "Heard.", capabilities=STOPS_BY_TOOL)
     assert done.ended.text == "Heard."

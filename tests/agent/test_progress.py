@@ -94,6 +94,7 @@ def kept(progress: Progress) -> Progress:
     )
 
 
+@pytest.mark.slow
 @given(progresses)
 def test_what_is_stored_reads_back_the_same(progress: Progress) -> None:
     assert decode(encode(kept(progress))) == kept(progress)

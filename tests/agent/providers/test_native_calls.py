@@ -78,6 +78,7 @@ def _calls_back(ended: ResponseEnded) -> Any:
     return ended.native.items[0]["tool_calls"]
 
 
+@pytest.mark.slow
 def test_the_tools_are_handed_over_and_the_lesson_about_blocks_is_not() -> None:
     sent = body(SYSTEM, HI)
     system = str(sent["messages"][0]["content"])

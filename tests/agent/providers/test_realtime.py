@@ -217,6 +217,7 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
     assert ran.ended.text == "Done." or "ask again" in ran.ended.text
 
 
+@pytest.mark.slow
 async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know() -> None:
     turns = (Calls((echo_call("one"),)), Refuses(500), Breaks(("Hi",)), Garbles(("Hi", "!")))
     async with serving(*turns) as (world, _):

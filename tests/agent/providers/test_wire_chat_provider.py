@@ -338,6 +338,7 @@ async def test_a_server_that_falls_silent_breaks_the_stream() -> None:
             await read(provider)
 
 
+@pytest.mark.slow
 async def test_a_reader_that_takes_its_time_is_not_a_slow_server() -> None:
     async with serving(ANSWER, patience=ModelTimeouts(between_tokens_s=0.3)) as (provider, _):
         pieces: list[ProviderEvent] = []

@@ -207,6 +207,7 @@ def test_no_half_of_a_pair_comes_out_of_arguments_written_as_a_text() -> None:
     assert "\0" not in str(meant.args["query"])
 
 
+@pytest.mark.slow
 async def test_names_that_no_tool_has_hold_nobody_up_among_ten_thousand_tools() -> None:
     known = [f"server-{each // 200}.get_the_{each}_things_of_somebody_or_other" for each in range(10_000)]
     asked_for = [f"server-x{each}.get_the_thing_of_anybody_or_others_{each}_list" for each in range(20)]

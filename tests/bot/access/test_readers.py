@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from bot.access.readers import MAX_GROUPS, Readers
 from bot.caches import MAX_AGE_S
@@ -57,6 +59,7 @@ async def test_what_is_not_known_is_a_no_and_asked_again() -> None:
     assert [places for _, places in slack.asked] == [(CLUB, CREW), (CLUB,)]
 
 
+@pytest.mark.slow
 async def test_a_platform_that_does_not_answer_holds_nobody_up() -> None:
     class Silent:
         async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:  # noqa: ARG002 -- silent

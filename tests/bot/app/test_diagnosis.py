@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from sqlalchemy import update
 
 from bot.app import CLOCK, examine, migrate
@@ -36,6 +37,7 @@ async def test_a_database_that_is_not_there_yet_is_a_note_and_stays_away(tmp_pat
     assert not (tmp_path / "cogency.db").exists()
 
 
+@pytest.mark.slow
 async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
     settings = read(tmp_path)
     await migrate(settings)

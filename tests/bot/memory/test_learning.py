@@ -169,6 +169,7 @@ async def test_a_model_that_is_down_is_asked_again_later() -> None:
     assert await world.goals() == ("Rust",)
 
 
+@pytest.mark.slow
 async def test_messages_of_which_a_model_always_makes_nonsense_do_not_stand_in_the_way_of_others() -> None:
     world = World([*["nonsense"] * 5, tells("Rust")])
     await world.hear("\\u0000 poison")

@@ -173,6 +173,7 @@ async def test_fences_tables_emoji_and_cjk_are_shown_as_the_model_wrote_them(cha
     )
 
 
+@pytest.mark.slow
 async def test_a_full_page_gets_its_last_text_before_the_next_is_posted_and_is_not_written_again() -> None:
     stage = Stage()
     async with stage.live() as live:
@@ -469,6 +470,7 @@ async def test_nothing_is_written_once_the_turn_is_not_ours() -> None:
     assert WORDS.startswith(stage.surface.shown[0])
 
 
+@pytest.mark.slow
 async def test_a_turn_that_is_cancelled_again_while_its_writer_fails_leaves_no_complaint_behind() -> None:
     stage = Stage()
     asked = asyncio.Event()
@@ -753,6 +755,7 @@ async def test_another_text_at_the_end_is_written_at_the_end_only_where_pages_on
     assert stage.surface.shown == ["Sorry."]
 
 
+@pytest.mark.slow
 async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
     stage = Stage(STREAM)
     begun, done = CallStarted("1.1", ToolCall("recall", {})), ToolResult("recall", ResultStatus.SUCCESS, "blue")

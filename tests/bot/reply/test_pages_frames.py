@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import cycle
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,6 +153,7 @@ def test_a_reply_that_is_taken_back_shows_no_steps() -> None:
     assert shown(draft) == []
 
 
+@pytest.mark.slow
 @given(
     st.integers(1_500, 6_200),
     st.sampled_from([" ", "\n\n"]),

@@ -212,6 +212,7 @@ def test_what_follows_a_table_has_no_head() -> None:
     assert shown(rows + "\n" + "word " * 15, 100)[1] == "word " * 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -122,6 +122,7 @@ class Told:
         raise NotImplementedError
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(st.dictionaries(KEYWORDS, VALUES, max_size=6), st.dictionaries(st.sampled_from("ab"), VALUES, max_size=2))
 def test_whatever_a_schema_is_it_can_be_checked_and_offered_or_is_refused(

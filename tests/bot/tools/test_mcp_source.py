@@ -64,6 +64,7 @@ def test_of_servers_that_are_away_everybody_reads_a_reason_that_names_nothing_of
     }
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_answers_holds_up_no_start_and_a_question_for_a_while_only(tmp_path: Path) -> None:
     silent = raw("silent")
     servers = {"silent": {"command": silent.command, "args": list(silent.args)}}

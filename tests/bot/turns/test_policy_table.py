@@ -144,6 +144,7 @@ async def test_what_makes_no_sense_changes_nothing_and_says_why(words: str, told
     assert await world.store.preferences.of(OWNER) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "where"), [("U2", "C1"), ("<@U2>", "<#C1|general>"), ("slack:T1:U2", "<#C1>")])
 async def test_people_and_channels_may_be_named_as_their_platform_does(who: str, where: str) -> None:
     world = World()
@@ -169,6 +170,7 @@ async def test_a_name_that_no_tool_has_is_told() -> None:
     assert tool_texts.POLICY_NO_SUCH_TOOL in await World().says("policy set eco * * no")
 
 
+@pytest.mark.slow
 async def test_what_another_process_changed_holds_here_before_long_and_from_the_start() -> None:
     one = World()
     await one.says("policy set echo * * no")

@@ -52,6 +52,7 @@ NUMBERS = st.sampled_from([10**400, -(10**400), float("nan"), float("inf"), -flo
 BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(BOUNDS), NUMBERS), st.text("0123456789.,- e", max_size=9))
 def test_no_number_of_a_server_breaks_what_its_person_is_shown(numbers: dict[str, Json], filled: str) -> None:

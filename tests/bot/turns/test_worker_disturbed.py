@@ -67,6 +67,7 @@ async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None
     assert world.store.turns[0].state == "waiting"
 
 
+@pytest.mark.slow
 async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once() -> None:
     world = World([["Hel", Until(lambda: world.clock.advance(120)), ScriptPause(1), "lost"], "Hello."])
     async with world.serving() as turns:

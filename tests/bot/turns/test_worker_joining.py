@@ -109,6 +109,7 @@ async def test_a_stop_ends_what_runs_and_what_waits_behind_it() -> None:
     assert [turn.outcome for turn in world.store.turns if turn.outcome] == [Outcome.STOPPED] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", range(0, 60, 3))
 async def test_an_answer_that_goes_on_in_another_process_is_joined_once(patience: int) -> None:
     """The first process ends after so many rounds of the event loop."""

@@ -136,6 +136,7 @@ def zstandard() -> bytes:
     return b"".join(packer.compress(BOMB) for _ in range(MEGABYTES)) + packer.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "pack"),
     [

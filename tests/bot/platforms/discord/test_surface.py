@@ -138,6 +138,7 @@ async def test_a_page_notifies_nobody_and_shows_no_embeds(there: Room) -> None:
     assert there.fake.world.shown(GENERAL) == ["@everyone again"]
 
 
+@pytest.mark.slow
 async def test_posting_the_same_page_again_makes_no_second_message(there: Room) -> None:
     async def posted(key: PageKey, text: str, message: str = "7") -> PageRef:
         surface = there.surface(Address(GENERAL, ANN), message=message)
@@ -159,6 +160,7 @@ async def test_a_page_that_a_dead_process_had_posted_is_found_and_left_as_it_is(
     assert there.fake.world.shown(GENERAL) == ["Bl"]
 
 
+@pytest.mark.slow
 async def test_a_page_whose_answer_was_lost_is_posted_once(there: Room) -> None:
     there.fake.rest.fail("POST", "/messages$", 502, lost=True)
     await there.surface(Address(GENERAL, ANN)).post(FIRST, PageContent("Blue.", final=True))
@@ -259,6 +261,7 @@ async def test_a_question_that_was_deleted_meanwhile_is_not_answered(there: Room
     assert by_the_bot(there.fake) == []
 
 
+@pytest.mark.slow
 async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
     async def reply(number: str) -> None:
         surface = there.surface(Address(GENERAL, ANN), message=number)
@@ -338,6 +341,7 @@ def below(there: Room, page: PageRef) -> list[str]:
     return [button["label"] for row in message["components"] for button in row["components"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["a channel", "an interaction"])
 async def test_a_growing_page_can_be_stopped_and_a_complete_one_not(there: Room, where: str) -> None:
     surface = there.asked() if where == "an interaction" else there.surface(Address(GENERAL, ANN))

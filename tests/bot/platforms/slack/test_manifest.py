@@ -99,6 +99,7 @@ NO_EVENTS = {"message", "file_deleted", "message_deleted", "app_rate_limited"}
 """Words of Slack that are also a part of other things, and what it sends to everybody, unasked."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["", "https://bot.example"])
 def test_slack_accepts_every_choice_of_features(url: str) -> None:
     slack = jsonschema.Draft7Validator(ACCEPTED)

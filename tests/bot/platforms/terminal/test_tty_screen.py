@@ -92,6 +92,7 @@ def test_any_answer_ends_up_as_if_printed_once(text: str, step: int) -> None:
     assert shown_live(text, step, 30, 6).text == shown_whole(text, 30)
 
 
+@pytest.mark.slow
 def test_at_every_moment_the_screen_shows_the_end_of_the_answer() -> None:
     screen = FakeScreen(40, 8)
     display = LiveDisplay(console_on(screen))
@@ -174,6 +175,7 @@ def test_an_answer_that_changed_after_it_was_printed_follows_below_a_line() -> N
     assert screen.text == f"one\n\ntwo\n\n{'-' * 20}\n\nother\n\nanswer"
 
 
+@pytest.mark.slow
 def test_an_unfinished_end_may_change() -> None:
     screen = FakeScreen()
     display = LiveDisplay(console_on(screen))
