@@ -133,6 +133,7 @@ _CALLED: Final = {
     FileKind.OFFICE: "an office file",
     FileKind.SOUND: "a sound",
 }
+_NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
 DOCUMENT_S: Final = 60.0
 """For reading one document: its person waits for it, and is told that it is read."""
 MAX_DOCUMENT_PAGES: Final = 1_500
@@ -265,14 +266,10 @@ class AttachmentReader:
             return _Unread(kinds.WRONG_KIND)
         if said is FileKind.SOUND and self._transcriber is None:
             return _Unread(kinds.UNHEARD)
-        data = await self._fetched(file, said or FileKind.TEXT, wish)
-        if isinstance(data, _Unread):
-            return data
-        kind = _kind(said, data)
-        if kind is not said and kind is not None and kind in _CALLED:  # only now do we know how much of it to fetch
-            data = await self._fetched(file, kind, wish)
-            if isinstance(data, _Unread):
-                return data
+        found_out = await self._found_out(file, said, wish)
+        if isinstance(found_out, _Unread):
+            return found_out
+        kind, data = found_out
         match kind:
             case FileKind.PICTURE:
                 media_type = picture_type(data)
@@ -296,14 +293,10 @@ class AttachmentReader:
         """All of a file, for a place that is to know it; or why there is nothing to know."""
         said = announced(file.name, file.media_type)
         wish = _Wish(source, person, ReadSeconds(DOCUMENT_S), is_whole=True)
-        data = await self._fetched(file, said or FileKind.TEXT, wish)
-        if isinstance(data, _Unread):
-            return ReadDocument(why=data.reason)
-        kind = _kind(said, data)
-        if kind is not None and kind is not said and kind in _CALLED:
-            data = await self._fetched(file, kind, wish)
-            if isinstance(data, _Unread):
-                return ReadDocument(why=data.reason)
+        found_out = _Unread(kinds.NO_DOCUMENT) if said in _NO_DOCUMENTS else await self._found_out(file, said, wish)
+        if isinstance(found_out, _Unread):
+            return ReadDocument(why=found_out.reason)
+        kind, data = found_out
         if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (most := _most(kind, wish)):
             return ReadDocument(why=kinds.too_large("a text", most))
         match kind:
@@ -333,6 +326,19 @@ class AttachmentReader:
             chars = sum(len(one.text) for one in pages)
             if not read.parts or first > min(read.pages, MAX_DOCUMENT_PAGES) or chars > MAX_CHARS:
                 return ReadDocument(tuple(pages), read.why, read.pages)
+
+    async def _found_out(
+        self, file: Attachment, said: FileKind | None, wish: _Wish
+    ) -> tuple[FileKind | None, bytes] | _Unread:
+        """What a file is, whatever it says, and as much of it as may be read of its kind."""
+        data = await self._fetched(file, said or FileKind.TEXT, wish)
+        if isinstance(data, _Unread):
+            return data
+        kind = _kind(said, data)
+        if kind is None or kind is said or kind not in _CALLED:
+            return kind, data
+        data = await self._fetched(file, kind, wish)  # only now do we know how much of it to fetch
+        return data if isinstance(data, _Unread) else (kind, data)
 
     async def _fetched(self, file: Attachment, kind: FileKind, wish: _Wish) -> bytes | _Unread:
         """The file, as far as the bound of its kind; of text a beginning will do."""

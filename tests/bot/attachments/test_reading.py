@@ -18,7 +18,7 @@ from agent.ports import Transcript
 from agent.records import Attachment, Quoted
 from bot.attachments import kinds, reader_process, reading
 from bot.attachments.reader import Reader
-from bot.attachments.reading import Attached, AttachmentReader
+from bot.attachments.reading import Attached, AttachmentReader, ReadDocument
 from bot.texts import reply_texts
 from tests.fakes import documents, pdfs
 from tests.fakes.incoming import said
@@ -248,6 +248,24 @@ async def test_a_long_text_is_read_whole_in_pieces_that_say_where_it_goes_on(wor
     assert await reads.piece(file("book.txt"), "here", "ann", 1, len(whole) + 1) == (
         f"(there is nothing from character {len(whole) + 1:,} on: it has {len(whole):,})"
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "content"),
+    [
+        (file("plans.zip"), b"PK\x03\x04"),
+        (file("boat.png", "image/png"), PNG),
+        (file("talk.mp3", "audio/mpeg"), b"ID3"),
+        (file("plans"), b"\x7fELF"),
+    ],
+    ids=lambda one: one.name if isinstance(one, Attachment) else "",
+)
+async def test_what_is_no_document_is_not_learned_and_the_reason_said(named: Attachment, content: bytes) -> None:
+    async def fetch(address: str, most: int) -> bytes | None:  # noqa: ARG001 -- the port's
+        return content[:most]
+
+    read = await AttachmentReader({"here": fetch}).document(named, "here", "ann")
+    assert read == ReadDocument(why=kinds.NO_DOCUMENT)
 
 
 _TAGS = [
