@@ -352,7 +352,8 @@ class _Inflate(Decoder):
         self._has_begun = False
 
     def feed(self, piece: bytes) -> Iterable[bytes]:
-        while piece and not self._unpack.eof:
+        part = b""
+        while (piece or len(part) == PIECE) and not self._unpack.eof:  # a full part may have left some behind
             try:
                 part = self._unpack.decompress(piece, PIECE)
             except zlib.error:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import unescape
-from itertools import islice
 from typing import Final
 from xml.parsers import expat
 
@@ -193,9 +192,9 @@ class _FeedParser:
     def _text(self, begin: int, most: int) -> str:
         """What was said since then, as much of its beginning as may be needed."""
         said, chars = list[str](), 0
-        for piece in islice(self._said, begin, None):
-            said.append(piece)
-            chars += len(piece)
+        for at in range(begin, len(self._said)):
+            said.append(self._said[at])
+            chars += len(said[-1])
             if chars > RAW_CHARS * most:
                 break
         return plain_text("".join(said), most)

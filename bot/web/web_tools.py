@@ -93,7 +93,7 @@ class WebFetchTool:
             page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:
             raise ToolError(UNREAD.format(address=address[:200], why=refused), ours=True) from None
-        if not page.is_own and len(page.text) <= MAX_CACHED_CHARS:
+        if not page.is_own and page.image is None:
             self.cache[address] = page
         return page
 
@@ -146,5 +146,5 @@ def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: floa
 
 
 def page_cache(clock: Clock) -> "TTLCache[str, WebPage]":
-    """Of public pages, by the addresses by which they were asked for."""
+    """Of public pages, by the addresses by which they were asked for; a picture has no second half to be read."""
     return TTLCache(MAX_CACHED_CHARS, CACHE_S, clock.monotonic, getsizeof=lambda page: 1_000 + len(page.text))

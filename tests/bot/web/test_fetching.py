@@ -175,6 +175,14 @@ async def test_what_is_packed_is_unpacked_however_it_is_cut(encoding: str, packe
         assert b"".join(parts) == b"Hello." * 50_000
 
 
+@pytest.mark.parametrize("over", [0, 1, 100, 258, 10_000])
+def test_the_end_of_what_unfolds_to_little_more_than_a_piece_is_not_lost(over: int) -> None:
+    whole = b"a" * (fetching.PIECE + over)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(whole) + packer.flush()
+    assert b"".join(fetching.decoder_of("deflate").feed(packed)) == whole
+
+
 async def test_a_text_without_an_end_is_read_up_to_the_bound() -> None:
     fetched = await got(raw(HEAD + b"\r\n", again=b"more and " * 999))
     assert len(fetched.data) == LIMITS.text_bytes

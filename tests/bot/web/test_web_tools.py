@@ -1,6 +1,7 @@
 """What a model gets of a page, and what it and others may do with that."""
 
 import gzip
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -132,6 +133,21 @@ def test_a_feed_that_declares_entities_or_is_damaged_is_read_as_far_as_it_goes()
     assert (len(damaged.entries), damaged.note) == (1, BROKEN_FEED)
     assert len(read_feed("<rss>" + "<item><title>x</title></item>" * 5_000).entries) == 60
     assert read_feed("<a>" * 50_000).entries == []
+
+
+def test_a_feed_takes_time_that_grows_as_it_does() -> None:
+    def taken(times: int) -> float:
+        began = time.process_time()
+        read_feed(f"<rss><item>{'<title/>x' * times}</item></rss>")
+        return time.process_time() - began
+
+    assert taken(100_000) < 40 * max(taken(10_000), 0.01)
+
+
+async def test_pictures_are_not_kept_in_memory() -> None:
+    async with web({"a.example/x": answer(b"GIF87a and so on", kind="image/gif")}) as browser:
+        await browser.fetch("http://a.example/x")
+        assert not browser.tool.cache
 
 
 async def test_a_long_page_is_read_in_pages_from_what_was_fetched_once_for_some_minutes() -> None:
