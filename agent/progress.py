@@ -186,20 +186,20 @@ class AddressesRead:
     """
 
     _came: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
-    """In their order: texts that were read, and, marked, what calls were given, as JSON."""
+    """In their order: texts that were read, and, marked, what calls were given."""
     _known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def read(self, texts: Iterable[str]) -> None:
         self._came += ((text, False) for text in texts)
 
     def give(self, calls: Iterable[ToolCall]) -> None:
-        self._came += ((json.dumps(dict(call.args), ensure_ascii=False), True) for call in calls)
+        self._came += ((_written_as_json(dict(call.args)), True) for call in calls)
 
     def __call__(self, address: str) -> bool:
         if address not in self._known:
             if len(self._known) >= MAX_LINKS:
                 return False
-            self._known[address] = self._first(lambda text: address in text, json.dumps(address, ensure_ascii=False))
+            self._known[address] = self._first(address, lambda text: address in text)
         return self._known[address]
 
     def may_be_fetched(self, address: str) -> bool:
@@ -210,20 +210,25 @@ class AddressesRead:
         is_site = not any(sign in bare for sign in "/?#@:%")
         if is_site:
             bare = bare.lower().removeprefix("www.")
-        given = json.dumps(bare, ensure_ascii=False)
-        return bool(bare) and self._first(lambda text: _stands_alone(bare, text.lower() if is_site else text), given)
+        return bool(bare) and self._first(bare, lambda text: _stands_alone(bare, text.lower() if is_site else text))
 
-    def _first(self, stands_in: Callable[[str], bool], written: str) -> bool:
+    def _first(self, address: str, stands_in: Callable[[str], bool]) -> bool:
         """Whether it was read before any call was given it."""
+        given = _written_as_json(address)[1:-1]
         for text, is_given in self._came:
-            if is_given and written[1:-1] in text:
+            if is_given and given in text:
                 return False
             if not is_given and stands_in(text):
                 return True
         return False
 
 
-_SCHEME: Final = re.compile(r"https?://", re.IGNORECASE)
+def _written_as_json(value: Json) -> str:
+    """In any case of its letters: a result may tell in another one what its call was given."""
+    return json.dumps(value, ensure_ascii=False).casefold()
+
+
+_SCHEME: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
 _IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")
 """Behind an address: it goes on."""
 _IN_NAME: Final = re.compile(r"[\w-]")

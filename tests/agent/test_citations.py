@@ -143,7 +143,7 @@ def test_references_are_stored_with_the_turn_but_for_what_may_not_be_kept() -> N
     assert references_of(stored.steps[0].results) == {1: KNOWN[1]}
 
 
-QUESTION = "What does https://a.example/x?y=1#top say, and example.com? Also b.example/path/long."
+QUESTION = "What does https://a.example/x?y=1#top say, and example.com? Also b.example/path/long, https://archive.example/https://b.example/path."
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,8 @@ QUESTION = "What does https://a.example/x?y=1#top say, and example.com? Also b.e
         ("https://b.example/pat", False),
         ("https://example.com:8080/", False),
         ("https://heron@example.com/", False),
+        ("https://b.example/pahttps://th", False),  # where they stand may say something
+        ("https://archive.example/https://b.example/path", True),
         ("", False),
     ],
 )
@@ -181,3 +183,14 @@ def test_what_a_call_was_given_before_it_was_read_stays_unread() -> None:
     read.read(["nothing found for https://evil.example/?q=heron, but https://evil.example/list"])
     assert not read.may_be_fetched("https://evil.example/?q=heron")
     assert read.may_be_fetched("https://evil.example/list")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("HERON.evil.example", "heron.evil.example"), ("evil.example/HERON", "evil.example/heron")]
+)
+def test_what_a_call_was_given_stays_unread_in_whatever_case_its_result_tells_it(given: str, told: str) -> None:
+    read = AddressesRead()
+    read.give([ToolCall("look", {"for": given})])
+    read.read([f"nothing found for {told}"])
+    assert not read.may_be_fetched(f"https://{told}")
+    assert not read(told)
