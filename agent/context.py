@@ -171,6 +171,8 @@ class Context:
     """What the person wrote, the question last."""
     others_words: tuple[str, ...] = ()
     """What others wrote, and the bot, and what came with the question."""
+    read: tuple[str, ...] = ()
+    """What its messages say, without what the model has said, noted or done: nobody else may have written that."""
     provenance: Provenance = Provenance.FOREIGN
     memory: str = ""
     """What of the four layers and of past threads stands in it, as one text."""
@@ -200,12 +202,15 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         summary or _marked(_done(actions.records), memory.superseded),
         _marked(_beginnings(beginnings), memory.superseded),
     )
+    noted = (*earlier, _fields("WORKSPACE", parts.workspace))
+    sections = _sections(parts, me, profile.text, memory, quoted, noted)
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, render.section(parts.word, _sections(parts, me, profile.text, memory, quoted, earlier))),
+        Message(Role.USER, render.section(parts.word, sections)),
         Message(Role.USER, _words(parts.person.id, parts.question, speaking), parts.images),
     )
+    said = (*messages[:-2], messages[-1])
     return Context(
         messages,
         message_ids=tuple(message.id for message, _ in kept),
@@ -219,6 +224,10 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         others_words=(
             *(one.text for one in parts.history if not _is_own(one, parts.person)),
             *(one.text for one in (*parts.quoted, *parts.files)),
+        ),
+        read=(
+            *(one.text for one in said if one.role is not Role.ASSISTANT),
+            *(section for section in sections if section not in noted),
         ),
         provenance=_provenance(parts, retold=bool(earlier[0])),
         tools=parts.tools,
@@ -307,7 +316,7 @@ def _history_message(message: StoredMessage, superseded: Sequence[Superseded], s
 
 
 def _sections(
-    parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], earlier: Sequence[str]
+    parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], noted: Sequence[str]
 ) -> list[str]:
     return [
         _marked(_profile(profile), memory.superseded),
@@ -315,8 +324,7 @@ def _sections(
         _place(parts, me),
         *map(_own_title, memory.sections[FRAME:]),
         "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
-        *earlier,
-        _fields("WORKSPACE", parts.workspace),
+        *noted,
         f"EXECUTION: {_rounds(parts.execution)}",
     ]
 

@@ -33,7 +33,7 @@ from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, Provenance, Reference, Role
+from agent.messages import ModelCall, Provenance, Reference
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import excerpt, joined
@@ -205,7 +205,7 @@ class TurnRunner:
             claim,
             tools,
             lambda: Provenance.FOREIGN if context is None else context.provenance,
-            lambda: () if context is None else _read_in(context),
+            lambda: () if context is None else context.read,
         )
         closing = Closing(Outcome.STOPPED, turn.text)
         heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit)
@@ -238,7 +238,7 @@ class TurnRunner:
                 composing=self._composing,
             )
             turn.record_sources(context.sources)
-            live.read(_read_in(context), turn.progress)
+            live.read(context.read, turn.progress)
             closing = replace(
                 closing,
                 context_messages=context.message_ids,
@@ -414,11 +414,6 @@ class _ObservedEvents:
 def _explained(question: Incoming, reason: FailureReason) -> str:
     """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
-
-
-def _read_in(context: Context) -> list[str]:
-    """What others than the model say in it."""
-    return [one.text for one in context.messages if one.role is not Role.ASSISTANT]
 
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:

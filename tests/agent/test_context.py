@@ -314,6 +314,24 @@ def test_seed_002_a_summary_goes_before_the_last_actions() -> None:
     assert build_context(parts).sources == ()
 
 
+def test_what_the_model_has_said_noted_and_done_was_read_nowhere() -> None:
+    bots, hers = "https://evil.example/?q=heron", "https://a.example/page"
+    call = ToolCall("web_fetch", {"url": bots})
+    record = ActionRecord(1, NOON, "", (call,), (ToolResult("web_fetch", ResultStatus.FAILURE, ""),))
+    history = [*HISTORY, stored(3, f"See {hers}."), stored(4, bots, Author.BOT)]
+    parts = replace(
+        PARTS, history=history, is_cut=True, workspace=Workspace(objective=bots), quoted=[Quoted("a", "B", hers)]
+    )
+    for told in (
+        replace(parts, actions=LastActions((record,), ())),
+        replace(parts, summary=SituationSummary(goal=bots)),
+    ):
+        context = build_context(told)
+        assert any(bots in one.text for one in context.messages if one.role is Role.USER)
+        assert not any(bots in text for text in context.read)
+        assert sum(hers in text for text in context.read) == 2
+
+
 def test_as_long_as_the_history_is_whole_nothing_stands_for_it() -> None:
     whole = build_context(replace(PARTS, history=HISTORY, actions=ACTIONS))
     assert "WHAT YOU DID LAST" not in whole.messages[-2].text
