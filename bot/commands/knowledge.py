@@ -99,7 +99,12 @@ LEARN_COMMAND = declaration.Command(
     summary="Have me know a file here: whoever manages this place hands in documents",
     run=learn,
     arguments=(
-        declaration.Argument("file", "The file: text, PDF, Word, Excel, PowerPoint", declaration.ArgumentKind.FILE),
+        declaration.Argument(
+            "file",
+            "The file: text, PDF, Word, Excel, PowerPoint",
+            declaration.ArgumentKind.FILE,
+            hint="[nothing: attach the file to a message to me that says “learn this”]",
+        ),
     ),
     bare=False,
     means=lambda words, _: is_order(words),
