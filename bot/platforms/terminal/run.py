@@ -159,10 +159,10 @@ class _Declining:
         task.add_done_callback(self.declining.discard)
 
     async def _decline(self, turn: int) -> None:
+        questions, person = self.bot.questions, self.bot.person.id
         with suppress(StoreError):  # then its time runs out
-            asked = await self.bot.questions.answer(self.bot.person.id, show_words(turn))
-            if asked is not None and asked.name:
-                await self.bot.questions.answer(self.bot.person.id, f"{DECLINE} {asked.name}")
+            while (asked := await questions.answer(person, show_words(turn))) is not None and asked.name:
+                await questions.answer(person, f"{DECLINE} {asked.name}")
 
 
 def panel_text(panel: Panel) -> str:
@@ -265,8 +265,7 @@ class _Chat:
                 await self._do(meant)
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
-                self._fail(exit_code(error))
-                self._window.report(" ".join(str(error).split()))
+                self._report(error)
 
     async def ask(self, text: str, depth: Depth, path: str = "") -> None:
         files = (attachment_at(path, self.person.name),) if path else ()
@@ -301,6 +300,10 @@ class _Chat:
             panel = await self._panel(show_tools, meant, pressed=True)
         self._show(panel)
         await self._answered(self._bot.unfinished(self._go_on))
+
+    def _report(self, error: CogencyError) -> None:
+        self._fail(exit_code(error))
+        self._window.report(" ".join(str(error).split()))
 
     def _complain(self, markdown: str, code: Exit) -> None:
         self._fail(code)
@@ -420,7 +423,10 @@ class _Chat:
                     await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
                 if not (asked.cancel() or task.done()):
                     self._asked.clear()
-                    await self._ask_for_tools()
+                    try:
+                        await self._ask_for_tools()
+                    except CogencyError as error:  # the reply goes on, and tells how its call ended
+                        self._report(error)
             await task
         except asyncio.CancelledError:
             if not stopped:

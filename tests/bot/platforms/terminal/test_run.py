@@ -12,13 +12,18 @@ from pathlib import Path
 import pytest
 
 from agent.errors import StoreError
+from agent.events import Outcome
 from agent.messages import Depth
+from agent.records import Attachment
 from bot.commands.memory import MAY_DECIDE
 from bot.exits import Exit
+from bot.host import QuestionAnswer, ToolQuestions
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.platforms.terminal.surface import PipeWindow
+from bot.reply_surface import Surface
 from bot.texts import formatting, memory_texts, reply_texts
 from tests.fakes.chatbot import TIME, FakeChatBot
+from tests.fakes.no_questions import NoQuestions
 from tests.patience import PATIENCE_S
 
 
@@ -413,3 +418,61 @@ async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
             assert await chat(bot, PipeWindow(typed(["one", "two"]), out, io.StringIO()), now) is Exit.OK
         out.write("what Python flushes at its end does not complain")
     assert bot.asked == {"c1": ["one"]}
+
+
+class TwoQuestions(NoQuestions):
+    """Two are asked at once. `fails`: how looking for them does."""
+
+    def __init__(self, fails: StoreError | None = None) -> None:
+        self.open, self.declined, self.fails = ["1.a", "1.b"], list[str](), fails
+        self.over = asyncio.Event()
+
+    async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- there is one
+        if self.fails is not None:
+            self.over.set()
+            raise self.fails
+        if words.startswith("decline "):
+            self.open.remove(name := words.removeprefix("decline "))
+            self.declined.append(name)
+            return QuestionAnswer("Declined.")
+        if self.open:
+            return QuestionAnswer("Which one?", self.open[0])
+        self.over.set()
+        return None
+
+
+class Asking(FakeChatBot):
+    """It answers when nothing is asked any more."""
+
+    def __init__(self, asked: TwoQuestions) -> None:
+        super().__init__()
+        self.tools_ask = asked
+
+    @property
+    def questions(self) -> ToolQuestions:
+        return self.tools_ask
+
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome:
+        await surface.show_waiting(1)
+        await self.tools_ask.over.wait()
+        return await super().ask(text, conversation, surface, depth, files)
+
+
+async def test_a_program_declines_all_that_tools_ask_at_once() -> None:
+    asked = TwoQuestions()
+    async with asyncio.timeout(PATIENCE_S):
+        answer, code = await answer_as_json(Asking(asked), "hello")
+    assert (json.loads(answer)["answer"], code, asked.declined) == ("You wrote: hello", Exit.OK, ["1.a", "1.b"])
+
+
+async def test_a_reply_goes_on_where_what_a_tool_asks_cannot_be_read() -> None:
+    bot = Asking(TwoQuestions(StoreError("the disk is full.")))
+    shown = await conversation(bot, "hello", ends=Exit.UNAVAILABLE, complaints=["the disk is full."])
+    assert shown == ["You wrote: hello"]
