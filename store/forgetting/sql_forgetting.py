@@ -102,11 +102,11 @@ NOBODY: Final = ""
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
 _IN_INDEX: Final = tuple(
-    text(f"SELECT EXISTS (SELECT 1 FROM {name}_kept WHERE instr(words, :piece))")  # noqa: S608 -- our own names, as below
+    text(f"SELECT EXISTS (SELECT 1 FROM {name}_kept WHERE instr(words, :piece))")  # noqa: S608 -- our own names
     for name in INDEXES
 )
 _BEGINS_WORD: Final = tuple(
-    text(f"SELECT EXISTS (SELECT 1 FROM {name} WHERE {name} MATCH :part)")  # noqa: S608
+    text(f"SELECT EXISTS (SELECT 1 FROM {name} WHERE {name} MATCH :part)")  # noqa: S608 -- our own names
     for name in INDEXES
 )
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")

@@ -90,11 +90,11 @@ class Fts5Words:
         """`name`: of the index. Its table of words has "_kept" behind it."""
         self.name: Final = name
         self.kept: Final = table_named(f"{name}_kept", column("entry", Integer), column("words", StorableText))
-        self._keep: Final = text(f"INSERT INTO {name}_kept (entry, words) VALUES (:entry, :words)")  # noqa: S608 -- our own names, as those below
-        self._add: Final = text(f"INSERT INTO {name} (rowid, body) VALUES (:entry, :body)")  # noqa: S608
-        self._forget: Final = text(f"INSERT INTO {name} ({name}, rowid, body) VALUES ('delete', :entry, :body)")  # noqa: S608
+        self._keep: Final = text(f"INSERT INTO {name}_kept (entry, words) VALUES (:entry, :words)")  # noqa: S608 -- our own names
+        self._add: Final = text(f"INSERT INTO {name} (rowid, body) VALUES (:entry, :body)")  # noqa: S608 -- our own names
+        self._forget: Final = text(f"INSERT INTO {name} ({name}, rowid, body) VALUES ('delete', :entry, :body)")  # noqa: S608 -- our own names
         self._having: Final = text(
-            f"SELECT rowid & {self.ID_BITS} AS id FROM {name}"  # noqa: S608
+            f"SELECT rowid & {self.ID_BITS} AS id FROM {name}"  # noqa: S608 -- our own names
             f" WHERE {name} MATCH :query AND rowid BETWEEN :first AND :last"
         )
 
@@ -122,7 +122,7 @@ class Fts5Words:
         self._remove(connection, self._of_reader(number))
 
     def clear(self, connection: Connection) -> None:
-        connection.execute(text(f"INSERT INTO {self.name} ({self.name}) VALUES ('delete-all')"))  # noqa: S608
+        connection.execute(text(f"INSERT INTO {self.name} ({self.name}) VALUES ('delete-all')"))  # noqa: S608 -- our own names
         connection.execute(delete(self.kept))
 
     def _remove(self, connection: Connection, where: ColumnElement[bool]) -> None:
@@ -147,7 +147,7 @@ class Fts5Words:
         return self._having.bindparams(**bound).columns(Column("id", Integer))
 
     def optimize(self, connection: Connection) -> None:
-        connection.execute(text(f"INSERT INTO {self.name} ({self.name}) VALUES ('optimize')"))  # noqa: S608
+        connection.execute(text(f"INSERT INTO {self.name} ({self.name}) VALUES ('optimize')"))  # noqa: S608 -- our own names
 
 
 class TsvectorWords:
@@ -172,12 +172,12 @@ class TsvectorWords:
         self.table: Final = table_named(name, column("reader", Integer), column(of, Integer), column("words"))
         self._of: Final = self.table.c[of]
         self._add: Final = text(
-            f"INSERT INTO {name} (reader, {of}, words) VALUES (:reader, :id, array_to_tsvector(:words))"  # noqa: S608
+            f"INSERT INTO {name} (reader, {of}, words) VALUES (:reader, :id, array_to_tsvector(:words))"  # noqa: S608 -- our own names
         ).bindparams(
             bindparam("reader", type_=Integer), bindparam("id", type_=Integer), bindparam("words", type_=ARRAY(Text))
         )
         self._having: Final = text(
-            f"SELECT entry.{of} AS id FROM {name} AS entry WHERE entry.words @@ (:query)::tsquery"  # noqa: S608
+            f"SELECT entry.{of} AS id FROM {name} AS entry WHERE entry.words @@ (:query)::tsquery"  # noqa: S608 -- our own names
         ).bindparams(bindparam("query", type_=Text))
 
     def query(self, words: Iterable[str], number: int, joint: str) -> str:

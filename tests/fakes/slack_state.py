@@ -375,9 +375,11 @@ class Workspace:
         return {"results": {"messages": [self._hit(hit) for hit in hits]}, "response_metadata": {"next_cursor": ""}}
 
     def _hit(self, hit: FakeMessage) -> Object:
+        def told(one: FakeMessage) -> Object:
+            return {"text": one.text, "user_id": one.user, "ts": one.ts}
+
         beside = [m for m in self.messages if m.channel == hit.channel]
         at = beside.index(hit)
-        told: Callable[[FakeMessage], Object] = lambda m: {"text": m.text, "user_id": m.user, "ts": m.ts}  # noqa: E731
         return {
             "author_name": self.users[hit.user].name if hit.user in self.users else "",
             "author_user_id": hit.user,
