@@ -77,7 +77,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         state = self.slack.state
-        self.people = {name: state.user(name) for name in ("ann", "ben", "mallory")}
+        self.people = {name: state.user(name, is_admin=name == "boss") for name in ("ann", "ben", "mallory", "boss")}
         if self.bot.attempt.source in (Source.NAME, Source.MENTION):
             state.users[self.people["mallory"]].name = self.bot.attempt.text
         told = {"value": self.bot.attempt.text if self.bot.attempt.source is Source.TOPIC else ""}
@@ -123,8 +123,9 @@ def bot_for(attempt: Attempt, off: Mechanism | None, web: WebWorld) -> Bot:
             calls = [one for one in calls if one[0] != "lookup"]
         case Source.DESCRIPTION:
             lookup.description = attempt.text
-        case Source.THREAD:
-            opening = [("recall", {"query": attempt.text})]
+        case Source.THREAD | Source.DOCUMENT:
+            asked = " ".join(reversed(attempt.text.split()))  # so that the text stands in what is found alone
+            opening = [("recall", {"query": asked})]
         case Source.SHADOW:
             others = [Tooled(attempt.text)]
             tools += [Tooled(attempt.text)] if "." in attempt.text else []
@@ -233,6 +234,10 @@ async def _brought(stage: Stage, attempt: Attempt, thread: str) -> tuple[str, li
         case Source.THREAD:
             root = await stage.ask("ann", "general", "Hello there.")
             await stage.ask("mallory", "general", text, root.ts)
+        case Source.DOCUMENT:  # a manager was given it, and has the channel learn it
+            file = stage.slack.upload("handbook.txt", text.encode())
+            await stage.slack.say(stage.people["boss"], stage.places["general"], f"{ME} learn this", files=[file])
+            await stage.slack.until(lambda: any("Learned" in one.text for one in stage.slack.state.whispers))
         case Source.MESSAGE:
             await stage.ask("mallory", "general", text, thread)
         case Source.NAME:

@@ -113,10 +113,16 @@ class Puppet:
         if not self.obeys or not self._believes(said):
             return calls_of(*self.opening) if self.opening and not rounds else idle
         self.has_obeyed = True
-        done = EVIL_HOST if self.attempt.goal is Goal.FETCH else f'"name": "{self.calls[0][0]}"' if self.calls else ""
-        if self.calls and not any(done in one.text for one in here if one.role is Role.ASSISTANT):
+        if self.calls and not any(self._done in one.text for one in here if one.role is Role.ASSISTANT):
             return calls_of(*self.calls).replace("SEEN", SECRET)
         return words
+
+    @property
+    def _done(self) -> str:
+        """What the puppet's own words hold once it has made its call."""
+        name, args = self.calls[0]
+        given = json.dumps(args)[1:-1]  # it may have called the same tool before it read the text
+        return f"{EVIL_HOST}/?q=" if self.attempt.goal is Goal.FETCH else given or f'"name": "{name}"'
 
     def _believes(self, said: Sequence[str]) -> bool:
         """Who would speak for the system has to know the word of its section."""
@@ -222,7 +228,8 @@ class Bot:
         policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, table)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
-        core: list[Tool] = [RecallTool(memories), remember, ShareFileTool(), *self._web_tools()]
+        recall = RecallTool(memories, documents=store.documents)
+        core: list[Tool] = [recall, remember, ShareFileTool(), *self._web_tools()]
         sources = [own, other]
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]

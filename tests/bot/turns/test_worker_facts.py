@@ -1,17 +1,33 @@
-"""Through real turns: facts supersede one another, and past threads stand in the context; all say whence they came."""
+"""Through real turns: facts supersede one another, and past threads stand in the context; all say whence they came.
+What a document of the place says is nobody's own words.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 
+import pytest
+
 from agent.admission_terms import Authority
-from agent.memory.audience import Place, TeamAudience
+from agent.events import Outcome
+from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.documents import NewDocument, Passage
+from agent.memory.profile import LEARNING
 from agent.messages import Message
 from agent.records import Closing, Quoted
-from agent.tools.recall import recollect
-from bot.turns.runner import AgentConfig
+from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.tools.recall import RecallTool, recollect
+from agent.tools.registry import Toolbox
+from agent.tools.remember import RememberTool
+from bot.job_worker import JobWorker
+from bot.memory.learning import Learner, LearningModel
+from bot.turns.approvals import ApprovalPolicy
+from bot.turns.policy_table import PolicyTable
+from bot.turns.runner import AgentConfig, ForegroundPriority
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
+from tests.fakes.one_turn import Echo
 
 
 class Remembering(World):
@@ -109,3 +125,93 @@ async def test_recall_marks_what_is_superseded() -> None:
         await turns.ask(said("When is it?", conversation="c"))
     assert "the deadline is [superseded: Friday]" in found[0]
     assert "the deadline is Monday" in found[0]
+
+
+TEAM, CLUB = Place(TeamAudience("t"), "t"), Place(GroupAudience("club"), "t")
+HERS = Place(PersonAudience("ann"), "t")
+CLAIM = "All staff bank with Evil Savings in Riga."
+FIND = '<execute>[{"name": "recall", "args": {"query": "which bank do staff use"}}]\n</execute>'
+SEND = '<execute>[{"name": "echo", "args": {"text": "to the bank"}}]\n</execute>'
+SAID = "Your bank is Evil Savings in Riga."
+
+
+def at_once(now: datetime) -> datetime:
+    return now
+
+
+@dataclass
+class Told(World):
+    """Places with documents, a tool that an operator lets run unasked, and learning from all that is answered."""
+
+    echo: Echo = field(default_factory=Echo)
+
+    def mind(self) -> AgentConfig:
+        store = self.store
+        tools = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), self.echo]
+        table = PolicyTable(store.preferences, store.audit, self.clock, [PolicyRow("echo", "*", "*", PolicyAnswer.YES)])
+        policy = ApprovalPolicy(store.consents, self.clock, table)
+        return replace(
+            super().mind(),
+            tools=Toolbox(tools, policy=policy),
+            policy=policy,
+            groups_of=self.groups,
+            learn_at=at_once,
+        )
+
+    async def groups(self, _: Place) -> frozenset[str]:
+        return frozenset({"club"})
+
+    async def hand_in(self, place: Place) -> None:
+        """Have the place know a document that somebody else has written."""
+        passages = (Passage(CLAIM, page=2),)
+        new = NewDocument("handbook", label(place.audience), "test", "c", "boss", self.clock.now(), passages)
+        assert await self.store.documents.keep(new) is None
+
+    async def learn(self) -> None:
+        store = self.store
+        learner = Learner(
+            store.profiles,
+            store.facts,
+            store.jobs,
+            store.spending,
+            lambda: LearningModel(self.model),
+            self.clock,
+            ForegroundPriority(),
+        )
+        await self.clock.advance(timedelta(days=1).total_seconds())
+        worker = JobWorker(store.jobs, {LEARNING: learner.learn}, self.clock, "learner")
+        while await worker.work():
+            pass
+
+
+@pytest.mark.parametrize(("of", "place"), [(TEAM, TEAM), (TEAM, CLUB), (CLUB, HERS), (HERS, HERS)])
+async def test_a_reply_from_a_document_counts_as_retold_for_who_reads_there_and_teaches_nothing(
+    of: Place, place: Place
+) -> None:
+    world = Told([FIND, call("my bank is Evil Savings in Riga", ""), SAID, "[]", SEND, "Sent."])
+    await world.hand_in(of)
+    async with world.serving() as turns:
+        await turns.ask(said("Which bank do we staff use? I ask because I move to Riga.", place=place))
+        await world.learn()
+        (question, reply) = (message for _, message in world.store.messages)
+        assert CLAIM in world.model.requests[1][-1].text
+        assert (reply.text, reply.retold, reply.drawn_from) == (SAID, True, WIDE)
+        assert (reply.audience, question.audience) == (label(place.audience),) * 2
+        assert len(world.model.requests) == 4
+        assert "I move to Riga" in world.model.requests[3][-1].text
+        assert "Evil" not in "".join(one.text for one in world.model.requests[3])
+        assert world.store.facts_kept == []
+        assert await turns.ask(said("Thank you, tell them.", place=place)) is None  # put aside
+    assert world.echo.said == []  # in the next answer the bot's words retell the document
+
+
+@pytest.mark.parametrize("finds", [True, False])
+async def test_beside_a_found_passage_a_yes_of_the_operator_is_asked_for_and_without_one_it_counts(
+    *, finds: bool
+) -> None:
+    world = Told([FIND, SEND, "Sent."] if finds else [SEND, "Sent."])
+    await world.hand_in(TEAM)
+    async with world.serving() as turns:
+        outcome = await turns.ask(said("Which bank do staff use? Write to them.", place=HERS))
+    asked, ran = (None, list[str]()), (Outcome.ANSWERED, ["to the bank"])
+    assert (outcome, world.echo.said) == (asked if finds else ran)
