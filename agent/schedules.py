@@ -57,13 +57,17 @@ class FirstCheck:
 class Timing:
     """`at`: once, a moment (aware); or `rule`: five fields as of cron, read in `zone`, until `until` at most.
 
-    `zone`: an IANA name ("Europe/Berlin").
+    `zone`: an IANA name ("Europe/Berlin"). `since` and `weeks` are of a rule: nothing of it comes before `since`, and
+    with `weeks` 2 only what falls into every second week does; weeks begin on Monday in `zone`, and that of `since` is
+    the first.
     """
 
     zone: str
     at: datetime | None = None
     rule: str = ""
     until: datetime | None = None
+    since: datetime | None = None
+    weeks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
