@@ -101,7 +101,7 @@ Recipe: TypeAlias = Callable[[int], str]
 """Makes a text of so many characters."""
 Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
 
-_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.connections"})
+_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
 """Here a text is the name of something that is opened."""
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 _CALLED: Final = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(_METHODS)})\b")

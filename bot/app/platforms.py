@@ -21,11 +21,10 @@ from bot.app import parts
 from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
-from bot.connections import PlatformConnections, serve_all
 from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.host import Host
-from bot.hosting import BotHost, RollingConversations
+from bot.hosting import BotHost, PlatformConnections, RollingConversations, serve_all
 from bot.job_worker import JobWorker
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice

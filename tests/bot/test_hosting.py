@@ -19,8 +19,8 @@ from agent.spending import Spent
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
 from bot.access.acl import CommandAnswer
-from bot.connections import serve_all
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
+from bot.hosting import serve_all
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits

@@ -11,7 +11,7 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
-from bot.connections import serve_all
+from bot.hosting import serve_all
 from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.platforms.slack.run import serve
 from bot.setting_parsers import Secret

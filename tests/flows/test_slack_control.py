@@ -5,7 +5,7 @@ from functools import partial
 
 from agent.errors import StreamBroken
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.connections import serve_all
+from bot.hosting import serve_all
 from bot.platforms.slack.run import CLOSE_S, DELIVERY_CLOSE_S, serve
 from bot.turns.worker import LEAVE_S
 from tests.fakes.fast_clock import FastClock
