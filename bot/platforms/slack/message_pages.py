@@ -14,7 +14,7 @@ from agent.ports import Clock
 from bot import reply_surface
 from bot.platforms.slack import api
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.buttons import button_rows
+from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import neutral, notice, settled
 from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates

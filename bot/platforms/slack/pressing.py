@@ -12,9 +12,9 @@ from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of
 from bot import message_intake
 from bot.host import Host
-from bot.platforms.slack import buttons, inbound
+from bot.platforms.slack import block_kit, inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
-from bot.platforms.slack.buttons import ReplyClick
+from bot.platforms.slack.block_kit import ReplyClick
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_click
@@ -55,7 +55,7 @@ class ReplyPresses:
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
-        made = buttons.reply_click(action)
+        made = block_kit.reply_click(action)
         user = text(body, "user", "id")
         if made is None or not user:
             return
@@ -142,7 +142,7 @@ class ReplyPresses:
             await self._say(here, reply_texts.NO_SUCH_REPLY)
             return
         await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
-        blocks, page = buttons.without_undo(items(body, "message", "blocks")), text(body, "message", "ts")
+        blocks, page = block_kit.without_undo(items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
             words = memory_texts.undone(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said

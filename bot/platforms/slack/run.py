@@ -28,7 +28,7 @@ from bot.access.admission import NoticeThrottle
 from bot.commands.talking import SUMMARISE
 from bot.host import Host, PlatformUnavailable
 from bot.logs import severity
-from bot.platforms.slack import buttons, home, modals, panels
+from bot.platforms.slack import block_kit, home, modals, panels
 from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Prompts, ViewedEntities
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
@@ -291,8 +291,8 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
     on.action(re.compile(f"^{panels.PRESS}:.*$"))(_clicked(desk, desk.pressed))
     on.action(re.compile(f"^{panels.TICK}:.*$"))(_ticked)
     asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
-    on.action(re.compile(f"^{buttons.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
-    on.action(re.compile(f"^{buttons.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
+    on.action(re.compile(f"^{block_kit.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
+    on.action(re.compile(f"^{block_kit.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
 
 
 def unknown_commands(prefix: str) -> re.Pattern[str]:

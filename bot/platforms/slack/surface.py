@@ -17,7 +17,7 @@ from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
-from bot.platforms.slack.buttons import button_rows, without_undo
+from bot.platforms.slack.block_kit import button_rows, without_undo
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import MAX_REPEATS, Answered, ReplyVerdict
-from bot.platforms.slack.buttons import button_rows
+from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import ReplyAction
 from bot.texts import command_texts, memory_texts, reply_texts

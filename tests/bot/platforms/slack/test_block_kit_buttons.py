@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from agent.messages import Json
-from bot.platforms.slack.buttons import ACTION, ReplyClick, button_rows, reply_click
+from bot.platforms.slack.block_kit import ACTION, ReplyClick, button_rows, reply_click
 from bot.platforms.slack.inbound import ReplyTo
 from bot.reply_surface import ReplyAction
 
