@@ -25,9 +25,20 @@ from agent.events import (
     WorkspaceArrived,
 )
 from agent.messages import Json, ToolCall
-from agent.protocol.grammar import SUMMARY_FIELDS, WORKSPACE_FIELDS, BlockKind, ParserLimits
+from agent.protocol.grammar import (
+    BLANKS,
+    MAYBE,
+    NO_TAG_BEGINS,
+    SUMMARY_FIELDS,
+    WORKSPACE_FIELDS,
+    BlockKind,
+    ParserLimits,
+    Tag,
+    read_json_start,
+    read_tag,
+    skip_blanks,
+)
 from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable
-from agent.protocol.tags import BLANKS, MAYBE, NO_TAG_BEGINS, Tag, read_json_start, read_tag, skip_blanks
 from agent.state import Workspace
 
 # --------------------------------------------------------------------------------------------------

@@ -1,7 +1,15 @@
-"""The delimiter protocol's words: tags, fields, limits, and the text that teaches a model to use them. Pure."""
+"""The delimiter protocol: its words and limits, the text that teaches a model to use them, and reading its tags. Pure.
 
+What reads a tag, a fence or the beginning of JSON looks at one position of a stream whose end may still be missing. It
+answers in three ways: what was found, None (it cannot be one, whatever comes), or MAYBE (the text ends before that is
+known). MAYBE is only answered within a limit, so that little is ever held back.
+"""
+
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from typing import Final, Literal
 
 
 class BlockKind(StrEnum):
@@ -123,3 +131,281 @@ def teach(tools_text: str, *, reasons: bool = False) -> str:
 def teach_native(*, reasons: bool = False) -> str:
     """The same for a model that is handed its tools in its vendor's form."""
     return _NATIVE.replace(THINK_FIRST, "") if reasons else _NATIVE
+
+
+BLANKS: Final = " \t\r\f\v\u00a0\u200b\u200c\u200d\u2060\u3000\ufeff"
+"""What may stand before and inside a tag on its line: spaces, zero-width characters, a byte order mark."""
+
+
+class _Undecided(Enum):
+    MAYBE = "maybe"
+
+
+Maybe = Literal[_Undecided.MAYBE]
+MAYBE: Final = _Undecided.MAYBE
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`end` is the position after its `>`. `empty` is how XML writes a block without content: `<execute/>`."""
+
+    kind: BlockKind
+    closing: bool
+    empty: bool
+    end: int
+
+
+_ANY_CASE = re.IGNORECASE | re.ASCII
+"""Without ASCII, `ſ`, `ı` and `İ` would be letters of our names, which no `lower()` gives back."""
+_NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
+_NAME_BEGUN = "|".join(
+    sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
+)
+_FIRST_LETTERS = "".join(sorted({name[0] for name in TAG_NAMES}))
+_TAG_MAY_BEGIN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
+_TAG = re.compile(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
+_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE)
+_JSON = re.compile(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
+_JSON_BEGUN = re.compile(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
+_PROSE = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
+_PROSE_BEGUN = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
+_REST_OF_LINE = re.compile(rf"[{BLANKS}]*(\n|\Z)")
+
+_CALL_IN_WORDS = re.compile(
+    rf"[{BLANKS}\n]*+(?:(?:`{{3,}}|~{{3,}})\w*+[{BLANKS}\n]*+)?+(?:\w{{1,64}}\s?=\s?|(?:print|await)[\s(])?([\w-]{{1,128}})\("
+)
+_CALL_IN_WORDS_BEGUN = re.compile(
+    rf"[{BLANKS}\n]*+[`~]*+\w{{0,64}}[{BLANKS}\n]*+(?:\w{{1,64}}\s?[=(]?\s?)?[\w-]{{0,128}}\Z"
+)
+_GOES_ON = re.compile(
+    rf"[{BLANKS}]+(?!(?:{'|'.join(WORKSPACE_FIELDS)}|secure)\b)[a-z]+(?:[{BLANKS}]+[^{BLANKS}\n:=]|[.,;!?)\n])|[.,;:!?)'\"`]"
+)
+_NOTES_END = re.compile(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
+_FIRST_KEY = re.compile(r"""([\[{\s]*["'“]?)(\w*)""")
+_COLON = re.compile(r"""["'”]?\s*(:|\Z)""")
+_FIRST_NAME = re.compile(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
+_FIRST_KEYS = {
+    BlockKind.EXECUTE: ("name", "tool", "tool_name", "function", "type"),
+    BlockKind.RESULTS: ("name", "status", "content", "tool"),
+    BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
+    BlockKind.SUMMARY: SUMMARY_FIELDS,
+}
+_CUT_LETTERS = 2
+"""Of a tag's name: one letter is as likely the end of "a <b"."""
+
+_ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
+NO_TAG_BEGINS: Final = (
+    rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
+)
+"""A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once."""
+_NATIVE_NAME = (
+    r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
+    r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
+    r"|(?:start|end)_of_\w|unused\d|extra_id_\d|special_\d|image_soft_token>|seed:"
+)
+TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
+"""Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
+open models may read a person's `<|im_start|>` as the beginning of another message.)"""
+TOKEN_LIKE: Final = re.compile(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
+"""Every `<` that could begin a token of a model's own."""
+BRACKETED: Final = re.compile(
+    r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
+    r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
+)
+"""The bracket that begins a token of those models whose tokens are no tags: Mistral's, GLM's, MiniMax's."""
+
+
+def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
+    """The position of the first character that is not blank."""
+    while start < len(text) and text[start] in blanks:
+        start += 1
+    return start
+
+
+def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
+    """The tag that begins at `text[start]`."""
+    if not _TAG_MAY_BEGIN.match(text, start, start + limits.tag):
+        return None
+    found = _TAG.match(text, start, start + limits.tag)
+    if found:
+        slash, name, attributes = found.groups()
+        kind = TAG_NAMES[name.lower()]
+        return Tag(kind, closing=bool(slash), empty=attributes.rstrip(BLANKS).endswith("/"), end=found.end())
+    if len(text) - start < limits.tag and _TAG_BEGUN.match(text, start):
+        return MAYBE
+    return None
+
+
+def read_json_start(text: str, start: int, kind: BlockKind, limits: ParserLimits) -> int | Maybe | None:
+    """Where the JSON of a block begins whose opening tag ends at `start`; a fence may stand before it."""
+    found = _JSON.match(text, start, start + limits.gap)
+    if found:
+        return found.start(1) if found[1] == "{" or kind in (BlockKind.EXECUTE, BlockKind.RESULTS) else None
+    if len(text) - start < limits.gap and _JSON_BEGUN.match(text, start):
+        return MAYBE
+    return None
+
+
+def read_typical_json(
+    text: str, start: int, kind: BlockKind, limits: ParserLimits, is_tool: Callable[[str], bool]
+) -> int | Maybe | None:
+    """As `read_json_start`, but only JSON that begins as this kind does: calls, with the name of a tool that exists."""
+    begin = read_json_start(text, start, kind, limits)
+    if begin is None or begin is MAYBE:
+        return begin
+    end = begin + limits.head
+    key = _FIRST_KEY.match(text, begin, end)
+    if not key or "{" not in key[1]:
+        return MAYBE if key and key.end() == len(text) < end else None
+    if key.end() == len(text) < end:
+        return MAYBE if any(known.startswith(key[2]) for known in _FIRST_KEYS[kind]) else None
+    colon = _COLON.match(text, key.end(), end)
+    if not colon or key[2] not in _FIRST_KEYS[kind]:
+        return None
+    if not colon[1]:
+        return MAYBE if len(text) < end else None
+    if kind is not BlockKind.EXECUTE:
+        return begin
+    name = _FIRST_NAME.search(text, begin, end)
+    if name:
+        return begin if is_tool(name[1].strip()) else None
+    return MAYBE if len(text) < end else None
+
+
+def read_json_after_prose(
+    text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]
+) -> int | Maybe | None:
+    """As `read_typical_json` for calls, behind a few words between the tag and the JSON."""
+    found = _PROSE.match(text, start, start + limits.gap)
+    if found:
+        return read_typical_json(text, found.end(), BlockKind.EXECUTE, limits, is_tool)
+    return MAYBE if len(text) - start < limits.gap and _PROSE_BEGUN.match(text, start) else None
+
+
+def read_call_in_words(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> bool | Maybe:
+    """Does a call stand behind `<execute>` as a program writes it, `recall("boat")`, of a tool that exists?"""
+    found = _CALL_IN_WORDS.match(text, start, start + limits.gap)
+    if found:
+        return is_tool(found[1])
+    return MAYBE if len(text) - start < limits.gap and _CALL_IN_WORDS_BEGUN.match(text, start) else False
+
+
+def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
+    """Are there notes without JSON behind `<workspace>`, and its closing tag behind them? A sentence that goes on in
+    small letters is about the tag.
+    """
+    if _GOES_ON.match(text, start, start + limits.gap):
+        return False
+    if _NOTES_END.search(text, start, start + limits.notes):
+        return True
+    return MAYBE if len(text) - start < limits.notes else False
+
+
+def ends_line(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
+    """Do only blanks follow on this line?"""
+    found = _REST_OF_LINE.match(text, start, start + limits.gap)
+    if not found or (not found[1] and len(text) - start >= limits.gap):
+        return False
+    return True if found[1] else MAYBE
+
+
+def is_cut_tag(held: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
+    """Is `held`, with which the stream ends, a tag of ours that the end has cut off from its block?"""
+    cut = held.strip(BLANKS + "\n")
+    tag = read_tag(cut, 0, limits)
+    if isinstance(tag, Tag):
+        rest = cut[tag.end :].lstrip(BLANKS + "\n`~")
+        return rest.startswith(("[", "{")) or (at_line_start and not rest and tag.kind is not BlockKind.SUMMARY)
+    return tag is MAYBE and at_line_start and len(cut.lstrip("</" + BLANKS)) >= _CUT_LETTERS
+
+
+# --------------------------------------------------------------------------------------------------
+# Code fences: in them, tags are text. Pure.
+#
+# As in CommonMark, a fence is three or more backticks or tildes at the start of a line; it ends with a line of at least
+# as many of them. Unlike there, it may be indented as deep as one likes: models write fences inside lists.
+
+
+_OPENING = re.compile(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
+_OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
+_CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
+_ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++"
+_ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
+_ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
+
+
+def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """As `read_fence`, for the fence that opens a list's item ("- ```sh") which begins at `start`."""
+    found = _ITEMS.match(text, start, start + limits.indent)
+    if found:
+        return read_fence(text, found.end(), limits)
+    return MAYBE if len(text) - start < limits.indent and _ITEMS_BEGUN.match(text, start) else None
+
+
+def read_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """The fence whose line begins at `start`: its marker, and the position after its line break."""
+    found = _OPENING.match(text, start, start + limits.fence)
+    if found:
+        return found[1] or found[2], found.end()
+    if len(text) - start < limits.fence and _OPENING_BEGUN.match(text, start):
+        return MAYBE
+    return None
+
+
+def read_fence_end(text: str, start: int, marker: str, limits: ParserLimits) -> int | Maybe | None:
+    """The position after the line that ends the fence, if its backticks or tildes begin at `start`."""
+    end = start
+    while text[end : end + 1] == marker[0]:
+        end += 1
+    end = skip_blanks(text, end)
+    if end - start >= limits.fence:
+        return None
+    if end == len(text):
+        return MAYBE
+    return end + 1 if text[end] == "\n" and text.startswith(marker, start) else None
+
+
+def unclosed_fence(text: str) -> str | None:
+    """The marker of the fence in which this text ends, if it ends in one."""
+    limits = ParserLimits()
+    fence: OpenFence | None = None
+    for line in text.rstrip("\n").split("\n"):
+        if fence is None:
+            start = skip_blanks(line, 0)
+            read = read_item_fence(f"{line}\n", start, limits) or read_fence(f"{line}\n", start, limits)
+            fence = OpenFence(read[0], limits) if isinstance(read, tuple) else None
+        else:
+            fence.feed(f"{line}\n", 0)
+            fence = None if fence.closed else fence
+    return fence.marker if fence else None
+
+
+class OpenFence:
+    """Everything in it is text, which is said at once; only its end has to be noticed.
+
+    `line` in the constructor: what stands in its last line already.
+    """
+
+    def __init__(self, marker: str, limits: ParserLimits, line: str = "") -> None:
+        self.marker = marker
+        self.closed = False
+        self._limits = limits
+        self.line: str | None = ""
+        """What stands in its last line, as long as that may still end the fence."""
+        self._note(line)
+
+    def feed(self, text: str, start: int) -> int:
+        """The position after the next line break, or after the text."""
+        line_break = text.find("\n", start)
+        end = line_break if line_break >= 0 else len(text)
+        self._note(text[start:end])
+        if line_break < 0:
+            return end
+        self.closed = self.line is not None and self.line.strip(BLANKS).startswith(self.marker)
+        self.line = ""
+        return line_break + 1
+
+    def _note(self, piece: str) -> None:
+        if self.line is not None and piece:
+            line = self.line + piece
+            self.line = line if len(line) <= self._limits.fence and _CLOSING_BEGUN.fullmatch(line) else None

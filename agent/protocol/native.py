@@ -5,7 +5,7 @@ Rules
   Thoughts and calls of these languages are private. Their tokens alone say nothing, so they are not shown where a model
   writes them as tokens: where they end a line or another one follows. Between words, in quotes and in code they are
   what somebody writes about.
-  Each function answers as those of `agent.protocol.tags`: what was found, None, or MAYBE within a limit.
+  Each function answers as those of `agent.protocol.grammar`: what was found, None, or MAYBE within a limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,8 @@ import regex
 from agent.events import CallsRejected, ProtocolEvent, ThoughtArrived, Violation, ViolationFound
 from agent.messages import Json
 from agent.protocol.blocks import FORM, read_calls_of
-from agent.protocol.grammar import ParserLimits
+from agent.protocol.grammar import MAYBE, Maybe, ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
-from agent.protocol.tags import MAYBE, Maybe
 
 OPENING_CHARS: Final = 160
 """From the first token of a call to its arguments. A longer one is none; as long as it may be one, it is held back."""

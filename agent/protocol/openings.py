@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation
-from agent.protocol import tags
+from agent.protocol import grammar
 from agent.protocol.blocks import BlockPlace, Opening
 from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.native import NativeOpening, read_native
@@ -157,7 +157,7 @@ class Openings:
         """As `is_tool`, but a name has to be known: out of place, any other one is an example."""
         return self.tool_names is not None and name in self.tool_names
 
-    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | tags.Maybe:
+    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         """At the first character of a line that is not blank, or behind a closing tag."""
         match text[start]:
             case "<" | "[" if (native := self._foreign(text, start)) is not None:
@@ -169,139 +169,143 @@ class Openings:
             case "[" | "{":
                 return self.fenced(text, start, BlockPlace.WITHOUT_TAG) or Text(start + 1)
             case _:
-                fence = tags.read_item_fence(text, start, self.limits)
-                if fence is tags.MAYBE:
-                    return tags.MAYBE
+                fence = grammar.read_item_fence(text, start, self.limits)
+                if fence is grammar.MAYBE:
+                    return grammar.MAYBE
                 return FenceFound(*fence) if isinstance(fence, tuple) else Text(start + 1)
 
     def in_line(
         self, text: str, start: int, before: str, talked_about: AbstractSet[BlockKind]
-    ) -> Beginning | tags.Maybe:
+    ) -> Beginning | grammar.Maybe:
         """At a `<` in the middle of a line, behind the character `before`."""
         native = read_native(text, start, before, QUOTES, self.is_named_tool)
         if native is not None:
             return native
-        tag = tags.read_tag(text, start, self.limits)
+        tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
-        if tag is tags.MAYBE:
-            return tags.MAYBE
+        if tag is grammar.MAYBE:
+            return grammar.MAYBE
         if tag.closing:
             return self._closing_in_line(text, tag, before, talked_about)
         if before in QUOTES:
             return Text(tag.end, tag.kind)
         if tag.kind is BlockKind.THINK:
             return self._thoughts_in_line(text, tag)
-        begin = tags.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
+        begin = grammar.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if begin is None:
             return Text(tag.end, tag.kind)
-        return tags.MAYBE if begin is tags.MAYBE else self._misplaced(text, tag, begin)
+        return grammar.MAYBE if begin is grammar.MAYBE else self._misplaced(text, tag, begin)
 
-    def fenced(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | tags.Maybe | None:
+    def fenced(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | grammar.Maybe | None:
         """At the beginning of a fence, or of a line: a workspace, or calls with their tag or without."""
         tagged = text[start : start + 1] not in ("[", "{")
         if not tagged:
             if self.tool_names is None:
                 return None
-            tag = tags.Tag(BlockKind.EXECUTE, closing=False, empty=False, end=start)
+            tag = grammar.Tag(BlockKind.EXECUTE, closing=False, empty=False, end=start)
         else:
-            tag = tags.read_tag(text, start, self.limits)
-            if not isinstance(tag, tags.Tag):
+            tag = grammar.read_tag(text, start, self.limits)
+            if not isinstance(tag, grammar.Tag):
                 return tag
             if tag.closing or tag.kind not in (BlockKind.WORKSPACE, BlockKind.EXECUTE):
                 return None
-        begin = tags.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
+        begin = grammar.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if not isinstance(begin, int):
             return begin
         opening = self._misplaced(text, tag, begin)
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
 
-    def _foreign(self, text: str, start: int) -> Beginning | tags.Maybe | None:
+    def _foreign(self, text: str, start: int) -> Beginning | grammar.Maybe | None:
         """Calls in a form that a model was trained on elsewhere."""
         return self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
 
-    def _mistral(self, text: str, start: int) -> Opening | tags.Maybe | None:
+    def _mistral(self, text: str, start: int) -> Opening | grammar.Maybe | None:
         """Calls as in `<execute>`, behind a token instead of a tag."""
         if not text.startswith(_MISTRAL, start):
             return None
-        begin = tags.read_typical_json(text, start + len(_MISTRAL), BlockKind.EXECUTE, self.limits, self.is_named_tool)
+        begin = grammar.read_typical_json(
+            text, start + len(_MISTRAL), BlockKind.EXECUTE, self.limits, self.is_named_tool
+        )
         if not isinstance(begin, int):
             return begin
         return Opening(BlockKind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
 
-    def _tag(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | tags.Maybe:
-        tag = tags.read_tag(text, start, self.limits)
+    def _tag(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
+        tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
-        if tag is tags.MAYBE:
-            return tags.MAYBE
+        if tag is grammar.MAYBE:
+            return grammar.MAYBE
         if tag.closing:
             return Text(tag.end) if tag.kind in talked_about else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         if tag.kind is BlockKind.THINK:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, json=False)
-        begin = tags.read_json_start(text, tag.end, tag.kind, self.limits)
+        begin = grammar.read_json_start(text, tag.end, tag.kind, self.limits)
         if begin is None:
             return self._tag_without_json(text, tag)
-        return tags.MAYBE if begin is tags.MAYBE else Opening(tag.kind, begin, fenced=_is_fenced(text, tag, begin))
+        return (
+            grammar.MAYBE if begin is grammar.MAYBE else Opening(tag.kind, begin, fenced=_is_fenced(text, tag, begin))
+        )
 
-    def _tag_without_json(self, text: str, tag: tags.Tag) -> Beginning | tags.Maybe:
+    def _tag_without_json(self, text: str, tag: grammar.Tag) -> Beginning | grammar.Maybe:
         if tag.empty:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         if tag.kind is BlockKind.RESULTS:
             return Opening(tag.kind, tag.end, json=False)
-        inside = tags.skip_blanks(text, tag.end, tags.BLANKS + "\n")
-        end = tags.read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
-        if end is tags.MAYBE:
-            return tags.MAYBE
+        inside = grammar.skip_blanks(text, tag.end, grammar.BLANKS + "\n")
+        end = grammar.read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
+        if end is grammar.MAYBE:
+            return grammar.MAYBE
         if end and end.closing and end.kind is tag.kind:
             return Orphan(tag.kind, end.end, Gap.OWN_LINE)
         if tag.kind is BlockKind.EXECUTE:
-            begin = tags.read_json_after_prose(text, tag.end, self.limits, self.is_tool)
+            begin = grammar.read_json_after_prose(text, tag.end, self.limits, self.is_tool)
             if isinstance(begin, int):
                 return self._misplaced(text, tag, begin)
-            words = tags.read_call_in_words(text, tag.end, self.limits, self.is_named_tool)
+            words = grammar.read_call_in_words(text, tag.end, self.limits, self.is_named_tool)
             if words is True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
-            return tags.MAYBE if tags.MAYBE in (begin, words) else Text(tag.end, tag.kind)
+            return grammar.MAYBE if grammar.MAYBE in (begin, words) else Text(tag.end, tag.kind)
         if tag.kind is BlockKind.WORKSPACE:
-            notes = tags.read_notes(text, tag.end, self.limits)
+            notes = grammar.read_notes(text, tag.end, self.limits)
             if notes is not False:
-                return tags.MAYBE if notes is tags.MAYBE else Opening(tag.kind, tag.end, json=False)
+                return grammar.MAYBE if notes is grammar.MAYBE else Opening(tag.kind, tag.end, json=False)
         return Text(tag.end, tag.kind)
 
-    def _misplaced(self, text: str, tag: tags.Tag, begin: int) -> Opening:
+    def _misplaced(self, text: str, tag: grammar.Tag, begin: int) -> Opening:
         fenced = _is_fenced(text, tag, begin)
         return Opening(tag.kind, begin, BlockPlace.IN_LINE, fenced=fenced, violation=Violation.TAG_MISPLACED)
 
-    def _fence(self, text: str, start: int) -> Beginning | tags.Maybe:
-        fence = tags.read_fence(text, start, self.limits)
+    def _fence(self, text: str, start: int) -> Beginning | grammar.Maybe:
+        fence = grammar.read_fence(text, start, self.limits)
         if fence is None:
             return Text(start + 1)
-        if fence is tags.MAYBE:
-            return tags.MAYBE
+        if fence is grammar.MAYBE:
+            return grammar.MAYBE
         marker, end = fence
-        inside = tags.skip_blanks(text, end, tags.BLANKS + "\n")
+        inside = grammar.skip_blanks(text, end, grammar.BLANKS + "\n")
         if inside - end >= self.limits.gap:
             return FenceFound(marker, end)
         if inside == len(text):
-            return tags.MAYBE
+            return grammar.MAYBE
         return self.fenced(text, inside, BlockPlace.IN_FENCE, marker) or FenceFound(marker, end)
 
     def _closing_in_line(
-        self, text: str, tag: tags.Tag, before: str, talked_about: AbstractSet[BlockKind]
-    ) -> Beginning | tags.Maybe:
+        self, text: str, tag: grammar.Tag, before: str, talked_about: AbstractSet[BlockKind]
+    ) -> Beginning | grammar.Maybe:
         """`</think>` that touches the words before it, or ends its line, was meant as one."""
         if tag.kind is not BlockKind.THINK or tag.kind in talked_about or before in QUOTES:
             return Text(tag.end)
-        meant = before not in tags.BLANKS or tags.ends_line(text, tag.end, self.limits)
-        if meant is tags.MAYBE:
-            return tags.MAYBE
+        meant = before not in grammar.BLANKS or grammar.ends_line(text, tag.end, self.limits)
+        if meant is grammar.MAYBE:
+            return grammar.MAYBE
         return Orphan(tag.kind, tag.end, Gap.IN_LINE) if meant else Text(tag.end)
 
-    def _thoughts_in_line(self, text: str, tag: tags.Tag) -> Beginning | tags.Maybe:
+    def _thoughts_in_line(self, text: str, tag: grammar.Tag) -> Beginning | grammar.Maybe:
         """`<think>` that ends its line was meant as one."""
-        match tags.ends_line(text, tag.end, self.limits):
+        match grammar.ends_line(text, tag.end, self.limits):
             case True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
             case False:
@@ -310,7 +314,7 @@ class Openings:
                 return maybe
 
 
-def _is_fenced(text: str, tag: tags.Tag, begin: int) -> bool:
+def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
     return any(character in "`~" for character in text[tag.end : begin])
 
 
@@ -378,7 +382,7 @@ class Trial:
     def read(self, text: str, position: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
         """How it goes on at `text[position]`, and the position up to which the text is used."""
         in_line = self._phase is _TrialPhase.IN_LINE and not self._has_calls
-        start = tags.skip_blanks(text, position, tags.BLANKS if in_line else tags.BLANKS + "\n")
+        start = grammar.skip_blanks(text, position, grammar.BLANKS if in_line else grammar.BLANKS + "\n")
         start = min(start, position + self._room)
         if start > position:
             self._room -= start - position
@@ -392,16 +396,18 @@ class Trial:
                 return self._behind(text, start, reply_begun=reply_begun)
 
     def _in_line(self, text: str, start: int) -> MisplacedVerdict:
-        tag = tags.read_tag(text, start, self._limits)
-        if tag is tags.MAYBE:
+        tag = grammar.read_tag(text, start, self._limits)
+        if tag is grammar.MAYBE:
             return MisplacedVerdict.WAIT
         return MisplacedVerdict.MEANT if tag or text[start] == "\n" else MisplacedVerdict.TALK
 
     def _in_fence(self, text: str, start: int) -> tuple[MisplacedVerdict, int]:
         self.opening = None
-        end = tags.read_fence_end(text, start, self._marker, self._limits) if text[start] == self._marker[0] else None
+        end = (
+            grammar.read_fence_end(text, start, self._marker, self._limits) if text[start] == self._marker[0] else None
+        )
         opening = self._openings.fenced(text, start, BlockPlace.IN_FENCE, self._marker)
-        if end is tags.MAYBE or opening is tags.MAYBE:
+        if end is grammar.MAYBE or opening is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start
         if end is not None:
             self._phase = _TrialPhase.BEHIND
@@ -410,14 +416,14 @@ class Trial:
         return (MisplacedVerdict.OPEN, opening.begin) if opening else (MisplacedVerdict.TALK, start)
 
     def _behind(self, text: str, start: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
-        tag = tags.read_tag(text, start, self._limits)
-        if tag is tags.MAYBE:
+        tag = grammar.read_tag(text, start, self._limits)
+        if tag is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start
         has_calls = self._has_calls
         if tag or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
-        fence = tags.read_fence(text, start, self._limits) if not has_calls else None
-        if fence is tags.MAYBE:
+        fence = grammar.read_fence(text, start, self._limits) if not has_calls else None
+        if fence is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start
         if fence:
             self._marker, end = fence

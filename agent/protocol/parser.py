@@ -34,10 +34,18 @@ from typing import assert_never
 from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
 from agent.protocol import openings
 from agent.protocol.blocks import Block, BlockPlace, Opening, read_forgotten_calls
-from agent.protocol.grammar import BlockKind, ParserLimits
+from agent.protocol.grammar import (
+    BLANKS,
+    NO_TAG_BEGINS,
+    BlockKind,
+    Maybe,
+    OpenFence,
+    ParserLimits,
+    is_cut_tag,
+    skip_blanks,
+)
 from agent.protocol.json_text import SaneStream
 from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token
-from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, OpenFence, is_cut_tag, skip_blanks
 
 _BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")
 """With any other character, a line is just text."""

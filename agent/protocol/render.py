@@ -21,8 +21,8 @@ from dataclasses import asdict
 from typing import Final
 
 from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult, normalisable
+from agent.protocol.grammar import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.protocol.json_text import sane_text
-from agent.protocol.tags import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.state import Workspace
 
 CONTINUED: Final = ">"

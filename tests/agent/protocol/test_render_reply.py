@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.protocol.grammar import unclosed_fence
 from agent.protocol.render import ReplyText, is_blank, joined
-from agent.protocol.tags import unclosed_fence
 
 PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
 
