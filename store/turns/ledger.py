@@ -45,8 +45,8 @@ from store.tables import (
     workspace,
 )
 from store.turns import amendments, claims, consents
+from store.turns.amendments import restrict_place
 from store.turns.claims import claim_turn
-from store.turns.place_restriction import restrict_place
 
 # Whether a message may be taken in now: counted inside the transaction that would store it.
 #
