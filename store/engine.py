@@ -46,9 +46,8 @@ from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
 from store.tool_calls import SqlToolAudit
-from store.turns.consents import SqlConsents
+from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions
 from store.turns.ledger import SqlLedger
-from store.turns.open_questions import SqlOpenQuestions
 from store.turns.replies import SqlReplies
 
 # Brings a database to the newest version, and gives it a key of erased ids.

@@ -44,7 +44,7 @@ from store.tables import (
     turn,
     workspace,
 )
-from store.turns import amendments, claims, consents
+from store.turns import amendments, awaited_answers, claims
 from store.turns.amendments import restrict_place
 from store.turns.claims import claim_turn
 
@@ -410,7 +410,7 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Waiting so long, it holds up nobody in its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _HELD_IN_VAIN)
-    consents.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
+    awaited_answers.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
 
 
 MAX_KNOWN: Final = 10_000
