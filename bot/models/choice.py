@@ -15,7 +15,7 @@ from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
 from agent.providers import static_embeddings
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
-from agent.providers.fallback import FallbackProvider
+from agent.providers.factory import FallbackProvider
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
