@@ -38,7 +38,7 @@ from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.factory import OpenedProvider, ProviderWorld, open_responses, open_responses_http
-from agent.providers.native_calls import functions, untaught
+from agent.providers.wire_chat import functions, untaught
 from agent.records import Person
 from agent.state import Workspace
 from agent.tools.read_channel import ReadChannelTool

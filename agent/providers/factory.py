@@ -15,7 +15,6 @@ from agent import ports
 from agent.errors import FailureReason, ProviderError, ProviderUnavailable, StreamBroken
 from agent.loop import one_round, open_session
 from agent.messages import Message
-from agent.ports import Provider
 from agent.providers.catalog import Endpoint, Mode, ToolsForm
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
@@ -30,7 +29,7 @@ from agent.providers.wire_realtime import RealtimeDialect
 from agent.providers.wire_responses import ResponsesDialect
 
 
-class OpenedProvider(Provider, Protocol):
+class OpenedProvider(ports.Provider, Protocol):
     async def aclose(self) -> None: ...
 
 

@@ -16,8 +16,7 @@ from agent.protocol.parser import Parser
 from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.native_calls import MAX_CALLS, NO_RESULT, NativeCalls, answers
-from agent.providers.wire_chat import ChatDialect, ChatReader
+from agent.providers.wire_chat import MAX_CALLS, NO_RESULT, ChatDialect, ChatReader, NativeCalls, answers
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import ModelServer, event, head, whole
 from tests.fakes.one_turn import Echo, run_turn
