@@ -2,16 +2,22 @@
 
 Rules
   A schedule means a time on the clock of its zone: "nine in Berlin" stays nine when the clocks change. A time that the
-  clocks leave out comes at once after the gap; one that they show twice comes once.
+  clocks leave out comes at once after the gap; one that they show twice comes once. A rule for every hour goes by the
+  time that passes.
   Each occurrence is one turn of the ledger, taken in once whoever finds it due: it is named by the schedule and its
   time. What was missed is done late, and says so; of several that were missed the last one is done, for all of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum, auto
-from typing import Protocol, TypeAlias
+from itertools import pairwise
+from typing import Final, Protocol, TypeAlias
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
 
 from agent.memory.audience import Place
 from agent.records import Accepted, Closing, Incoming
@@ -199,21 +205,182 @@ class Schedules(Protocol):
         ...
 
 
+ENDS_AFTER: Final = timedelta(days=180)
+"""How long a rule goes on that was given no end: what nobody reads any more ends by itself."""
+FARTHEST: Final = timedelta(days=5 * 366)
+"""Ahead: the clocks' rules are hardly known so far."""
+APART: Final = timedelta(minutes=5)
+"""Of a rule, on the clock: a chat is no monitor."""
+MAX_RULE_CHARS: Final = 100
+"""Longer than any rule that means something; reading one takes time by its length."""
+
+
+def with_end(timing: Timing, now: datetime) -> Timing:
+    """The same; a rule without an end gets one."""
+    if not timing.rule or timing.until is not None:
+        return timing
+    return replace(timing, until=now + ENDS_AFTER)
+
+
 def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     """The first time after that moment (aware), in UTC; None if there is none.
 
     Raises ValueError for a rule that is none, or for a zone that nobody knows.
     """
-    raise NotImplementedError
+    if timing.at is not None:
+        at = timing.at.astimezone(UTC)
+        return at if at > after else None
+    zone, start = zone_of(timing.zone), after.replace(microsecond=0)
+    local = start.astimezone(zone)
+    by_clock = not _is_hourly(timing.rule)
+    for found in _times(timing.rule, local.replace(tzinfo=None, fold=0) if by_clock else local):
+        moment = _moment(found, zone) if by_clock else found.astimezone(UTC)
+        if timing.until is not None and moment > timing.until:
+            return None
+        if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
+            return moment
+    return None
 
 
 def problem_of(timing: Timing, now: datetime) -> str:
     """Why this cannot be a schedule, a sentence that says what to do; "" if it can: the past, an unknown zone, a rule
     that is none, comes never or more often than every five minutes.
     """
-    raise NotImplementedError
+    try:
+        zone_of(timing.zone)
+    except ValueError as error:
+        return str(error)
+    if (timing.at is None) == (not timing.rule):
+        return "Give either a time or a rule."
+    if timing.at is not None:
+        return _problem_of_moment(timing.at, timing.zone, now)
+    try:
+        too_often = _too_often(timing.rule)
+        comes = next_occurrence(with_end(timing, now), now) is not None
+    except ValueError as error:
+        return str(error)
+    if too_often:
+        return (
+            f"The rule {timing.rule!r} comes too often: leave at least {APART.seconds // 60} minutes between two times."
+        )
+    if timing.until is None:
+        within = f"within {ENDS_AFTER.days} days: give another rule, or an end."
+        return "" if comes else f"The rule {timing.rule!r} does not come {within}"
+    if timing.until > now + FARTHEST:
+        return "The end is too far ahead: take one within five years."
+    return "" if comes else f"The rule {timing.rule!r} does not come before its end: give another rule, or a later end."
 
 
 def in_words(timing: Timing, now: datetime) -> str:
-    """ "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027"."""
-    raise NotImplementedError
+    """ "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027". Raises ValueError as
+    `next_occurrence`; "" for what comes no more.
+    """
+    first, zone = next_occurrence(timing, now), zone_of(timing.zone)
+    if first is None:
+        return ""
+    today, local = now.astimezone(zone), first.astimezone(zone)
+    day = _day(local) if local.year == today.year else f"{_day(local)} {local.year}"
+    words = f"{local:%A} {day}, {local:%H:%M} {timing.zone}"
+    if not timing.rule:
+        return words
+    until = with_end(timing, now).until
+    end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
+    return f"{words}; then {_rule_in_words(timing.rule)}{end}"
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Raises ValueError with a sentence for one that nobody knows."""
+    unknown = f"The time zone {name[:60]!r} is unknown: give one such as Europe/Berlin."
+    if not _ZONE.fullmatch(name):
+        raise ValueError(unknown)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(unknown) from error
+
+
+_ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
+
+
+def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
+    if at.tzinfo is None:
+        return "The time needs its distance from UTC."
+    if at <= now:
+        return f"That time is over: it is {now.astimezone(zone_of(zone)):%A %d %B %Y, %H:%M} {zone} now."
+    return "That time is too far ahead: take one within five years." if at > now + FARTHEST else ""
+
+
+def _parsed(rule: str, start: datetime) -> CronSim:
+    if len(rule) > MAX_RULE_CHARS or len(rule.split()) != 5 or not rule.isascii():
+        raise ValueError(_no_rule(rule))
+    try:
+        return CronSim(rule, start)
+    except (CronSimError, AssertionError, TypeError, ValueError) as error:
+        raise ValueError(_no_rule(rule)) from error
+
+
+def _no_rule(rule: str) -> str:
+    return (
+        f"{rule[:MAX_RULE_CHARS]!r} is no rule: give five fields as of cron (minute, hour, day, month, weekday), "
+        "such as '0 9 * * 1' for Mondays at nine."
+    )
+
+
+def _times(rule: str, start: datetime) -> Iterator[datetime]:
+    """After `start`: on the clock if it has no zone. Ends after fifty years without any."""
+    try:
+        yield from _parsed(rule, start)
+    except OverflowError:  # the year 10000
+        return
+
+
+def _is_hourly(rule: str) -> bool:
+    return rule.split()[1:2] == ["*"]
+
+
+def _moment(clock: datetime, zone: ZoneInfo) -> datetime:
+    """When the clocks of the zone show this (first), in UTC; where they leave it out, the end of that gap."""
+    late = clock.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    if late.astimezone(zone).replace(tzinfo=None) == clock:
+        return late
+    early = clock.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    before = early.astimezone(zone).utcoffset()
+    while late - early > timedelta(seconds=1):  # the change is between them
+        middle = (early + (late - early) / 2).replace(microsecond=0)
+        if middle.astimezone(zone).utcoffset() == before:
+            early = middle
+        else:
+            late = middle
+    return late
+
+
+def _too_often(rule: str) -> bool:
+    parsed = _parsed(rule, datetime(2000, 1, 1))  # noqa: DTZ001 -- on no clock: its fields alone are read
+    minutes, hours = sorted(parsed.minutes), parsed.hours
+    apart = int(APART.total_seconds() // 60)
+    if any(later - one < apart for one, later in pairwise(minutes)):
+        return True
+    on_and_on = any((hour + 1) % 24 in hours for hour in hours)
+    return on_and_on and minutes[0] + 60 - minutes[-1] < apart
+
+
+def _day(local: datetime) -> str:
+    return f"{local.day} {local:%B}"
+
+
+_WEEKLY: Final = re.compile(r"(?P<minute>\d\d?) (?P<hour>\d\d?) \* \* (?P<days>\*|[0-7](?:,[0-7])*|1-5)")
+_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def _rule_in_words(rule: str) -> str:
+    if found := _WEEKLY.fullmatch(" ".join(rule.split())):
+        return f"every {_days_in_words(found['days'])} at {int(found['hour']):02}:{int(found['minute']):02}"
+    said = _parsed(rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- as above
+    return said[:1].lower() + said[1:]
+
+
+def _days_in_words(days: str) -> str:
+    if days in {"*", "1-5"}:
+        return "day" if days == "*" else "weekday"
+    *first, last = (_DAYS[int(day)] for day in sorted(set(days.replace("0", "7").split(","))))
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,176 @@
+"""When a schedule comes: held against a clock that is watched minute by minute."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from time import process_time
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.schedules import ENDS_AFTER, MAX_RULE_CHARS, Timing, in_words, next_occurrence, problem_of, with_end
+
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata", "America/Santiago")
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def watched(
+    zone: str, minutes: frozenset[int], hours: frozenset[int], begin: datetime, end: datetime
+) -> list[datetime]:
+    """The moments at which somebody would call who looks at the clocks of the zone each minute, keeps a list of the
+    times that they have shown today, and calls at once for those that they jumped over.
+    """
+    called = list[datetime]()
+    clock, at = begin.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - MINUTE, begin
+    while at < end:
+        shows = at.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        due = False
+        while clock < shows:  # each time comes once: what is shown again was shown before
+            clock += MINUTE
+            due = due or (clock.minute in minutes and clock.hour in hours)
+        if due:
+            called.append(at)
+        at += MINUTE
+    return called
+
+
+def all_of(timing: Timing, begin: datetime, end: datetime) -> list[datetime]:
+    found, at = list[datetime](), next_occurrence(timing, begin - MINUTE)
+    while at is not None and at < end:
+        found.append(at)
+        at = next_occurrence(timing, at)
+    return found
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[str, datetime]:
+    """A zone, and two days around one of its changes, if it has any."""
+    zone = draw(st.sampled_from(ZONES))
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    days = [begin + timedelta(days=day) for day in range(365)]
+    offsets = [day.astimezone(ZoneInfo(zone)).utcoffset() for day in days]
+    turned = [at for at, one, later in zip(days, offsets, offsets[1:], strict=False) if one != later]
+    return zone, draw(st.sampled_from(turned or days)) - timedelta(hours=12)
+
+
+@given(
+    changes(),
+    st.frozensets(st.integers(0, 59), min_size=1, max_size=4),
+    st.frozensets(st.integers(0, 23), min_size=1, max_size=12),
+)
+def test_each_time_on_the_clock_comes_once_and_what_the_clocks_leave_out_comes_at_once(
+    change: tuple[str, datetime], minutes: frozenset[int], hours: frozenset[int]
+) -> None:
+    zone, begin = change
+    end = begin + timedelta(days=2)
+    rule = f"{','.join(map(str, sorted(minutes)))} {','.join(map(str, sorted(hours)))} * * *"
+    before = watched(zone, minutes, hours, begin - timedelta(hours=6), end)
+    assert all_of(Timing(zone, rule=rule), begin, end) == [at for at in before if at >= begin]
+
+
+@given(changes(), st.integers(0, 59), st.sampled_from([1, 2, 3]))
+def test_a_rule_for_every_hour_goes_by_the_time_that_passes(
+    change: tuple[str, datetime], minute: int, times: int
+) -> None:
+    zone, begin = change
+    rule = f"{','.join(str((minute + 20 * one) % 60) for one in range(times))} * * * *"
+    found = all_of(Timing(zone, rule=rule), begin, begin + timedelta(days=2))
+    longest = 60 if zone != "Australia/Lord_Howe" else 90  # there the clocks change by half an hour
+    assert all(timedelta() < later - one <= timedelta(minutes=longest) for one, later in pairwise(found))
+    assert len(found) >= 46 * times
+
+
+@given(
+    st.sampled_from(ZONES),
+    st.integers(0, 365 * 24 * 60).map(lambda minutes: NOW + minutes * MINUTE),
+    st.from_regex(
+        r"(\*|\*/[1-9]|[0-5]?[0-9](,[0-5]?[0-9])?) (\*|\*/[1-9]|1?[0-9](-2[0-3])?) \* \* (\*|[0-6])", fullmatch=True
+    ),
+)
+def test_what_is_accepted_comes_after_each_time_before_its_end_and_seldom_enough(
+    zone: str, now: datetime, rule: str
+) -> None:
+    timing = with_end(Timing(zone, rule=rule), now)
+    if problem_of(timing, now):
+        return
+    at = now
+    for _ in range(30):
+        found = next_occurrence(timing, at)
+        if found is None:
+            return
+        assert at < found <= now + ENDS_AFTER
+        jumped = (found - timedelta(hours=1)).astimezone(ZoneInfo(zone)).utcoffset() != found.astimezone(
+            ZoneInfo(zone)
+        ).utcoffset()
+        assert jumped or at == now or found - at >= timedelta(minutes=5)
+        at = found
+
+
+@pytest.mark.parametrize(
+    ("timing", "problem"),
+    [
+        (Timing("Europe/Berlin", at=NOW), "is over"),
+        (Timing("Europe/Berlin", at=NOW + timedelta(days=3000)), "too far"),
+        (Timing("Europe/Berlin", at=(NOW + timedelta(days=1)).replace(tzinfo=None)), "UTC"),
+        (Timing("Mars/Olympus", rule="0 9 * * *"), "Mars/Olympus"),
+        (Timing("../../etc/passwd", rule="0 9 * * *"), "unknown"),
+        (Timing("Europe/Berlin"), "Give either"),
+        (Timing("Europe/Berlin", at=NOW + MINUTE, rule="0 9 * * *"), "Give either"),
+        (Timing("Europe/Berlin", rule="* * * * *"), "too often"),
+        (Timing("Europe/Berlin", rule="*/7 * * * *"), "too often"),  # 56 and 0
+        (Timing("Europe/Berlin", rule="58,1 23,0 * * *"), "too often"),  # over midnight
+        (Timing("Europe/Berlin", rule="0 0 30 2 *"), "no rule"),
+        (Timing("Europe/Berlin", rule="0 9 * *"), "no rule"),
+        (Timing("Europe/Berlin", rule="0 0 9 * * *"), "no rule"),
+        (Timing("Europe/Berlin", rule="0 9 29 2 *"), "does not come within 180 days"),
+        (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(hours=1)), "before its end"),
+        (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(days=3000)), "too far"),
+        (Timing("Europe/Berlin", rule="0 9 29 2 *", until=NOW + timedelta(days=1000)), ""),
+        (Timing("Europe/Berlin", rule="*/5 * * * *"), ""),
+        (Timing("Europe/Berlin", rule="0 9 l * *"), ""),
+    ],
+)
+def test_what_cannot_be_a_schedule_is_said_in_a_sentence(timing: Timing, problem: str) -> None:
+    assert problem in problem_of(timing, NOW)
+    assert bool(problem) == bool(problem_of(timing, NOW))
+
+
+@given(st.text("0123456789*/,-#LW MON JAN", max_size=MAX_RULE_CHARS + 5))
+@example("0 0 29 2 */7")
+@example("0 0 * 2 1#5")
+@example("0 0 31 4 1#5")
+@example("59 23 29 2 6#5")
+def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -> None:
+    began = process_time()
+    said = problem_of(Timing("Europe/Berlin", rule=rule, until=NOW + timedelta(days=1500)), NOW)
+    assert process_time() - began < 0.5
+    if not said:
+        assert in_words(Timing("Europe/Berlin", rule=rule), NOW)
+
+
+@pytest.mark.parametrize(
+    ("timing", "words"),
+    [
+        (
+            Timing("Europe/Berlin", rule="0 9 * * 1"),
+            "Monday 30 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 22 May 2027",
+        ),
+        (
+            Timing("Europe/Berlin", rule="30 8 * * 0,6", until=NOW + timedelta(days=30)),
+            (
+                "Saturday 28 November, 08:30 Europe/Berlin; "
+                "then every Saturday and Sunday at 08:30, until 23 December 2026"
+            ),
+        ),
+        (
+            Timing("Asia/Kolkata", rule="15 7 1 * *"),
+            "Tuesday 1 December, 07:15 Asia/Kolkata; then at 07:15 on the first day of every month, until 22 May 2027",
+        ),
+        (Timing("America/New_York", at=NOW + timedelta(days=60)), "Friday 22 January 2027, 07:00 America/New_York"),
+        (Timing("America/New_York", at=NOW), ""),
+    ],
+)
+def test_a_time_is_said_in_words_in_its_zone_with_the_end_of_a_rule(timing: Timing, words: str) -> None:
+    assert in_words(timing, NOW) == words
