@@ -15,7 +15,6 @@ from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
 from agent.providers import static_embeddings
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
-from agent.providers.factory import FallbackProvider
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
@@ -449,8 +448,13 @@ class ModelSwitch:
         if choice.name not in self._rows:
             others = [other for other in self._fallbacks if other.name != choice.name]
             providers = [self._open(one) for one in (choice, *others)]
-            self._rows[choice.name] = FallbackProvider(providers, self._clock) if others else providers[0]
+            self._rows[choice.name] = self._with_fallbacks(providers) if others else providers[0]
         return self._rows[choice.name]
+
+    def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
+        from agent.providers.factory import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
+
+        return FallbackProvider(providers, self._clock)
 
     def _open(self, choice: ModelChoice) -> ClosableProvider:
         if choice.name not in self._opened:
