@@ -34,7 +34,7 @@ from benchmarks.recall import QUICK, Scores, Stored, judge, store_talk, stored_w
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Talk, read_talks
 from bot.app import CLOCK
-from bot.memory.semantic_recall import MeaningfulMemories, MeaningLimits
+from bot.background import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
 from store.search.text import SearchQuery
 from store.search.vectors import nearness_of, pack_vector, sign_bits

@@ -8,8 +8,7 @@ import pytest
 
 from agent.memory.audience import may_flow_from
 from agent.records import RecallQuery, Unembedded
-from bot.background import Background, Meanings, background
-from bot.memory.semantic_recall import KIND as EMBEDDING
+from bot.background import EMBEDDING, Background, Meanings, background
 from bot.models.choice import ModelSettings, ModelSwitch
 from store.databases.database import Database
 from store.engine import Store

@@ -9,7 +9,7 @@ from agent.memory.audience import may_flow_from
 from agent.providers.static_embeddings import StaticEmbedder
 from agent.records import RecallQuery
 from agent.spending import By, SpendingPeriod
-from bot.memory.semantic_recall import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter, between
+from bot.background import EMBEDDING, MeaningfulMemories, MeaningLimits, MeaningWriter, between
 from bot.turns.runner import ForegroundPriority
 from store.engine import Store
 from tests.contracts.steps import answered
@@ -36,15 +36,15 @@ class World:
             store.embeddings, self.embedder, store.jobs, store.spending, self.clock, self.floor, limits
         )
         await writer.begin()
-        job = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now(), LEASE)
+        job = await store.jobs.claim(frozenset({EMBEDDING}), "me", self.clock.now(), LEASE)
         assert job is not None
         await writer.write(job)
         await store.jobs.finish(job)
-        soon = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now(), LEASE)
+        soon = await store.jobs.claim(frozenset({EMBEDDING}), "me", self.clock.now(), LEASE)
         if soon is not None:
             await store.jobs.finish(soon)
             return 0
-        later = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now() + limits.pause, LEASE)
+        later = await store.jobs.claim(frozenset({EMBEDDING}), "me", self.clock.now() + limits.pause, LEASE)
         assert later is not None
         await store.jobs.finish(later)
         return limits.pause.total_seconds()
@@ -129,8 +129,8 @@ async def test_a_service_that_fails_leaves_the_words_and_says_so_once(
 @pytest.mark.slow
 async def test_the_model_inside_the_program_finds_other_words_and_charges_nobody(world: World) -> None:
     store, clock, embedder = world.store, world.clock, StaticEmbedder()
-    await store.jobs.schedule(KIND, embedder.name, "", clock.now())
-    job = await store.jobs.claim(frozenset({KIND}), "me", clock.now(), LEASE)
+    await store.jobs.schedule(EMBEDDING, embedder.name, "", clock.now())
+    job = await store.jobs.claim(frozenset({EMBEDDING}), "me", clock.now(), LEASE)
     assert job is not None
     await MeaningWriter(store.embeddings, embedder, store.jobs, store.spending, clock).write(job)
     memories = MeaningfulMemories(store.memories, store.embeddings, embedder, store.spending, clock)
@@ -140,8 +140,8 @@ async def test_the_model_inside_the_program_finds_other_words_and_charges_nobody
 
 async def test_the_job_of_a_model_that_was_set_before_ends(world: World) -> None:
     store, clock = world.store, world.clock
-    await store.jobs.schedule(KIND, "fake:before", "", clock.now())
-    job = await store.jobs.claim(frozenset({KIND}), "me", clock.now(), LEASE)
+    await store.jobs.schedule(EMBEDDING, "fake:before", "", clock.now())
+    job = await store.jobs.claim(frozenset({EMBEDDING}), "me", clock.now(), LEASE)
     assert job is not None
     await MeaningWriter(store.embeddings, world.embedder, store.jobs, store.spending, clock).write(job)
     assert world.embedder.asked == []
