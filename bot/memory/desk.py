@@ -22,11 +22,10 @@ from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
 from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.memory import view
-from bot.memory.export import ExportedMessages, as_json
 from bot.memory.learning import LearningPauses
 from bot.memory.notices import KeptNotice
 from bot.memory.retention import Delete
-from bot.memory.view import EntryNumbers, decode_numbers
+from bot.memory.view import EntryNumbers, ExportedMessages, as_json, decode_numbers
 from bot.reply_surface import PageGone, PageLocked, SurfaceError
 from bot.texts import command_texts, memory_texts, reply_texts
 from bot.texts.formatting import shortened, zone_of
