@@ -5,10 +5,9 @@ import re
 import pytest
 
 from agent.messages import ModelCall
-from agent.probes import PROBES
 from agent.providers.rehearsal import RehearsalProvider
 from agent.tools.registry import Registry
-from bot.models.check import ProbeVerdict, announcement, check_model, conclusion, is_usable, verdict_line
+from bot.models.check import PROBES, ProbeVerdict, announcement, check_model, conclusion, is_usable, verdict_line
 from tests.fakes.clock import NOON, FakeClock
 
 
