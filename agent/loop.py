@@ -12,15 +12,16 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from operator import attrgetter
+from typing import Final
 
 from agent import events, ports
 from agent import turn as turns
-from agent.completion import as_data, complete
 from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
+from agent.protocol.render import neutralise
 from agent.records import Waiting
 from agent.tools.registry import Registry
 
@@ -437,3 +438,51 @@ class Loop:
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
         self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage), native))
+
+
+MAX_PLAIN_CHARS: Final = 100_000
+"""Of text and reasoning together. Nobody asks for as much; a small model that repeats itself would never end."""
+
+
+def as_data(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with what people wrote as in turns: nothing of it is a token that the server of an open model could
+    read as the beginning of somebody else's message.
+    """
+    return [replace(one, text=neutralise(one.text)) for one in messages]
+
+
+async def complete(
+    provider: ports.Provider,
+    messages: Sequence[Message],
+    count: Callable[[ModelCall], Awaitable[None]],
+    options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+) -> str:
+    """One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text.
+
+    `count` is told what the call took, also of one that broke off.
+
+    Raises ProviderUnavailable, ProviderRefused and StreamBroken.
+    """
+    model, text, chars, ended = provider.name, list[str](), 0, None
+    try:
+        async with aclosing(provider.stream(messages, options)) as stream:
+            async for event in stream:
+                match event:
+                    case ports.TokensArrived(piece):
+                        text.append(piece)
+                        chars += len(piece)
+                    case ports.ReasoningArrived(piece):
+                        chars += len(piece)
+                    case ports.ModelChanged(name):
+                        model = name
+                    case ports.ResponseEnded():
+                        ended = event
+                    case _:
+                        pass
+                if chars > MAX_PLAIN_CHARS:
+                    break
+    finally:
+        if chars or ended:
+            usage = ended.usage if ended and ended.usage else estimate_usage(messages, "".join(text))
+            await count(ModelCall(model, usage))
+    return "".join(text)

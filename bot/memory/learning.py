@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.admission_terms import Authority
-from agent.completion import as_data, complete
 from agent.errors import ProviderUnavailable
+from agent.loop import as_data, complete
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.synthesizer import ImpressionSynthesizer, synthesised

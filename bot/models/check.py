@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from agent.completion import complete
 from agent.context import ContextParts, Persona, build_context
 from agent.events import (
     CallsArrived,
@@ -21,6 +20,7 @@ from agent.events import (
     ViolationFound,
     WorkspaceArrived,
 )
+from agent.loop import complete
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ModelCall, ResultStatus, ToolCall, ToolResult, Usage, estimate_tokens
 from agent.ports import CallOptions, Clock, Provider

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.completion import MAX_CHARS, as_data, complete
 from agent.errors import FailureReason, ProviderRefused, StreamBroken
+from agent.loop import MAX_PLAIN_CHARS, as_data, complete
 from agent.messages import Message, ModelCall, Role, Usage
 from agent.ports import ModelChanged, ReasoningArrived
 from agent.providers.scripted import ScriptedProvider
@@ -45,7 +45,7 @@ async def test_a_model_that_never_began_took_nothing() -> None:
 
 async def test_an_endless_answer_is_cut_off() -> None:
     model = ScriptedProvider([["x" * 1_000] * 1_000])
-    assert len(await complete(model, QUESTION, Calls().add)) <= MAX_CHARS + 1_000
+    assert len(await complete(model, QUESTION, Calls().add)) <= MAX_PLAIN_CHARS + 1_000
     assert model.open_streams == 0
 
 
