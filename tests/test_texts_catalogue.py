@@ -23,8 +23,8 @@ SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* 
 NOT_SENTENCES: Final = {
     "bot/commands/": "a command is declared whole in its file: its name, arguments and help",
     "bot/settings.py": "the persona and the language are prompts",
-    "bot/app/diagnosis.py": "what the model is asked is a prompt",
     "bot/models/check.py": "a model reads the probes",
+    "bot/app/operator.py": "what the model is asked is a prompt",
     "bot/app/commands_page.py": "a page of the documentation",
     "bot/platforms/discord/invite.py": "permissions have the names that Discord gives them",
     "bot/attachments/read_again.py": "a model reads what describes a tool, and what it brings",

@@ -3,8 +3,19 @@
 Nothing else imports `store`.
 """
 
-from bot.app.diagnosis import discord_application, examine, examine_servers
-from bot.app.operator import add_plugin, audited, budget, charge, migrate, open_checking, remove_plugin, spent
+from bot.app.operator import (
+    add_plugin,
+    audited,
+    budget,
+    charge,
+    discord_application,
+    examine,
+    examine_servers,
+    migrate,
+    open_checking,
+    remove_plugin,
+    spent,
+)
 from bot.app.parts import CLOCK, plugins_in_use
 from bot.app.platforms import open_terminal, platforms, serve_platforms
 

@@ -1,23 +1,51 @@
-"""What an operator asks of the bot while it runs or stands: costs, budgets, migrations, a check of the model."""
+"""What an operator asks of the bot while it runs or stands: costs, budgets, migrations, checks of it all.
+
+Rules of `cogency doctor`, which changes nothing and writes to nobody
+  Each part raises nothing; what is wrong with it is its finding.
+  What stops a start, or an answer, is a problem here, and nothing else is: the table of broken worlds in its tests is
+  tried on both.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from agent.errors import SettingsError, StoreLocked
-from agent.messages import ModelCall
-from agent.ports import AuditedCall, Provider
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.messages import Message, ModelCall, Role
+from agent.ports import AuditedCall, Provider, TokensArrived
 from agent.spending import By, SpendingPeriod, Total
-from agent.tools.registry import Registry
+from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
-from bot.app.parts import CLOCK, budget_desk, core_tools, open_models, plugin_list
+from bot.app.from_settings import discord_settings, slack_settings
+from bot.app.parts import (
+    CLOCK,
+    budget_desk,
+    connecting,
+    core_tools,
+    model_settings,
+    open_models,
+    own_tools,
+    people_settings,
+    plugin_list,
+    plugins_in_use,
+    search_engine,
+    tool_servers,
+    web_tools,
+)
+from bot.attachments.reader import missing
 from bot.audit import pages
-from bot.settings import Settings
+from bot.findings import Finding, Level
+from bot.models.choice import open_embedder, open_transcriber
+from bot.settings import Settings, moved_addresses, policy_file
 from bot.texts import setup_texts
-from bot.tools.plugins import load_plugin, load_plugins
-from store.engine import open_audit, open_spending, open_store
+from bot.texts.formatting import counted
+from bot.tools.mcp_config import AccountKind
+from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
+from store.engine import look_at, open_audit, open_spending, open_store
+from store.migrations import HEAD
 
 
 async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
@@ -121,3 +149,230 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
             yield models.provider, Registry(core_tools(settings, store)), models.sentence
     finally:
         await store.close()
+
+
+NOT_ASKED = Finding(
+    Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
+)
+ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
+
+
+async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
+    return [
+        Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *(
+            Finding(
+                Level.WARNING,
+                "Settings",
+                f".env sets {name}, which nothing here reads",
+                setup_texts.DID_YOU_MEAN.format(meant=meant),
+            )
+            for name, meant in settings.misspelt
+        ),
+        *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
+        *_tools(settings),
+        *_policy(settings),
+        *await _web(settings),
+        *_plugins(settings),
+        *file_findings(office=not missing("office")),
+        *await _database(settings),
+        *await _model(settings, ask_model=ask_model),
+        *await examine_servers(settings),
+        *await _platforms(settings),
+    ]
+
+
+def _tools(settings: Settings) -> list[Finding]:
+    """The operator's own: nothing is said where there are none."""
+    finding = partial(Finding, where="Tools")
+    try:
+        tools = own_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
+    unasked = [tool.name for tool in tools if tool.effect in UNASKED]
+    asked = [tool.name for tool in tools if tool.effect not in UNASKED]
+    return [
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
+        *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
+    ]
+
+
+def _policy(settings: Settings) -> list[Finding]:
+    """Nothing is said where there is no file."""
+    finding = partial(Finding, where="Tools")
+    try:
+        rows = policy_file(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
+    counted_rows = counted(len(rows), "row", "rows")
+    told = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
+    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=told)]
+
+
+async def _web(settings: Settings) -> list[Finding]:
+    """Nothing is said where it is off."""
+    finding = partial(Finding, where="Web")
+    try:
+        tools = web_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
+    opened = str(settings.networks_allowed)
+    return [
+        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web else []),
+        *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=opened))] if tools and opened else []),
+        *await _searched(settings),
+    ]
+
+
+async def _searched(settings: Settings) -> list[Finding]:
+    """The search engine is asked for something. One that does not answer stops no start."""
+    if (engine := search_engine(settings)) is None:
+        return []
+    began = CLOCK.monotonic()
+    try:
+        count = len(await engine.search("cogency"))
+    except CogencyError as error:
+        what = setup_texts.SEARCH_FAILS.format(name=engine.name)
+        return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
+    seconds = CLOCK.monotonic() - began
+    return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
+
+
+def _plugins(settings: Settings) -> list[Finding]:
+    """Nothing is said where there are none."""
+    finding = partial(Finding, where="Plug-ins")
+    try:
+        plugins = plugins_in_use(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="which are in use cannot be found out", remedy=str(error))]
+    found = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
+    found += [
+        finding(Level.WARNING, what=f"{plugin.name}: {fault}", remedy=setup_texts.PLUGIN_REMEDY)
+        for plugin in plugins
+        for fault in plugin.faults
+    ]
+    return [*found, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
+
+
+def file_findings(*, office: bool) -> list[Finding]:
+    """What reads the files that people attach: nothing is said where all of it is there. `office`: its extra is."""
+    return [] if office else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, where="Database")
+    try:
+        look = await look_at(settings.database_url)
+    except StoreError as error:
+        return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
+    where, found = look.where, list[Finding]()
+    if look.is_held:
+        remedy = setup_texts.HELD_WHILE_RUNNING
+        found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    found += [
+        finding(
+            Level.NOTE,
+            what=f"{one.derived.what} was made by another version, of {one.left:,} {one.derived.of}",
+            remedy=setup_texts.NEXT_START_RENEWS,
+        )
+        for one in look.outdated
+        if one.left
+    ]
+    if look.version is None:
+        remedy = setup_texts.COMES_WITH_START
+        return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+    if look.version != HEAD:
+        remedy = setup_texts.NEXT_START_MIGRATES
+        what = f"{where} is at version {look.version}, the newest is {HEAD}"
+        return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
+    return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
+
+
+async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    finding = partial(Finding, where="Model")
+    try:
+        async with open_models(settings) as models:
+            await _others_can_be_used(settings)
+            if models.is_rehearsal:
+                remedy = setup_texts.SET_REAL_MODEL
+                return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
+            chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
+            return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
+    except (SettingsError, ProviderError) as error:
+        return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _others_can_be_used(settings: Settings) -> None:
+    """Raises SettingsError where a start would, for the models that recall and voice messages need."""
+    if settings.embeddings:
+        await open_embedder(settings.embeddings, model_settings(settings)).aclose()
+    if settings.transcription:
+        await open_transcriber(settings.transcription, model_settings(settings)).aclose()
+
+
+async def _asked(model: Provider) -> Finding:
+    finding = partial(Finding, where="Model")
+    began = CLOCK.monotonic()
+    try:
+        async with aclosing(model.stream([ONE_WORD])) as stream:
+            async for event in stream:
+                if isinstance(event, TokensArrived):
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
+    except ProviderError as error:
+        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
+    remedy = setup_texts.TRY_ANOTHER_MODEL
+    return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+
+
+async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = None) -> list[Finding]:
+    """Connects to each MCP server, or to those of `only` these plug-ins, and says what it offers.
+
+    One that does not answer stops no start.
+    """
+    try:
+        configs, problems = tool_servers(settings, only)
+        people_settings(settings, configs, None)
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
+    wrong = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
+    by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
+    how = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    wrong += [
+        Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=how))
+        for config in configs
+        if config.account is AccountKind.PERSON
+    ]
+    async with connecting(settings, configs) as sources:
+        return wrong + [finding for source in sources for finding in await source.examine()]
+
+
+async def discord_application(settings: Settings) -> str:
+    """The id of the application whose token is set. Raises SettingsError, and CogencyError if Discord does not say."""
+    discord = discord_settings(settings)
+    if discord is None:
+        raise SettingsError(setup_texts.NAME_APPLICATION)
+    from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
+
+    return await application_id(discord)
+
+
+async def _platforms(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, Level.PROBLEM, "Settings")
+    try:
+        slack, discord = slack_settings(settings), discord_settings(settings)
+    except SettingsError as error:
+        return [finding("not every setting of a platform is there", str(error))]
+    found: list[Finding] = []
+    if slack is not None:
+        from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        found += await of_slack.examine(slack, CLOCK, settings.slack_config_token)
+    if discord is not None:
+        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
+
+        found += await of_discord.examine(discord, CLOCK)
+    if slack is None and discord is None:
+        remedy = setup_texts.SET_TOKENS
+        return [Finding(Level.WARNING, "Settings", "no platform has a token", remedy)]
+    return found

@@ -16,7 +16,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
 from agent.ports import ToolContext
 from agent.records import Person
-from bot.app.diagnosis import examine
+from bot.app.operator import examine
 from bot.app.parts import search_engine, web_tools
 from bot.settings import load_settings
 from bot.web import engines

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from bot.app import CLOCK, examine, migrate
-from bot.app.diagnosis import file_findings
+from bot.app.operator import file_findings
 from bot.attachments.reader import missing
 from bot.findings import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings
