@@ -1,9 +1,12 @@
-"""The commands of a conversation: `/ask`, `/stop`, `/new`, `/usage` and `/help`.
+"""The commands of a conversation: `/ask`, `/stop`, `/new`, `/model`, `/usage` and `/help`.
 
 Each platform takes questions in by its own rules, and answers them as it answers messages.
 """
 
+from collections.abc import Mapping, Sequence
+
 from agent.messages import Depth
+from bot.access.acl import Requester
 from bot.commands.declaration import (
     Argument,
     ArgumentKind,
@@ -13,13 +16,21 @@ from bot.commands.declaration import (
     EntryForm,
     MessageEntry,
     Panel,
+    PanelPart,
+    PanelSelect,
 )
-from bot.commands.model import open_models
+from bot.host import CommandHost, ModelMenu
 from bot.spending_text import account_text
 from bot.texts import command_texts, reply_texts
 
 MAX_QUESTION_CHARS = 6_000
 """The least limit of a platform, of an option's text."""
+
+
+async def open_models(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    """Among which they may choose."""
+    return (await host.models.menu(who)).allowed
+
 
 ASK_COMMAND = Command(
     name="ask",
@@ -94,3 +105,43 @@ async def show_help(call: CommandCall) -> Panel:
 
 
 HELP_COMMAND = Command(name="help", summary="Say what I can do, and how to ask for it", run=show_help)
+
+
+async def show_model(call: CommandCall) -> Panel:
+    who, host = await call.caller.requester(), call.host
+    if name := call.words.strip(" `"):
+        await host.models.choose(who, reply_texts.chosen_model(name))
+    menu = await host.models.menu(who)
+    text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+    return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
+
+
+def model_part(menu: ModelMenu, words: str = "") -> PanelPart:
+    """The model and the choice of another, as part of a panel whose command takes the name behind `words`."""
+    if not menu.allowed:
+        return PanelPart(reply_texts.model_text(menu.current, menu.why, (), ""))
+    return PanelPart(reply_texts.model_in_use(menu.current, menu.why), select=model_select(menu, words))
+
+
+def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
+    names = {name: name for name in menu.allowed if name.strip() and name != reply_texts.USUAL}
+    return PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current, words)
+
+
+async def _choices(host: CommandHost, who: Requester, given: Mapping[str, str]) -> Sequence[str]:
+    names = await open_models(host, who, given)
+    return [*names, reply_texts.USUAL] if names else []
+
+
+MODEL_COMMAND = Command(
+    name="model",
+    summary="Show or choose the model that answers you",
+    run=show_model,
+    arguments=(
+        Argument(
+            "name", f"The model; “{reply_texts.USUAL}” goes back to the usual one", hint="[name]", suggests=_choices
+        ),
+    ),
+    means=lambda words, _: len(words.split()) <= 1,
+    examples={"NAME": "answer with another model"},
+)

@@ -11,9 +11,9 @@ from typing import Final
 
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSED
-from bot.commands import model
+from bot.commands import talking
 from bot.commands.declaration import Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
-from bot.commands.model import model_part
+from bot.commands.talking import model_part
 from bot.host import Host, ModelMenu
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct
@@ -97,7 +97,7 @@ async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: st
     own, decides = await choices.of(person), caller.decides()
     match name:
         case "model":
-            await model.show(replace(call, words=value))
+            await talking.show_model(replace(call, words=value))
         case "learning":
             await caller.host.memory(await caller.viewer(), "resume" if own.get(PAUSE) == PAUSED else "pause")
         case "private":

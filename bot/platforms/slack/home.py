@@ -17,7 +17,7 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester
-from bot.commands import budget, forget, memory, model, policy
+from bot.commands import budget, forget, memory, policy, talking
 from bot.commands.declaration import Command, Panel, PanelAction
 from bot.commands.discovery import form_named
 from bot.commands.memory import memory_panel
@@ -199,7 +199,7 @@ def _model(shown: HomeContent) -> list[Json]:
     return [
         _header(command_texts.HOME_MODEL),
         *_news(shown, Part.MODEL),
-        *_below(Panel("", parts=(model.model_part(shown.models),)), model.COMMAND, shown.user),
+        *_below(Panel("", parts=(talking.model_part(shown.models),)), talking.MODEL_COMMAND, shown.user),
     ]
 
 

@@ -11,10 +11,10 @@ from slack_sdk.models.views import View
 
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
-from bot.commands import forget, memory, model
+from bot.commands import forget, memory, talking
 from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
-from bot.commands.model import model_part
+from bot.commands.talking import model_part
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.desk import FACT_CHARS
 from bot.memory.policies import MOST
@@ -121,7 +121,7 @@ def test_the_rows_of_messages_are_taken_too() -> None:
         *panel_blocks(asking, forget.COMMAND, at),
         *panel_blocks(QUESTION, forget.COMMAND, at),
         *panel_blocks(Panel("", tuple(form.button() for form in FORMS)), memory.COMMAND, at),
-        *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), model.COMMAND, at, lambda _: []),
+        *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), talking.MODEL_COMMAND, at, lambda _: []),
     ]
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
