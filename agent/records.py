@@ -40,11 +40,13 @@ def platform_of(id_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One user of one platform. `name` is what the platform shows; `time_zone` an IANA name ("Europe/Berlin")."""
+    """One user of one platform. `name` is what the platform shows; `time_zone` an IANA name ("Europe/Berlin"), "" if
+    nobody knows it: times are then told and read in UTC, and say so.
+    """
 
     id: str
     name: str
-    time_zone: str = "UTC"
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

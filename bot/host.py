@@ -185,20 +185,22 @@ class Forgetter:
 
     person: str
     thread: frozenset[str] = frozenset()
-    time_zone: str = "UTC"
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetAnswer:
     """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
     "" if there is nothing to agree to. `wider`: the same for what may have been made of it, too; "" if nothing was.
-    `refused`: nothing was looked for; the text says why.
+    `refused`: nothing was looked for; the text says why. `by_clock`: what was meant depends on the person's time zone,
+    and nobody knows it.
     """
 
     text: str
     token: str = ""
     wider: str = ""
     refused: bool = False
+    by_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +436,7 @@ class Admissions(Protocol):
         """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
         ...
 
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
         """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
         often. It is counted.
         """

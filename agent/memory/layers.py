@@ -77,10 +77,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`now` is aware; `time_zone` is the person's, by its IANA name."""
+    """`now` is aware; `time_zone` is the person's, by its IANA name, "" if it is not known."""
 
     now: datetime
-    time_zone: str = "UTC"
+    time_zone: str = ""
     location: str = ""
     signals: tuple[Signal, ...] = ()
 
@@ -332,7 +332,8 @@ def _identity(identity: IdentityRole) -> str:
 
 def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
     local = local_time(environment)
-    head = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}"
+    unknown = "" if environment.time_zone else " (their zone is not known)"
+    head = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}{unknown}"
     place = [environment.location] if environment.location else []
     return "\n".join([", ".join([head, *place]), *(f"{signal.key}: {signal.value}" for signal in signals)])
 

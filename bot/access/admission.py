@@ -207,7 +207,7 @@ class AdmissionControl:
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.rules.access, who, authority)
 
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:
+    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
         """Let somebody say what is to be done there, and count it. Raises Refused."""
         why = self.closed_to(who, authority)
         if why is not None:

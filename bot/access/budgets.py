@@ -72,7 +72,7 @@ def exceeded(spent: Spent, budget: Budget) -> str | None:
     return None
 
 
-def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "UTC") -> str | None:
+def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "") -> str | None:
     """One sentence once a budget is spent: whose, how much, until when; None while there is something left.
 
     `spent`: today. `now` in UTC. `zone`: the person's time zone.

@@ -191,6 +191,16 @@ class Caller(Protocol):
         """With what "this thread" means where they are."""
         ...
 
+    async def ask_zone(self, words: str) -> PanelPart | None:
+        """Where nobody knows their time zone: what says so, and asks for it where it can be told here. What they choose
+        follows `words`, and is to be kept. None if it is known.
+        """
+        ...
+
+    async def keep_zone(self, zone: str) -> str:
+        """They said or chose their time zone; "", or why it is not kept, in a sentence that says what to do."""
+        ...
+
     @property
     def entry_chars(self) -> int | None:
         """How much of an entry is shown in a list; None where there are no buttons, and a list shows all of it."""

@@ -1,6 +1,7 @@
 """`/forget`: what somebody told the bot is erased, after a question, with a receipt."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.access.acl import Requester
 from bot.commands import declaration
@@ -28,8 +29,13 @@ async def _examples(_: CommandHost, __: Requester, given: Mapping[str, str]) -> 
 
 async def forget(call: declaration.CommandCall) -> declaration.Panel:
     """Ask whether to forget what they named; or, when they press a button of that question, do what it says."""
-    who, desk, replies = await call.caller.forgetter(), call.host.forgetting, bool(call.options.get(REPLIES))
-    words = call.words.strip()
+    words, desk, replies = call.words.strip(), call.host.forgetting, bool(call.options.get(REPLIES))
+    if call.pressed and words.startswith(_ZONE):
+        asked, _, zone = words.removeprefix(_ZONE).rpartition(" ")
+        if told := await call.caller.keep_zone(zone):
+            return declaration.Panel(told, refused=True)
+        words = f"{_ASK}{asked}"
+    who = await call.caller.forgetter()
 
     async def tell(progress: ForgetProgress) -> None:
         await call.show(_meanwhile(progress))
@@ -46,7 +52,9 @@ async def forget(call: declaration.CommandCall) -> declaration.Panel:
     if not asked:
         here = memory_texts.FORGET_WHICH if who.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
         return declaration.Panel(here, (*choices(thread=bool(who.thread)), KEEP))
-    return _question(await desk.ask(who, asked, tell), replies=replies)
+    answer = await desk.ask(who, asked, tell)
+    zone = await call.caller.ask_zone(_ZONE + " ".join(asked.split())) if answer.by_clock else None
+    return replace(_question(answer, replies=replies), parts=(zone,) if zone else ())
 
 
 def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
@@ -95,6 +103,8 @@ REPLIES = "delete_replies"
 _DELETE_REPLIES = "Delete my replies to it here, too"
 _ASK = "ask "
 """Before what a button asks about. Behind other buttons stands what they agree to, as the desk has written it."""
+_ZONE = "zone "
+"""The same, where the time zone that was chosen follows it."""
 NOTHING = "nothing"
 """What whoever keeps everything agrees to."""
 KEEP = declaration.PanelAction("Keep everything", NOTHING)

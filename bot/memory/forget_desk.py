@@ -80,7 +80,7 @@ class ForgetAsker:
     person: str
     thread: frozenset[str]
     now: datetime
-    time_zone: str = "UTC"
+    time_zone: str = ""
 
 
 def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget | None:
@@ -101,6 +101,14 @@ def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget 
         return UnclearForget(memory_texts.FORGET_UNCLEAR.format(said=_shown(said), ways=ways))
     until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
+
+
+def needs_zone(words: str, now: datetime) -> bool:
+    """Whether it depends on somebody's clock what these words mean: "today" does, "2 hours" and "thread" do not."""
+    west, east = (
+        ForgetAsker("", frozenset({"here"}), now, zone) for zone in ("Pacific/Pago_Pago", "Pacific/Kiritimati")
+    )
+    return read_forget_request(words, west) != read_forget_request(words, east)
 
 
 def is_request(words: str, now: datetime) -> bool:
@@ -412,6 +420,10 @@ class ForgetDesk:
             search.mark = ""
 
     async def _asked(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
+        answer = await self._answered(who, words, search)
+        return replace(answer, by_clock=not who.time_zone and needs_zone(words, self.clock.now()))
+
+    async def _answered(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
                 return ForgetAnswer(memory_texts.FORGET_WHICH, refused=True)

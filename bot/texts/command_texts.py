@@ -16,7 +16,19 @@ NEW_CONVERSATION = "What you write next begins a new conversation. What I rememb
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command has changed: please write it again in a minute."
 YOU_TYPED = "You wrote this, and the button opens the form with it:"
-SETTINGS_SUMMARY = "Choose how I answer you, and, if you manage this place, where"
+SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where"
+ZONE_SUMMARY = "Your time zone, by its city, such as Europe/Berlin"
+ZONE_NOW = "**Your time zone**: your clock shows {moment}."
+ZONE_ASKED = "**Your time zone** is not known, as Discord tells none: until you choose it, I count in UTC."
+ZONE_CHOOSE = "Choose your time zone"
+ZONE_ANOTHER = "Another one…"
+ZONE_OTHER = "For another time zone use `/settings` and begin to type a city behind `zone`, such as Europe/Vienna."
+ZONE_UNKNOWN = "I know no such time zone: begin to type a city behind `zone` of `/settings`, such as Europe/Vienna."
+ZONE_OF_SLACK = (
+    "**Your time zone** is not known, so I count in UTC. Slack tells it when you set it under Preferences, "
+    "“Language & region”."
+)
+ZONE_OF_MACHINE = "Your time zone is this machine's; `TZ` or the system's settings change it."
 HOW_ON_DISCORD = (
     "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
     "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."

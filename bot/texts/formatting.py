@@ -1,8 +1,10 @@
 """How counts, money, moments and what people wrote look in every text, in Markdown. Pure."""
 
 import re
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
 
 from agent.spending import NANO, Money
 
@@ -63,3 +65,62 @@ def zone_of(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         return UTC
+
+
+# Time zones, as people choose them: by the name of a city, or among the common ones.
+
+COMMON_ZONES: Final[Mapping[str, str]] = {
+    "Pacific/Honolulu": "Honolulu",
+    "America/Anchorage": "Anchorage",
+    "America/Los_Angeles": "Los Angeles, Vancouver",
+    "America/Denver": "Denver, Calgary",
+    "America/Mexico_City": "Mexico City",
+    "America/Chicago": "Chicago, Dallas",
+    "America/Bogota": "Bogota, Lima",
+    "America/New_York": "New York, Toronto",
+    "America/Sao_Paulo": "São Paulo",
+    "America/Argentina/Buenos_Aires": "Buenos Aires",
+    "Europe/London": "London, Lisbon, Dublin",
+    "Africa/Lagos": "Lagos",
+    "Europe/Berlin": "Berlin, Paris, Madrid, Rome",
+    "Africa/Johannesburg": "Johannesburg, Cairo",
+    "Europe/Kyiv": "Kyiv, Athens, Helsinki",
+    "Europe/Istanbul": "Istanbul, Nairobi",
+    "Asia/Dubai": "Dubai",
+    "Asia/Karachi": "Karachi",
+    "Asia/Kolkata": "Delhi, Mumbai",
+    "Asia/Bangkok": "Bangkok, Jakarta",
+    "Asia/Shanghai": "Beijing, Singapore, Perth",
+    "Asia/Tokyo": "Tokyo, Seoul",
+    "Australia/Sydney": "Sydney, Melbourne",
+    "Pacific/Auckland": "Auckland",
+}
+"""With what their clocks are called after: two dozen, as a menu of Discord holds 25 entries, and one says how to choose
+another.
+"""
+
+
+def zone_names() -> Collection[str]:
+    """Every zone that somebody may choose, the common ones first: those of a region and a city, and UTC."""
+    cities = (name for name in sorted(available_timezones()) if "/" in name and not name.startswith("Etc/"))
+    return dict.fromkeys((*COMMON_ZONES, *cities, "UTC"))
+
+
+def zone_named(words: str) -> str:
+    """The zone that somebody means: its name, or that of its city; "" for none. Where two cities are called so, it is
+    the one of the common zones.
+    """
+    wanted, known = _plain_zone(words), {_plain_zone(name): name for name in zone_names()}
+    cities = [name for plain, name in known.items() if plain.rpartition("/")[2] == wanted]
+    return known.get(wanted) or (cities[0] if len(cities) == 1 or (cities[:1] and cities[0] in COMMON_ZONES) else "")
+
+
+def zone_options(now: datetime) -> Mapping[str, str]:
+    """The common zones with their distance from UTC at this moment, from west to east."""
+    away = {zone: now.astimezone(ZoneInfo(zone)) for zone in COMMON_ZONES}
+    ordered = sorted(COMMON_ZONES, key=lambda zone: away[zone].utcoffset() or timedelta())
+    return {zone: f"{away[zone]:%H:%M}, UTC{away[zone].isoformat()[-6:]} · {COMMON_ZONES[zone]}" for zone in ordered}
+
+
+def _plain_zone(name: str) -> str:
+    return "_".join(name.casefold().split()).strip(" .")

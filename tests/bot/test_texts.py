@@ -1,6 +1,7 @@
 """What the bot itself says, on every platform."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from markdown_it import MarkdownIt
 from agent.memory.facts import Fact
 from agent.records import Receipt, Thread
 from bot.texts import command_texts, memory_texts, reply_texts
-from bot.texts.formatting import literal, shortened
+from bot.texts.formatting import literal, shortened, zone_named, zone_names, zone_options
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -32,6 +33,23 @@ def shown(markdown: str) -> str:
 
 
 SEEN = {"text", "text_special", "code_inline"}
+
+
+def test_the_zones_offered_stand_from_west_to_east_with_the_time_that_their_clocks_show() -> None:
+    offered = zone_options(NOON)
+    assert len(offered) == 24
+    assert offered["Europe/Berlin"] == "13:00, UTC+01:00 · Berlin, Paris, Madrid, Rome"
+    away = [NOON.astimezone(ZoneInfo(zone)).utcoffset() or timedelta() for zone in offered]
+    assert away == sorted(away)
+    assert zone_options(NOON.replace(month=7))["Europe/Berlin"].startswith("14:00, UTC+02:00")
+
+
+@given(st.sampled_from(sorted(zone_names())))
+def test_a_zone_is_meant_by_its_name_however_it_is_written(name: str) -> None:
+    assert zone_named(f" {name.upper().replace('_', ' ')} ") == name
+    by_city = zone_named(name.rpartition("/")[2])
+    assert by_city.rpartition("/")[2] in {name.rpartition("/")[2], ""}
+    assert by_city or sum(one.endswith(f"/{name.rpartition('/')[2]}") for one in zone_names()) > 1
 
 
 def test_dates_are_those_of_the_readers_time_zone() -> None:

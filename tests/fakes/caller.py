@@ -7,7 +7,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.commands.declaration import Stoppable
+from bot.commands.declaration import PanelPart, PanelSelect, Stoppable
 from bot.host import Forgetter, PolicyAsker, Viewer
 
 ANN = Person("slack:T1:U1", "Ann")
@@ -15,7 +15,8 @@ ANN = Person("slack:T1:U1", "Ann")
 
 @dataclass(frozen=True)
 class FakeCaller:
-    """Implements `Caller`. `conversations`: what "stop" and "this thread" mean; `began`: the conversations begun."""
+    """Implements `Caller`. `conversations`: what "stop" and "this thread" mean; `began`: the conversations begun;
+    `zone`: what they chose."""
 
     person: Person = ANN
     channel: str = ""
@@ -23,6 +24,7 @@ class FakeCaller:
     authority: Authority = Authority.EMPLOYEE
     conversations: frozenset[str] = frozenset()
     entry_chars: int | None = None
+    zone: list[str] = field(default_factory=list[str])
     began: list[str] = field(default_factory=list[str])
 
     async def requester(self) -> Requester:
@@ -38,7 +40,15 @@ class FakeCaller:
         return Viewer(self.person, self.place, self.channel, self.authority >= Authority.MANAGER)
 
     async def forgetter(self) -> Forgetter:
-        return Forgetter(self.person.id, self.conversations, self.person.time_zone)
+        return Forgetter(self.person.id, self.conversations, "".join(self.zone) or self.person.time_zone)
+
+    async def ask_zone(self, words: str) -> PanelPart | None:
+        asks = PanelSelect("Your time zone", {"Europe/Berlin": "Berlin"}, words=words)
+        return None if self.zone or self.person.time_zone else PanelPart("Where are you?", select=asks)
+
+    async def keep_zone(self, zone: str) -> str:
+        self.zone[:] = [zone]
+        return ""
 
     @property
     def window_fields(self) -> int:

@@ -6,13 +6,15 @@ from typing import Any
 
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
+from bot.host import ForgetAnswer, Forgetter, TellProgress, untold
 from bot.memory.learning import PAUSE
+from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
 from bot.texts import command_texts, reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeChoices, FakeHost
 from tests.flows.test_discord_control import labels
@@ -121,7 +123,7 @@ async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None
 async def test_managers_choose_where_mentions_are_answered_in_a_channel_and_in_the_server() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        assert menus(panel) == ["model", "channel", "team"]
+        assert menus(panel) == ["model", "zone", "channel", "team"]
         await fake.choose_in(BO, panel, "channel", "place")
         await fake.until(lambda: chosen(panel, "channel") == ["place"])
         await fake.choose_in(BO, panel, "team", "chain")
@@ -132,10 +134,58 @@ async def test_managers_choose_where_mentions_are_answered_in_a_channel_and_in_t
         assert host.chosen_for[ALL_OVER] == {}
 
 
+async def test_somebody_says_where_their_clock_stands_and_from_then_on_their_questions_tell_it() -> None:
+    async with recording() as (fake, host):
+        await fake.say(BO, f"<@{BOT}> before", GENERAL)
+        await fake.until(lambda: host.taken)
+        assert host.taken[0].person.time_zone == ""
+        panel = await opened(fake)
+        assert "is not known" in seen(panel)
+        assert len(next(part for part in parts(panel) if part.get("custom_id", "").endswith(":zone"))["options"]) == 25
+        await fake.choose_in(BO, panel, "zone", "other")
+        await fake.until(lambda: "begin to type a city" in seen(panel))
+        await fake.choose_in(BO, panel, "zone", "Asia/Tokyo")
+        await fake.until(lambda: chosen(panel, "zone") == ["Asia/Tokyo"])
+        assert "(Asia/Tokyo)" in seen(panel)
+        await fake.say(BO, f"<@{BOT}> after", GENERAL)
+        asked = await fake.command(BO, "ask", question="and by command?")
+        await fake.until(lambda: asked.original and len(host.taken) == 3)
+        assert [one.person.time_zone for one in host.taken[1:]] == ["Asia/Tokyo"] * 2
+
+
+async def test_a_zone_is_found_by_its_city_while_it_is_typed_and_taken_by_it() -> None:
+    async with recording() as (fake, host):
+        typed = await fake.complete(BO, "settings", "zone", "new yo")
+        await fake.until(lambda: typed.choices)
+        assert typed.choices == ["America/New_York"]
+        for words, kept in {"vienna": "Europe/Vienna", "Nowhere": "Europe/Vienna", "utc": "UTC"}.items():
+            called = await fake.command(BO, "settings", zone=words)
+            await fake.until(lambda called=called: called.original and seen(fake.world.messages[called.original]))
+            assert host.chosen_for[f"discord:{BO}"] == {ZONE: kept}
+
+
+async def test_what_means_a_day_asks_for_the_zone_where_none_is_known_and_is_then_read_in_it() -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, ForgettingByDay()):
+        called = await fake.command(BO, "forget", what="since   monday")
+        await fake.until(lambda: called.original and seen(fake.world.messages[called.original]))
+        panel = fake.world.messages[called.original]
+        assert "in UTC" in seen(panel)
+        await fake.choose_in(BO, panel, "zone since monday", "Europe/Berlin")
+        await fake.until(lambda: "in Europe/Berlin" in seen(panel))
+        assert not [part for part in parts(panel) if part["type"] == 3]
+
+
+class ForgettingByDay(FakeHost):
+    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
+        zone = who.time_zone or "UTC"
+        return ForgetAnswer(f"I will forget {words} in {zone}.", words, by_clock=not who.time_zone)
+
+
 async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
     async with recording(managing=False) as (fake, host):
         panel = await opened(fake)
-        assert menus(panel) == ["model"]
+        assert menus(panel) == ["model", "zone"]
         forged = {**panel, "components": [_menu(f"c:{int(BO):x}:settings::team", "chain"), *panel["components"]]}
         pressed = await fake.choose_in(BO, forged, "team", "chain")
         await fake.until(lambda: pressed.acknowledged)
@@ -145,18 +195,18 @@ async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
 
 async def test_a_role_that_the_operator_named_makes_a_manager() -> None:
     async with recording(managing=False, ranks=Ranks(managers=frozenset({"35"}))) as (fake, _):
-        assert menus(await opened(fake)) == ["model"]
+        assert menus(await opened(fake)) == ["model", "zone"]
     clock, host = FastClock(speed=1.0), FakeHost()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
         fake.world.roles_of[BO] = ["35"]
         async with serving(fake, host, ranks=Ranks(managers=frozenset({"35"}))):
-            assert menus(await opened(fake)) == ["model", "channel", "team"]
+            assert menus(await opened(fake)) == ["model", "zone", "channel", "team"]
 
 
 async def test_in_a_dm_there_is_nothing_to_decide_for_others() -> None:
     async with recording() as (fake, _):
-        assert menus(await opened(fake, BO, DM_OF[BO])) == ["model"]
+        assert menus(await opened(fake, BO, DM_OF[BO])) == ["model", "zone"]
 
 
 async def test_nobody_else_uses_the_panel() -> None:

@@ -25,7 +25,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, DiscordCaller, Interaction, Tree
-from bot.platforms.discord.members import Members, refusal
+from bot.platforms.discord.members import Members, refusal, zone_chosen
 from bot.platforms.discord.panels import ButtonPress
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.pressing import Pressing
@@ -178,9 +178,9 @@ class CommandDesk:
     async def _admit(self, interaction: Interaction) -> None:
         """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
         author = await self._members.author_retrying(objects.author_of(interaction.user))
-        standing = author.standing
+        standing, zone = author.standing, await zone_chosen(self._host.preferences, known_as(author.id))
         who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        self._host.admission.admit_order(who, standing.authority)
+        self._host.admission.admit_order(who, standing.authority, zone)
 
     async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
         """What contains what was typed so far."""

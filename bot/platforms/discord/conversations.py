@@ -8,6 +8,7 @@ from bot.host import Host
 from bot.message_intake import is_stop
 from bot.platforms.discord import inbound
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost, pages_at
+from bot.platforms.discord.members import zone_chosen
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.preferences import REPLIES
@@ -50,6 +51,7 @@ class DiscordConversations:
         incoming = inbound.read_post(post, me, mode)
         if incoming is None:
             return None
+        incoming = await self._in_zone(incoming)
         if where.direct:
             return DiscordMessage(await self._rolling(incoming), joined=False)
         if asked_in_channel and mode is ReplyMode.CHAIN and (link := await self._link(post, incoming, me)):
@@ -62,8 +64,13 @@ class DiscordConversations:
         in_channel = not where.direct and where.parent is None and not question.private
         team = question.author.standing.team
         mode = await self._mode(where, team) if in_channel else self._settings.reply_mode
-        incoming = inbound.read_question(question, mode)
+        incoming = await self._in_zone(inbound.read_question(question, mode))
         return await self._rolling(incoming) if where.direct else incoming
+
+    async def _in_zone(self, incoming: Incoming) -> Incoming:
+        """With the time zone that its person chose."""
+        zone = await zone_chosen(self._host.preferences, incoming.person.id)
+        return replace(incoming, person=replace(incoming.person, time_zone=zone))
 
     async def _mode(self, where: ChannelFactsForConversation, team: str) -> ReplyMode:
         for owner in (f"channel:{where.channel}", f"team:{team}"):

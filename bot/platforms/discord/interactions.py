@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import discord
@@ -14,12 +15,12 @@ from agent.errors import CogencyError, Refused
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.commands.declaration import CommandCall, Stoppable
+from bot.commands.declaration import CommandCall, PanelPart, PanelSelect, Stoppable
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conversation
-from bot.platforms.discord.members import Members
+from bot.platforms.discord.members import ZONE, Members, zone_chosen
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
 from bot.texts import command_texts, formatting, reply_texts
@@ -114,8 +115,9 @@ def everywhere(command: T) -> T:
 
 
 def offered(names: Collection[str], typed: str) -> list[Choice]:
-    """Those that contain what was typed so far, as choices for somebody who types."""
-    fitting = [name for name in names if typed.casefold() in name.casefold() and len(name) <= MAX_CHOICE_CHARS]
+    """Those that contain what was typed so far, as choices for somebody who types; "_" counts as a blank."""
+    wanted = typed.casefold().replace("_", " ")
+    fitting = [name for name in names if wanted in name.casefold().replace("_", " ") and len(name) <= MAX_CHOICE_CHARS]
     return [app_commands.Choice(name=name, value=name) for name in fitting[:MAX_CHOICES]]
 
 
@@ -130,6 +132,25 @@ def typed_text(interaction: Interaction) -> str:
     rows = cast("list[Mapping[str, Any]]", data.get("components", []))
     fields = (field for row in rows for field in row.get("components", [row.get("component", {})]))
     return next((str(field["value"]) for field in fields if "value" in field), "")
+
+
+# Where somebody's clock stands: Discord tells no time zone, so they choose one.
+
+OTHER_ZONE: Final = "other"
+"""What is chosen in the menu to hear how another zone is."""
+
+
+def zone_part(chosen: str, words: str, now: datetime) -> PanelPart:
+    """Which zone it is, and the choice of another; `chosen`: "" for none so far. What is chosen follows `words`."""
+    said = command_texts.ZONE_NOW.format(moment=formatting.local_moment(now, chosen))
+    common = dict(formatting.zone_options(now))
+    if chosen and chosen not in common:  # the menu shows what holds, in the place of the least common one
+        common = {chosen: chosen} | dict(list(common.items())[: MAX_CHOICES - 2])
+    options = common | {OTHER_ZONE: command_texts.ZONE_ANOTHER}
+    return PanelPart(
+        said if chosen else command_texts.ZONE_ASKED,
+        select=PanelSelect(command_texts.ZONE_CHOOSE, options, chosen, words),
+    )
 
 
 # Who uses a command, a button or a window, and what they may decide where they do.
@@ -185,19 +206,32 @@ class DiscordCaller:
     async def policy_asker(self) -> PolicyAsker:
         author = self._author
         place = objects.where(self.interaction.channel or self.interaction, author, direct=False).place
-        return PolicyAsker(self.person, author.standing.authority, place)
+        return PolicyAsker(await self.known(), author.standing.authority, place)
 
     async def viewer(self) -> Viewer:
         """In a DM they read at the place of its turns."""
         author, direct = self._author, is_direct(self.interaction)
         place = own_place(await self.members.author(author)) if direct else objects.private_place_of(self.interaction)
-        return Viewer(self.person, place, self.channel, self._manages_channel)
+        return Viewer(await self.known(), place, self.channel, self._manages_channel)
 
     async def tool_asker(self) -> Asker:
         author = await self.members.author(self._author) if is_direct(self.interaction) else self._author
         where = objects.where(self.interaction.channel or self.interaction, author, direct=is_direct(self.interaction))
         place = own_place(author) if is_direct(self.interaction) else where.place
-        return Asker(self.person, place, self.channel, author.standing.authority)
+        return Asker(await self.known(), place, self.channel, author.standing.authority)
+
+    async def known(self) -> Person:
+        """With the time zone that they chose."""
+        return replace(self.person, time_zone=await zone_chosen(self.host.preferences, self.person.id))
+
+    async def ask_zone(self, words: str) -> PanelPart | None:
+        return None if (await self.known()).time_zone else zone_part("", words, self.members.clock.now())
+
+    async def keep_zone(self, zone: str) -> str:
+        if not (named := formatting.zone_named(zone)):
+            return command_texts.ZONE_UNKNOWN if zone != OTHER_ZONE else command_texts.ZONE_OTHER
+        await self.host.preferences.set(self.person.id, ZONE, named)
+        return ""
 
     async def forgetter(self) -> Forgetter:
         """ "This thread" is the channel, and what they asked there in private; in a DM what goes on there now."""
@@ -208,7 +242,7 @@ class DiscordCaller:
             thread = frozenset({await self.host.direct_messages.current(known_as(channel))})
         else:
             thread = frozenset({known_as(channel), private_conversation(channel, person)})
-        return Forgetter(known_as(person), thread)
+        return Forgetter(known_as(person), thread, (await self.known()).time_zone)
 
     @property
     def window_fields(self) -> int:

@@ -13,6 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports import Clock
 from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, until_too_old
+from bot.host import Choices
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, Ranks
@@ -130,6 +131,15 @@ def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
     more = f" and {len(others) - MAX_TOLD} more" if len(others) > MAX_TOLD else ""
     done = setup_texts.LEAVES_THEM if left else setup_texts.ANSWERS_NOBODY
     return setup_texts.SERVERS_NOT_SERVED.format(done=done, named=named + more)
+
+
+ZONE: Final = "zone"
+"""A person's choice: their time zone, by its IANA name. Discord tells none."""
+
+
+async def zone_chosen(choices: Choices, person: str) -> str:
+    """The time zone that somebody (by their full id) chose; "" for none. Raises StoreError."""
+    return (await choices.of(person)).get(ZONE, "")
 
 
 log = logging.getLogger(__name__)

@@ -5,20 +5,23 @@ below an owner: the person, "channel:" or "team:" and Discord's id.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSED
 from bot.commands import talking
-from bot.commands.declaration import Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
+from bot.commands.declaration import Argument, Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
 from bot.commands.talking import model_part
 from bot.host import Host, ModelMenu
 from bot.memory.learning import PAUSE
-from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct
+from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct, zone_part
+from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.places import known_as
 from bot.texts import command_texts
+from bot.texts.formatting import zone_names
 
 PRIVATE: Final = "private"
 """A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
@@ -53,19 +56,23 @@ async def private_by_default(host: Host, person: int) -> bool:
 
 async def settings(call: CommandCall) -> Panel:
     """Everything that this person may choose, as it is now: after what they pressed or chose, if anything."""
-    caller = discord_caller(call)
+    caller, told = discord_caller(call), ""
     if call.pressed:
         name, _, value = call.words.partition(" ")
-        await _change(call, caller, name, value)
+        told = await _change(call, caller, name, value)
+    elif call.words:
+        told = await caller.keep_zone(call.words)
     choices, decides = caller.host.preferences, caller.decides()
     may = {_CHANNEL: decides.channel, _TEAM: decides.team}
     replies = {name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may if may[name]}
     menu = await caller.host.models.menu(await caller.requester())
-    return settings_panel(menu, await choices.of(caller.person.id), replies, direct=is_direct(caller.interaction))
+    direct, now = is_direct(caller.interaction), caller.members.clock.now()
+    panel = settings_panel(menu, await choices.of(caller.person.id), replies, now, direct=direct)
+    return replace(panel, text=f"{panel.text}\n{told}".rstrip())
 
 
 def settings_panel(
-    menu: ModelMenu, own: Mapping[str, str], replies: Mapping[str, str], *, direct: bool = False
+    menu: ModelMenu, own: Mapping[str, str], replies: Mapping[str, str], now: datetime, *, direct: bool = False
 ) -> Panel:
     """`replies`: where mentions are answered in what this person decides about, one of PLACES each. `direct`: it is
     chosen in a direct message, where nobody else sees anything.
@@ -76,6 +83,7 @@ def settings_panel(
     whom = "only you see them" if private else f"everybody {where} sees them"
     parts = [
         model_part(menu, "model"),
+        zone_part(own.get(ZONE, ""), ZONE, now),
         PanelPart(
             command_texts.LEARNING_NOW.format(learning=learning),
             (PanelAction(command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING, "learning"),),
@@ -91,8 +99,8 @@ def settings_panel(
     return Panel("**Settings**", parts=tuple(parts))
 
 
-async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> None:
-    """Raises CogencyError."""
+async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
+    """Why it is not changed, or "". Raises CogencyError."""
     person, choices = caller.person.id, caller.host.preferences
     own, decides = await choices.of(person), caller.decides()
     match name:
@@ -100,21 +108,29 @@ async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: st
             await talking.show_model(replace(call, words=value))
         case "learning":
             await caller.host.memory(await caller.viewer(), "resume" if own.get(PAUSE) == PAUSED else "pause")
+        case "zone":
+            return await caller.keep_zone(value)
         case "private":
             await choices.set(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
         case _:
             if (name == _CHANNEL and decides.channel) or (name == _TEAM and decides.team):
                 await choices.set(_owner(caller, name), REPLIES, value if value in PLACES and value != USUAL else None)
+    return ""
 
 
 def _owner(caller: DiscordCaller, name: str) -> str:
     return f"channel:{caller.channel}" if name == _CHANNEL else f"team:{caller.interaction.guild_id}"
 
 
+async def _zones(*_: object) -> Sequence[str]:
+    return tuple(zone_names())
+
+
 SETTINGS: Final = Command(
     name="settings",
     summary=command_texts.SETTINGS_SUMMARY,
     run=settings,
+    arguments=(Argument(ZONE, command_texts.ZONE_SUMMARY, suggests=_zones),),
     open_to_all=True,
     bare=False,
 )

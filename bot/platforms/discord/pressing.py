@@ -21,7 +21,7 @@ from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Address, ChannelFactsForConversation, DiscordAuthor
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
-from bot.platforms.discord.members import Members
+from bot.platforms.discord.members import Members, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import ReplyAction, SurfaceError
@@ -316,7 +316,9 @@ class Pressing:
 
         async def store() -> bool:
             author = await self.members.author_retrying(made.author)
-            return await self.host.submit(await question(replace(made, author=author)))
+            asked = await question(replace(made, author=author))
+            zone = await zone_chosen(self.host.preferences, asked.person.id)
+            return await self.host.submit(replace(asked, person=replace(asked.person, time_zone=zone)))
 
         storing = asyncio.ensure_future(store())
         try:

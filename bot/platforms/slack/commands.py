@@ -32,6 +32,7 @@ from bot.commands.declaration import (
     Panel,
     PanelFile,
     PanelForm,
+    PanelPart,
     ShowPanel,
     Stoppable,
 )
@@ -424,6 +425,13 @@ class SlackCaller:
     async def forgetter(self) -> Forgetter:
         person = (await self.people.member(self.to.user)).person
         return Forgetter(person.id, self.thread, person.time_zone)
+
+    async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings ask
+        known = (await self.people.member(self.to.user)).person.time_zone
+        return None if known else PanelPart(command_texts.ZONE_OF_SLACK)
+
+    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
+        return command_texts.ZONE_OF_SLACK
 
     @property
     def entry_chars(self) -> int:

@@ -136,7 +136,7 @@ def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
         info, "real_name", "name"
     )
     zone = api.text(info, "tz")
-    person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "UTC")
+    person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "")
     return Member(person, _authority(me, info), gone=api.flag(info, "deleted"))
 
 

@@ -383,6 +383,12 @@ class _Chat:
     async def forgetter(self) -> Forgetter:
         return Forgetter(self.person.id, frozenset({self._conversation}), self.person.time_zone)
 
+    async def ask_zone(self, words: str) -> None:
+        """It is the machine's."""
+
+    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
+        return command_texts.ZONE_OF_MACHINE
+
     @property
     def entry_chars(self) -> None:
         """There are no buttons."""

@@ -112,6 +112,8 @@ def test_seed_003_checklist_the_four_layers_stay_apart() -> None:
 def test_a_time_zone_that_nobody_knows_is_utc() -> None:
     layers = Layers(IdentityRole("Ann"), Environment(MONDAY, "Mars/Olympus"))
     assert "09:00 UTC" in memory_context(layers, ContextReader(frozenset(), "")).text
+    layers = Layers(IdentityRole("Ann"), Environment(MONDAY))
+    assert "09:00 UTC (their zone is not known)" in memory_context(layers, ContextReader(frozenset(), "")).text
 
 
 def test_a_newer_signal_takes_the_place_of_an_older_one() -> None:

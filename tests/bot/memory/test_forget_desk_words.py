@@ -14,6 +14,7 @@ from bot.memory.forget_desk import (
     UnclearForget,
     forget_token,
     is_request,
+    needs_zone,
     read_forget_request,
     wish_of,
 )
@@ -41,6 +42,14 @@ def test_times_are_read_where_the_person_is(words: str, hours_ago: float, hours:
     assert isinstance(wish, During)
     assert NOW - wish.period.since == timedelta(hours=hours_ago)
     assert abs(wish.period.until - wish.period.since - timedelta(hours=hours)) <= timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [("today", True), ("since Monday", True), ("since 9:00", True), ("2 hours", False), ("about Apollo", False)],
+)
+def test_what_names_days_or_hours_of_the_clock_needs_its_zone(words: str, *, needs: bool) -> None:
+    assert needs_zone(words, NOW) == needs
 
 
 def test_the_rest_is_a_thread_everything_or_about_something() -> None:

@@ -1,6 +1,7 @@
 """What one person alone is shown stays within Discord's limits, whatever it holds."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,11 +18,14 @@ from bot.memory.forget_desk import MAX_TOKEN_CHARS
 from bot.memory.learning import PAUSE
 from bot.platforms.discord import interactions, panels, preferences
 from bot.platforms.discord.interactions import ENTRY_CHARS
+from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.panels import press_of
 from bot.platforms.discord.slash_commands import COMMANDS
+from bot.texts.formatting import zone_names
 from tests.fakes.discord_world import parts
 
 PERSON = 2**63
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MAX_PARTS, MAX_CHARS, MAX_ID, MAX_LABEL, MAX_OPTIONS, MAX_IN_ROW = 40, 4_000, 100, 80, 25, 5
 """Discord's limits."""
 
@@ -80,10 +84,16 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
     assert fits(memory_panel(answer, ENTRY_CHARS), memory.COMMAND)
 
 
-@given(MENUS, st.booleans(), st.booleans(), st.sampled_from([*preferences.PLACES, "gone"]))
-def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str) -> None:
+@given(
+    MENUS,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([*preferences.PLACES, "gone"]),
+    st.sampled_from(["", *zone_names()]),
+)
+def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
     own = ({PAUSE: PAUSED} if paused else {}) | ({preferences.PRIVATE: preferences.YES} if private else {})
-    shown = preferences.settings_panel(menu, own, {"channel": place, "team": place})
+    shown = preferences.settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
     assert fits(shown, preferences.SETTINGS)
 
 

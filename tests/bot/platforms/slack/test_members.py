@@ -10,6 +10,7 @@ from agent.records import Incoming
 from bot.access.acl import AccessRules, parse_entries, refusal
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Belonging, belonging, member_of
+from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -48,6 +49,19 @@ async def asked(slack: FakeSlack, times: int = 1, **settings: Any) -> list[Incom
             await slack.settled()
     assert len(host.taken) == times
     return host.taken
+
+
+async def test_who_travels_is_in_the_new_zone_within_a_minute_and_where_slack_tells_none_it_is_not_known() -> None:
+    clock, host = MovedClock(speed=1.0), FakeHost()
+    async with FakeSlack(clock) as slack, serving(slack, host):
+        ann = slack.state.user("Ann")
+        dm = slack.state.channel("ann", "im")
+        for number, zone in enumerate(["Europe/Paris", "Asia/Tokyo", "Mars/Olympus"], start=1):
+            slack.state.users[ann].facts["tz"] = zone
+            clock.ahead_s += 61
+            await slack.say(ann, dm, f"{number}?")
+            await slack.until(lambda number=number: len(host.taken) == number)
+    assert [one.person.time_zone for one in host.taken] == ["Europe/Paris", "Asia/Tokyo", ""]
 
 
 async def test_a_member_of_a_named_group_is_a_manager_and_others_are_not(slack: FakeSlack) -> None:
