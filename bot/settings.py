@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
@@ -119,6 +119,8 @@ PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
 """What decides which programs are started, and to whom keys that stand in the environment could go."""
+IN_FILE: Final = "_FILE"
+"""Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 
@@ -147,6 +149,8 @@ class Settings:
 
     The rules.
     - The environment is an argument. It goes before `.env`; an empty value counts as not set.
+    - A secret may stand in a file that NAME_FILE names. Such a file, too, is read only if nobody else could have
+      written it, and its secret goes to no address that `.env` alone has moved: `.env` may come with a folder.
     - Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
     - Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
     - Values in `.env` are taken literally: a "$" in a password is a "$".
@@ -385,9 +389,11 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     """
     from_file = read_dotenv(dotenv)
     given = {name: value for name, value in environ.items() if value.strip()}
-    written = {**from_file, **given}
     sources = _sources()
     known = {source.name for source in sources.values()}
+    in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_file, **given}}
+    from_file, given = _with_files(from_file), _with_files(given)
+    written = {**from_file, **given}
     unknown = sorted(written.keys() - known)
     for name in unknown:
         if name.upper().startswith(OURS):
@@ -416,10 +422,31 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
         raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
     for source, address in _moved(settings):
-        lent = [key for key in source.keys if key in given]
+        lent = [key for key in source.keys if key in given.keys() | in_files]
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
+
+
+def _secret_names() -> list[str]:
+    """The settings that a file of their own may hold: secrets, and the address of a database with its password."""
+    named = {part.metadata[SOURCE].name: part.type for part in fields(Settings) if SOURCE in part.metadata}
+    secret = [name for name, kind in named.items() if Secret in get_args(kind) and f"{name}{IN_FILE}" not in named]
+    return [*secret, "COGENCY_DATABASE_URL"]
+
+
+def _with_files(written: Mapping[str, str]) -> dict[str, str]:
+    """With what stands in the files that it names, in place of their names."""
+    whole = dict(written)
+    for name in _secret_names():
+        setting_, file = f"{name}{IN_FILE}", whole.pop(f"{name}{IN_FILE}", "").strip()
+        if file and whole.get(name, "").strip():
+            raise SettingsError(setup_texts.SET_TWICE.format(name=name, file=setting_))
+        if file:
+            whole[name] = _named(setting_, file)[1].strip()
+            if not whole[name]:
+                raise SettingsError(setup_texts.FILE_EMPTY.format(setting=setting_, file=file))
+    return whole
 
 
 def tool_modules(settings: Settings) -> tuple[str, ...]:

@@ -120,8 +120,8 @@ DOTENV_UNREADABLE = "{dotenv} cannot be read: make it a text file in UTF-8 that 
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
 GOES_ELSEWHERE = "{name} is set to {address}: what is asked goes there{too}."
 KEY_FROM_ELSEWHERE = (
-    "{name} comes from {dotenv}, but {others} from the environment, so the key could go where you did not send it: "
-    "set both in the environment, or both in the file."
+    "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go where you did "
+    "not send it: set both in the environment, or write both into {dotenv}."
 )
 PLUGIN_LIST_UNREADABLE = (
     "{file}, the list of plug-ins, cannot be read: make it a text file with one folder on each line, or remove it."
@@ -177,6 +177,8 @@ BY_PAGES = "with pages at {address}"
 BY_PASTING = "and pastes what their browser shows, because COGENCY_SIGN_IN_ADDRESS is not set"
 CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."
 FILE_UNREADABLE = "{setting} names {file}, which cannot be read: make it a text file in UTF-8 that you may read."
+FILE_EMPTY = "{setting} names {file}, which is empty: write the secret into it."
+SET_TWICE = "{name} and {file} are both set: take one of them away."
 FILE_MISSING = "{setting} names {file}, which does not exist{where}: write it, or correct the name."
 POLICY_FAULTS = "{setting} names {file}, in which not every row can be read: {faults}. docs/tools.md shows the form."
 POLICY_ROWS = "{rows} of {file} say who may use which tools"

@@ -127,8 +127,8 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     secret = TOKENS.get(key, HIDDEN)
     said = refusal({key: secret}, dotenv)
     assert said == (
-        f"{address} comes from {dotenv}, but {key} from the environment, so the key could go where you did not "
-        "send it: set both in the environment, or both in the file."
+        f"{address} comes from {dotenv}, but {key} from the environment or another file, so the key could go "
+        f"where you did not send it: set both in the environment, or write both into {dotenv}."
     )
     dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
     assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
@@ -136,6 +136,51 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     assert load_settings({key: secret, address: url}, dotenv).secrets() == (secret,)
     dotenv_with(tmp_path, f"{address}={url}\n")
     assert load_settings({}, dotenv).secrets() == (), "a server without a key may be named by the file"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, end: str) -> None:
+    key, database = tmp_path / "key", tmp_path / "database"
+    key.write_text(f"{HIDDEN}{end}", encoding="utf-8", newline="")
+    database.write_text(f"postgresql://bot:{HIDDEN}@db/bot{end}", encoding="utf-8", newline="")
+    files = {"OPENAI_API_KEY_FILE": str(key), "COGENCY_DATABASE_URL_FILE": str(database)}
+    written = "".join(f"{name}={file}\n" for name, file in files.items())
+    for settings in (load_settings(files), load_settings({}, dotenv_with(tmp_path, written))):
+        assert settings.openai_api_key == Secret(HIDDEN)
+        assert settings.database_url == f"postgresql://bot:{HIDDEN}@db/bot"
+    named = {"OPENAI_API_KEY_FILE": "elsewhere"}
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv_with(tmp_path, written)).openai_api_key == Secret(HIDDEN)
+    assert refusal({**named, "OPENAI_API_KEY": HIDDEN}).startswith(
+        "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set"
+    )
+
+
+def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    assert f"DISCORD_TOKEN_FILE names {key}, which does not exist" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    for written, sentence in [
+        ("\n", f"DISCORD_TOKEN_FILE names {key}, which is empty: write the secret into it."),
+        (f"Bot {HIDDEN}", "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes."),
+        (
+            f"{HIDDEN}\n{HIDDEN}",
+            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+    ]:
+        key.write_text(written, encoding="utf-8")
+        assert refusal({"DISCORD_TOKEN_FILE": str(key)}) == sentence
+    key.chmod(0o666)
+    assert "may be written by others" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    assert "is not a setting" in refusal({"COGENCY_MODEL_FILE": str(key)}), "what is no secret is written out"
+
+
+def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(HIDDEN, encoding="utf-8")
+    moved = "OPENAI_BASE_URL=https://catcher.example\n"
+    dotenv = dotenv_with(tmp_path, f"{moved}OPENAI_API_KEY_FILE={key}\n")
+    assert "OPENAI_API_KEY from the environment or another file" in refusal({}, dotenv)
+    assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).openai_api_key == Secret(HIDDEN)
+    assert "OPENAI_API_KEY from" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
 
 
 @pytest.mark.parametrize("lent", ["PGPASSWORD", "PGPASSFILE"])
