@@ -186,6 +186,8 @@ class Settings:
     """By the platform's channel id."""
     log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)
     """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
+    health: tuple[str, int] | None = setting("COGENCY_HEALTH", parsers.listen_address, None)
+    """Where supervisors ask how the bot does; None: nowhere."""
     allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
     discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)
@@ -358,6 +360,8 @@ class Settings:
     """What the file that `mcp` names may name: the environment and `.env`; without one what any program is given. Not
     a setting itself, nor is the next.
     """
+    supervisor: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What systemd says of how it wants to be told (sd_notify(3)), from the environment alone."""
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
@@ -407,6 +411,7 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     settings = Settings(
         **values,
         mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
+        supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
     )
     held = (attribute for attribute, value in values.items() if isinstance(value, Secret))

@@ -13,12 +13,13 @@ from importlib.metadata import version
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import EDIT
-from agent.records import Person
+from agent.records import Person, platform_of
 from bot.access.admission import AdmissionControl, RateCounter
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
 from bot.app import parts
 from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
+from bot.app.liveness import Vitals, supervised
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
 from bot.deduplicator import Deduplicator
@@ -54,6 +55,7 @@ async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
     async with AsyncExitStack() as stack:
+        alive = await stack.enter_async_context(supervised(parts.CLOCK, settings.health, settings.supervisor))
         async with _starting(settings):
             store = await stack.enter_async_context(parts.open_store_of(settings))
         models = await stack.enter_async_context(parts.open_models(settings))
@@ -66,10 +68,16 @@ async def serve_platforms(settings: Settings) -> None:
         ):
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader, sources, policy)
+            served = frozenset(map(platform_of, chosen))
+            alive.vitals = Vitals(host.turns.has_stopped, host.ledger.load, served, partial(_connected, connections))
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
             edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
             async with edits.serving():
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
+
+
+def _connected(connections: PlatformConnections) -> frozenset[str]:
+    return frozenset({*map(platform_of, connections.sources())} - connections.troubles.keys())
 
 
 @asynccontextmanager

@@ -143,6 +143,7 @@ class Turns:
         self._stopping: set[int] = set()
         self._accepting: set[asyncio.Task[Accepted]] = set()
         self._put_off: list[Claim] = []
+        self._worker: asyncio.Task[None] | None = None
         self._returning: asyncio.Future[None] | None = None
         """What gives back a claim that came at the end."""
         self._asking: dict[tuple[str, str], PendingTurn] = {}
@@ -155,7 +156,7 @@ class Turns:
         same ledger at once, or this one after its next start.
         """
         self._slots.are_open = True
-        worker = asyncio.create_task(self._serve())
+        self._worker = worker = asyncio.create_task(self._serve())
         try:
             yield
         finally:
@@ -174,6 +175,10 @@ class Turns:
             await self._give_back([running.claim for running in parked])
             for asking in self._asking.values():
                 asking.resolve(None)
+
+    def has_stopped(self) -> bool:
+        """Whether nobody looks for turns any more who did."""
+        return self._worker is not None and self._worker.done()
 
     async def submit(self, incoming: Incoming) -> Accepted:
         """Take a message in, durably; its turn begins as soon as its conversation is free."""

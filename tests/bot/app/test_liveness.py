@@ -1,0 +1,153 @@
+"""What supervisors are told: by values, over HTTP from another thread, and by systemd's socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.errors import SettingsError, StoreUnavailable
+from bot.app import liveness
+from bot.app.liveness import Liveness, Vitals, supervised
+from tests.fakes.clock import FakeClock
+from tests.fakes.sign_in_world import free_port
+from tests.patience import PATIENCE_S
+
+
+@dataclass
+class Parts:
+    """What is looked at, each as a switch. `hangs`: the database does not even fail."""
+
+    stopped: bool = False
+    away: bool = False
+    hangs: bool = False
+    connected: set[str] = field(default_factory=lambda: {"slack", "discord"})
+
+    async def ask(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.away:
+            raise StoreUnavailable("away")
+
+    def vitals(self) -> Vitals:
+        return Vitals(lambda: self.stopped, self.ask, {"slack", "discord"}, lambda: self.connected)
+
+
+@asynccontextmanager
+async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClock, list[str]]]:
+    clock, told = FakeClock(auto=False), list[str]()
+    alive = Liveness(clock, None if parts is None else parts.vitals())
+    task = asyncio.create_task(alive.keep(told.append, liveness.BEAT_S))
+    await clock.advance(0)
+    try:
+        yield alive, clock, told
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_before_the_database_is_open_it_lives_and_is_not_ready() -> None:
+    async with beating(None) as (alive, _, _):
+        assert (alive.deadly(), alive.missing()) == ([], [liveness.STARTING])
+
+
+async def test_what_is_missing_is_named_and_nothing_else_is() -> None:
+    parts = Parts()
+    async with beating(parts) as (alive, clock, _):
+        await clock.advance(liveness.LOOK_S)
+        assert (alive.deadly(), alive.missing()) == ([], [])
+        parts.connected, parts.away = {"discord"}, True
+        await clock.advance(liveness.LOOK_S)
+        assert (alive.deadly(), alive.missing()) == ([], [liveness.STORE, "slack is not connected"])
+        parts.connected, parts.away = {"slack", "discord"}, False
+        await clock.advance(liveness.LOOK_S)
+        assert alive.missing() == []
+
+
+async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
+    parts = Parts(stopped=True)
+    async with beating(parts) as (alive, clock, told):
+        told.clear()
+        await clock.advance(5)
+        assert alive.deadly() == [liveness.WORKER]
+        assert alive.missing() == [liveness.WORKER]
+        assert told == [], "systemd starts it anew"
+
+
+async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat() -> None:
+    parts, clock = Parts(), FakeClock(auto=False)
+    alive = Liveness(clock, parts.vitals(), stored="")
+    await clock.advance(liveness.STALLED_S)
+    assert alive.deadly() == []
+    await clock.advance(1)
+    assert alive.deadly() == ["the event loop has stood still for 11 s"]
+    assert alive.missing() == alive.deadly()
+
+
+async def test_a_beat_is_told_to_systemd_each_second() -> None:
+    async with beating(Parts()) as (_, clock, told):
+        await clock.advance(3)
+        assert told == ["WATCHDOG=1"] * 4
+
+
+async def asked(port: int, path: str) -> tuple[int, object]:
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+        answer = await client.get(f"http://127.0.0.1:{port}{path}")
+        return answer.status_code, answer.json()
+
+
+async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() -> None:
+    parts, clock, port = Parts(), FakeClock(auto=False), free_port()
+    async with supervised(clock, ("127.0.0.1", port), {}) as alive:
+        assert await asked(port, "/livez") == (200, {"ok": True, "why": []})
+        assert await asked(port, "/readyz") == (503, {"ok": False, "why": [liveness.STARTING]})
+        alive.vitals = parts.vitals()
+        await clock.advance(liveness.LOOK_S)
+        assert await asked(port, "/readyz") == (200, {"ok": True, "why": []})
+        alive.beat -= 20  # as if no beat had come
+        with httpx.Client(timeout=PATIENCE_S) as client:
+            answer = client.get(f"http://127.0.0.1:{port}/livez")  # noqa: ASYNC212 -- this loop stands still meanwhile
+        assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has stood still for 20 s"])
+    with pytest.raises(httpx.ConnectError):
+        await asked(port, "/livez")
+
+
+async def test_a_port_that_somebody_else_has_is_told_in_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"COGENCY_HEALTH names 127.0.0.1:{port}, where nothing can listen"):
+            async with supervised(FakeClock(auto=False), ("127.0.0.1", port), {}):
+                pass
+
+
+@pytest.mark.parametrize("prefix", ["", "@"])
+async def test_systemd_hears_of_the_start_the_beats_and_the_end(tmp_path: Path, prefix: str) -> None:
+    name = f"@{tmp_path.name}" if prefix else str(tmp_path / "notify")
+    clock = FakeClock(auto=False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+        heard.bind(name.replace("@", "\0", 1))
+        heard.settimeout(PATIENCE_S)
+        async with supervised(clock, None, {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "1500000"}):
+            await clock.advance(0.5)
+        said = [heard.recv(100).decode() for _ in range(4)]
+    assert said == ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]
+
+
+async def test_without_systemd_and_without_an_address_nobody_is_told_anything() -> None:
+    async with supervised(FakeClock(auto=False), None, {}) as alive:
+        assert alive.missing() == [liveness.STARTING]
+
+
+async def test_a_database_that_hangs_does_not_stop_the_beat() -> None:
+    parts = Parts(hangs=True)
+    async with beating(parts) as (alive, clock, told):
+        await clock.advance(30)
+        assert len(told) == 31
+        assert alive.missing() == [liveness.STARTING]
