@@ -94,6 +94,8 @@ lock:
 	  pyproject.toml --group build -o requirements/run.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --group dev -o requirements/dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --extra mcp --group build --constraint requirements/dev.txt -o requirements/image.txt
 
 clean:
 	rm -rf .venv $(NODE_TOOLS)

@@ -1,0 +1,45 @@
+# syntax=docker/dockerfile:1.7
+# The bot as an image: `docker build -t cogency .`, for amd64 and arm64. deploy/README.md says how it is run.
+ARG PYTHON=3.13
+
+FROM ghcr.io/astral-sh/uv:0.9 AS uv
+
+FROM python:${PYTHON}-slim AS build
+COPY --from=uv /uv /usr/local/bin/uv
+WORKDIR /src
+# What is locked first: it changes seldom, and this layer stays.
+COPY requirements/image.txt requirements/image.txt
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv venv --no-project /opt/cogency \
+    && uv pip install --python /opt/cogency --link-mode copy --require-hashes --no-deps -r requirements/image.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY agent agent
+COPY bot bot
+COPY store store
+RUN uv pip install --python /opt/cogency --no-deps --no-build-isolation . \
+    && uv pip uninstall --python /opt/cogency hatchling editables \
+    && /opt/cogency/bin/cogency --version
+
+FROM python:${PYTHON}-slim
+LABEL org.opencontainers.image.title="cogency" \
+      org.opencontainers.image.description="A self-hosted AI agent for Slack and Discord" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/cogency /opt/cogency
+# One folder is written to. It belongs to group 0 and may be written by it, as platforms that choose a user themselves expect.
+RUN install -d -m 2770 -o 10001 -g 0 /data
+ENV PATH=/opt/cogency/bin:$PATH \
+    HOME=/data \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    COGENCY_DATABASE_URL=sqlite:////data/cogency.db \
+    COGENCY_HEALTH=0.0.0.0:8081
+WORKDIR /data
+VOLUME /data
+USER 10001:0
+EXPOSE 8081
+# A new start after an upgrade may index for minutes: it lives meanwhile.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8081/livez', timeout=4)"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["cogency"]
+CMD ["run"]

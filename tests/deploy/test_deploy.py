@@ -1,0 +1,150 @@
+"""What is deployed, as far as a machine without a container engine can try it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+import yaml
+
+from bot.settings import load_settings, setting_names
+from deploy.release import notes_of
+
+ROOT: Final = Path(__file__).parents[2]
+DEPLOY: Final = ROOT / "deploy"
+COMPOSED: Final = [DEPLOY / "compose.yaml", DEPLOY / "compose.postgresql.yaml"]
+WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def ran(*command: object, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    words = [*map(str, command)]
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 -- ours
+
+
+def agrees(checker: str, *arguments: object) -> None:
+    """A checker, which lies beside this Python, has no word to say against it."""
+    done = ran(Path(sys.executable).with_name(checker), *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_files_for_compose_and_the_workflows_are_what_their_schemas_ask_for() -> None:
+    agrees("check-jsonschema", "--builtin-schema", "vendor.compose-spec", *COMPOSED)
+    agrees("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
+
+
+def test_the_dockerfile_is_clean() -> None:
+    agrees("hadolint", ROOT / "Dockerfile")
+
+
+def test_systemd_understands_the_unit() -> None:
+    unit = (DEPLOY / "cogency.service").read_text(encoding="utf-8")
+    assert "Type=notify\n" in unit
+    systemd = shutil.which("systemd-analyze")
+    if systemd is None:
+        pytest.skip("this machine has no systemd")
+    done = ran(systemd, "verify", DEPLOY / "cogency.service")
+    faults = [line for line in done.stderr.splitlines() if "cogency" in line and "is not executable" not in line]
+    assert not faults
+
+
+def named(value: object) -> Iterator[tuple[str, str]]:
+    """Names and values of what stands in an `environment`, or in an `env`, of a file."""
+    if isinstance(value, Mapping):
+        for name, held in cast("Mapping[str, Any]", value).items():
+            if name == "environment":
+                yield from ((key, str(text)) for key, text in held.items())
+            elif name == "env":
+                yield from ((entry["name"], str(entry["value"])) for entry in held)
+            else:
+                yield from named(held)
+    elif isinstance(value, list):
+        for one in cast("list[object]", value):
+            yield from named(one)
+
+
+def test_every_setting_that_they_name_is_one() -> None:
+    files = [*COMPOSED, DEPLOY / "kubernetes.yaml"]
+    set_there = [
+        pair for file in files for part in yaml.safe_load_all(file.read_text(encoding="utf-8")) for pair in named(part)
+    ]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    set_there += [
+        cast("tuple[str, str]", tuple(word.split("=", 1))) for word in dockerfile.split() if word.startswith("COGENCY_")
+    ]
+    names = {name.removesuffix("_FILE") for name, _ in set_there if not name.startswith(("POSTGRES_", "PYTHON"))}
+    assert names
+    assert names <= {*setting_names()}
+    assert load_settings(
+        {name: text for name, text in set_there if name.startswith("COGENCY_") and "_FILE" not in name}
+    )
+
+
+def test_what_the_dockerfile_copies_is_let_through_and_nothing_else_is() -> None:
+    copied = {
+        word
+        for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    }
+    let_through = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
+    }
+    assert copied == let_through
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_image_has_the_versions_that_were_tested() -> None:
+    def locked(name: str) -> set[str]:
+        lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
+        return {line.split(" ")[0] for line in lines if "==" in line and not line.startswith((" ", "#"))}
+
+    assert locked("run.txt") <= locked("image.txt") <= locked("dev.txt")
+    assert any(line.startswith("mcp==") for line in locked("image.txt"))
+
+
+PYPROJECT: Final = '[project]\nversion = "1.2.3"\n'
+CHANGELOG: Final = (
+    "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-31\n\n### Added\n\n- A boat.\n\n## [1.2.2] - 2026-01-01\n"
+)
+
+
+def test_a_tag_becomes_a_release_with_what_the_changelog_says_of_it() -> None:
+    assert notes_of("v1.2.3", PYPROJECT, CHANGELOG) == "### Added\n\n- A boat.\n"
+
+
+@pytest.mark.parametrize(
+    ("tag", "changelog", "sentence"),
+    [
+        ("v1.2.4", CHANGELOG, "must agree"),
+        ("1.2.3", CHANGELOG, "must agree"),
+        ("v1.2.3", CHANGELOG.replace(" - 2026-01-31", ""), "gives 1.2.3 no date"),
+        ("v1.2.3", CHANGELOG.replace("[1.2.3]", "[1.2.30]"), "has no section"),
+    ],
+)
+def test_a_tag_that_the_version_or_the_changelog_contradicts_becomes_none(
+    tag: str, changelog: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        notes_of(tag, PYPROJECT, changelog)
+
+
+@pytest.mark.slow
+def test_the_wheel_is_whole_without_the_repository(tmp_path: Path) -> None:
+    """Built, unpacked elsewhere, and started in an empty environment: what it lacks it would look for beside itself."""
+    python, site = sys.executable, tmp_path / "site"
+    assert ran(python, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path).returncode == 0
+    [wheel] = tmp_path.glob("cogency_bot-*.whl")
+    shutil.unpack_archive(wheel, site, "zip")
+    start = f"import sys; sys.path.insert(0, {str(site)!r}); from bot.__main__ import main; sys.exit(main())"
+
+    def started(*arguments: str) -> str:
+        done = ran(python, "-P", "-c", start, *arguments, cwd=tmp_path, env={"HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert yaml.safe_load(started("slack", "manifest"))["display_information"]["name"] == "Cogency"
+    assert json.loads(started("ask", "--json", "hello"))["answer"]
