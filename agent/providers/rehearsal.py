@@ -1,7 +1,8 @@
 """The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
 
 `rehearse` is pure, and writes the delimiter protocol as a real model would, so the real loop runs real tools: "remember
-that …" calls `remember`, "what did I say about …?" calls `recall`. Every answer says that it is a rehearsal and how to
+that …" calls `remember`, "what did I say about …?" calls `recall`, and so does any other question where places know
+documents. Every answer says that it is a rehearsal and how to
 choose a real model. What a person or a tool wrote never opens a block: in JSON every `<` is escaped, in answers tags
 are written with ‹.
 """
@@ -19,6 +20,7 @@ from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
+from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
 
 NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
 
@@ -40,6 +42,9 @@ MAX_HERE = 3
 """Earlier messages of this thread that an answer repeats."""
 NOTES = 3
 """Of the messages of a part of a conversation, evenly spread over it."""
+PASSAGES = 2
+"""Of documents that an answer quotes: those with the most words of the question."""
+PASSAGE_CHARS = 1_000
 QUOTE_CHARS = 3_000
 """The most of a tool's result that an answer quotes."""
 
@@ -55,7 +60,10 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
+    """`question`: what is answered without a search where nothing is found; "" where that is said."""
+
     query: str
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,9 @@ _DID = rf"""{_POLITE}(?:what|which|who|whom|where|when|why|how)\b[^.?!]*?\b(?:di
     \s+(?P<query>\S.*)"""
 _MINE = rf"{_POLITE}(?:what|which|who|where|when|how)\b.*?\b(?:my|our)\s+(?P<query>\S.*)\?"
 
+_ASKS = rf"""{_POLITE}(?:what|which|who|whom|where|when|why|how|may|must|can|could|should|is|are|does|do)\b
+    (?P<query>(?:(?!\byou\b).)+)\?\s*$"""
+
 _LAST = rf"""{_POLITE}what\s+(?:
     (?:did|have|had)\s+(?:i|we)\s+(?:just\s+)?(?:say|said|tell|told|writ(?:e|ten)|mention(?:ed)?|ask(?:ed)?)
       (?:\s+(?:to\s+)?you)?(?:\s+(?:just|now|last|before|earlier|a\s+(?:second|moment|minute)\s+ago))*
@@ -115,8 +126,10 @@ _LAST = rf"""{_POLITE}what\s+(?:
 _FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
 _REMEMBERS = re.compile(_REMEMBER, _FLAGS)
 _RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
+_ASKED = re.compile(_ASKS, _FLAGS)
 _USES = re.compile(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{.*\}})\s*$", _FLAGS)
 _REPEATS = re.compile(_LAST, _FLAGS)
+_KNOWN_PASSAGE = re.compile(r"\[D\d+\] ([^\n]*):\n(>.*)", re.DOTALL)
 _MESSAGE = re.compile(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
 _CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
@@ -155,13 +168,15 @@ def rehearse(messages: Sequence[Message]) -> str:
     intent = _intent(question)
     if isinstance(intent, Talk | Recall) and f"\n{NAME}(" in messages[0].text:
         intent = _reading(question) or intent
+    if isinstance(intent, Talk) and WITH_DOCUMENTS in messages[0].text:
+        intent = _asking(question) or intent
     if results is not None:
         return _after_results(intent, results, _said_here(messages, intent))
     match intent:
         case Remember(text):
             return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
         case Recall(query):
-            return _call("recall", {"query": query}, f"The person asks about an earlier conversation: {query}")
+            return _call("recall", {"query": query}, f"The person asks about: {query}")
         case Use(name, args):
             return _call(name, args, f"The person asked me to use {name}")
         case RepeatLast():
@@ -287,9 +302,14 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
             return _answer(f"I will remember that:\n\n{_quote(text)}{instead}") + _summary(
                 "Remembered what the person asked for."
             )
-        case Recall(query):
-            hits = _hits(content, query)
+        case Recall(query, question):
+            known, threads = _passages(content, query)
+            hits = _hits(threads, query)
             said = _here(here) if here else ""
+            if known:
+                said = "\n\n".join(filter(None, [said, f"Documents say about “{_line(query)}”:\n\n{known}"]))
+            if (not hits or _NOTHING.match(hits)) and question and not said:
+                return _answer(_explanation(question))
             if not hits or _NOTHING.match(hits):
                 return _answer(said or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
             found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
@@ -319,6 +339,19 @@ def _result(results: str) -> tuple[str, str]:
     failed = any(entry.get("status") != ResultStatus.SUCCESS for entry in entries)
     content = "\n".join(str(entry.get("content", "")) for entry in entries)
     return (ResultStatus.FAILURE if failed else ResultStatus.SUCCESS), content
+
+
+def _passages(content: str, query: str) -> tuple[str, str]:
+    """What recall found in documents, the passages with the most words of the query alone, each with its document, page
+    and link; and the rest.
+    """
+    blocks = content.split("\n\n")
+    found = {block: match for block in blocks if (match := _KNOWN_PASSAGE.fullmatch(block))}
+    wanted = _telling(query)
+    held = {block: len(wanted & _telling(match[2])) for block, match in found.items()}
+    best = [block for block in found if held[block] == max(held.values()) > 0][:PASSAGES]
+    told = [f"{_harmless(found[one][1])}:\n\n{_quote(_words(one)[:PASSAGE_CHARS])}" for one in best]
+    return "\n\n".join(told), "\n\n".join(block for block in blocks if block not in found and block != KNOWN_HEAD)
 
 
 def _hits(content: str, query: str) -> str:
@@ -371,6 +404,14 @@ def _line(text: str) -> str:
 
 def _harmless(text: str) -> str:
     return _FENCE.sub("'''", neutralise(_UNPRINTABLE.sub(" ", text)))
+
+
+def _asking(question: str) -> Recall | None:
+    """What somebody may want to know of documents."""
+    asked = _UNPRINTABLE.sub(" ", question).strip()
+    match = _ASKED.match(asked) if len(asked) <= QUESTION_CHARS else None
+    query = _topic(match["query"]) if match else ""
+    return Recall(query, question) if _telling(query) else None
 
 
 def _reading(question: str) -> Use | None:

@@ -23,6 +23,7 @@ from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
+from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy
 from bot.turns.policy_table import PolicyTable
 from bot.turns.questions import QuestionDesk
@@ -50,6 +51,7 @@ def turns_host(
     operators: frozenset[str] = frozenset(),
     limits: TurnsLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
+    footer: FooterStyle = FooterStyle.OFF,
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
 
@@ -76,6 +78,7 @@ def turns_host(
         aside=WithheldNotice(store.memories, connections.readers, clock).aside,
         questions=questions,
         attached=reader.read,
+        footer=footer,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"

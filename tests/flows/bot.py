@@ -20,6 +20,7 @@ from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.reply_surface import Surface
+from bot.setting_parsers import FooterStyle
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -73,21 +74,25 @@ async def live_bot(
 
 
 @asynccontextmanager
-async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
+async def live_host(
+    folder: Path, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF
+) -> AsyncGenerator[BotHost, None]:
     """What `bot.app` gives to platforms, answering until the block ends."""
-    async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
+    async with opened(await database_in(folder)) as store, serving_host(store, model, clock, footer) as host:
         yield host
 
 
 @asynccontextmanager
-async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
+async def serving_host(
+    store: Store, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF
+) -> AsyncGenerator[BotHost, None]:
     """The same on a store that is open."""
     connections = connections_of(store, clock)
     readers = connections.readers
     aside = WithheldNotice(store.memories, readers, clock).aside
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock).line
     mind = mind_of(store, model, connections)
-    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept)
+    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept, footer=footer)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.messages import Message
+from agent.messages import Message, Usage
+from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
+from agent.tools.read_channel import FOLD
 from bot.hosting import BotHost
+from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
-from tests.fakes.discord_bot import serving
+from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ALL_PERMISSIONS, ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, QUAY, STAFF
 from tests.fakes.fast_clock import MovedClock
@@ -48,22 +51,29 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(folder: Path, **chosen: object) -> AsyncGenerator[Talk, None]:
-    """Ann, who owns both servers, and bo, who manages nothing and is not in the second one."""
+async def talking(
+    folder: Path, instead: Callable[[Sequence[Message]], str] | None = None, **chosen: object
+) -> AsyncGenerator[Talk, None]:
+    """Ann, who owns both servers, and bo, who manages nothing and is not in the second one.
+
+    `instead`: another model; else one that writes what it is told to, and takes notes of the first message of a part.
+    """
     clock, says = MovedClock(speed=1.0), list[str]()
 
-    def answer(_: Sequence[Message]) -> str:
+    def answer(messages: Sequence[Message]) -> str:
+        if messages[0].text == FOLD:
+            return f"<think>Hm.</think>A ferry was late [{messages[-1].text.partition('[')[2].partition(']')[0]}]."
         return says.pop(0)
 
-    model = ScriptedProvider(answer)
-    async with running_discord(clock) as fake:
+    model = ScriptedProvider(instead or answer, usage=Usage(input_uncached=1_000, output=100))
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.world.guilds[QUAY] = "quay"
         fake.world.open_channel(LANDING, "landing", guild=QUAY)
         fake.world.open_channel(FORUM, "ideas", kind=15)
         fake.world.start_thread(GENERAL, SECRET, "secret", kind=12)
         fake.world.absent_from.add((BO, QUAY))
         fake.world.everyone_may = str(int(ALL_PERMISSIONS) & ~MANAGE_THREADS)
-        async with live_host(folder, model, clock) as host, serving(fake, host, **chosen):
+        async with live_host(folder, model, clock, FooterStyle.COST) as host, serving(fake, host, **chosen):
             yield Talk(clock, fake, host, model, says)
 
 
@@ -132,3 +142,63 @@ async def test_the_menu_has_what_was_said_from_a_message_on_read_for_who_chose_i
     assert "121 messages" in said
     assert "long before" not in said
     assert shown["flags"] & EPHEMERAL
+
+
+def write_a_week(fake: FakeDiscord) -> None:
+    """Two thousand messages in a channel, and as many in a private thread of it and in a channel that bo is not in."""
+    for number in range(2_000):
+        fake.world.message(GENERAL, ANN, f"message {number}: the ferry from pier {number % 9} is late")
+        fake.world.message(SECRET if number % 2 else STAFF, ANN, f"message {number}: the vermilion ferry is late")
+
+
+async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_noted_with_progress_and_cost(
+    tmp_path: Path,
+) -> None:
+    async with talking(tmp_path) as talk:
+        write_a_week(talk.fake)
+        before = len(talk.fake.calls)
+        talk.says[:] = [
+            f"<execute>{json.dumps([{'name': 'read_channel', 'args': WEEK}])}</execute>",
+            "Ferries were late.",
+        ]
+        await talk.fake.say(BO, f"{ME} catch me up", DM_OF[BO])
+        shown = await caught_up(talk, "Ferries were late.", before)
+        told = json.loads(talk.model.requests[-1][-1].text.removeprefix("<results>").partition("\n</results>")[0])[0]
+    notes = [request for request in talk.model.requests if request[0].text == FOLD]
+    asked = 2 + len(notes)
+    assert 2 <= len(notes) <= 12
+    assert "PARTIAL" not in told["content"]
+    assert "2,000 messages" in told["content"]
+    assert f"/channels/10/{GENERAL}/" in told["content"]
+    assert f"{1_000 * asked:,} tokens in, {100 * asked:,} out" in shown
+    assert not any("vermilion" in one.text for request in talk.model.requests for one in request)
+
+
+async def test_the_rehearsal_model_reads_as_much_and_notes_what_a_few_messages_say(tmp_path: Path) -> None:
+    async with talking(tmp_path, rehearse) as talk:
+        write_a_week(talk.fake)
+        before = len(talk.fake.calls)
+        await talk.fake.say(BO, f"{ME} catch me up on <#{GENERAL}> since yesterday", DM_OF[BO])
+        shown = await caught_up(talk, "**Sources**", before)
+    assert len(talk.model.requests) <= 2 + 12
+    assert "2,000 messages" in shown
+    assert "Ann: message 0: the ferry from pier 0 is late [2]" in shown
+    assert not any("vermilion" in one.text for request in talk.model.requests for one in request)
+
+
+async def caught_up(talk: Talk, words: str, before: int) -> str:
+    """All that was shown, once an answer with these words ended, which took no more calls than it may."""
+    await talk.fake.until(
+        lambda: any(words in str(call.body) and "tokens in" in str(call.body) for call in talk.fake.calls)
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        await talk.host.turns.idle()
+    calls = talk.fake.calls[before:]
+    read = [call for call in calls if call.method == "GET" and call.path.endswith("/messages")]
+    shown = "\n".join(str(call.body) for call in calls if call.body and "content" in call.body)
+    assert 20 <= len(read) <= 22
+    assert "of about 2,000 messages read" in shown
+    return shown
+
+
+WEEK = {"where": "#general", "since": "3 days"}

@@ -138,7 +138,7 @@ async def handing_in(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) ->
         assert await ask(BO, GENERAL) == ""
 
 
-def test_in_the_terminal_a_file_is_learned_by_its_path_and_removed_by_its_number(tmp_path: Path) -> None:
+def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and_answered_from(tmp_path: Path) -> None:
     (tmp_path / "hotels.txt").write_text(HANDBOOK)
     typed = "/learn hotels.txt\n/knowledge\n/knowledge show 1\n/learn nowhere.txt\n"
     ran = command(tmp_path, environment(tmp_path), "chat", typed=typed)
@@ -149,3 +149,7 @@ def test_in_the_terminal_a_file_is_learned_by_its_path_and_removed_by_its_number
     ran = command(tmp_path, environment(tmp_path), "chat", typed="/knowledge remove 1\n/knowledge\n")
     assert "Removed: hotels.txt. I know it no longer, and its bytes are gone." in ran.stdout
     assert not [one for one in tmp_path.glob("bot.db*") if b"Vienna" in one.read_bytes()]
+    ran = command(
+        tmp_path, environment(tmp_path), "chat", typed="/learn hotels.txt\nWhat may a hotel cost in Vienna?\n"
+    )
+    assert re.search(r"Documents say about .*\s+hotels\.txt, learned 20[\s\S]*120 EUR a night", ran.stdout)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,12 +13,13 @@ import pytest
 from sqlalchemy import select
 
 from agent.memory.audience import NOWHERE
-from agent.messages import Message, Role
+from agent.messages import Message, Role, Usage
 from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.spending import By, SpendingPeriod
 from bot.logs import RedactingFormatter
 from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
 from store import tables
 from tests.fakes.fast_clock import MovedClock
@@ -77,6 +79,7 @@ async def talking(
     *,
     granted: str = "",
     notes: Callable[[str], str] = lambda _: "Nothing much.",
+    footer: FooterStyle = FooterStyle.OFF,
 ) -> AsyncGenerator[Talk, None]:
     """Ann and bob, each in direct messages, both in two public channels and a private one; bob in another one.
 
@@ -102,7 +105,7 @@ async def talking(
         for name in ("secret", "bobs"):
             slack.state.channel(name, "private")
         slack.state.channels["C0BOBS"].members.discard("U0ANN")
-        host = turns_host(talk.store, talk.model, clock)
+        host = turns_host(talk.store, talk.model, clock, footer=footer)
         async with serving(slack, host), host.turns.serving():
             yield talk
 
@@ -189,9 +192,9 @@ async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_note
         first = asked.partition("[")[2].partition("]")[0]
         return f"<think>Hm.</think>The ferry was late [{first}], and somebody sank [99999]."
 
-    async with talking(notes=notes) as talk:
-        for number in range(2_000):
-            talk.slack.state.write("U0BOB", "C0INCIDENT", f"message {number}: the ferry from pier {number % 9} is late")
+    async with talking(notes=notes, footer=FooterStyle.COST) as talk:
+        talk.model.usage = Usage(input_uncached=1_000, output=100)
+        write_a_week(talk)
         before = len(talk.slack.state.calls)
         await talk.ask("U0ANN", "D0ANN", "catch me up", read(where="#incident", since="3 days"), "Ferries were late.")
         calls = talk.slack.state.calls[before:]
@@ -199,6 +202,8 @@ async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_note
         today = SpendingPeriod.days_until(talk.clock.now(), 1)
         spent = await talk.store.spending.totals(today, By.DAY, person="slack:T0TEAM:U0ANN")
         shown = json.dumps([one.args for one in calls])
+        answer = json.dumps(talk.slack.state.answers("D0ANN")[-1].wire())
+    asked = 2 + len(talk.folded)  # the answer's two rounds, and each note is on the bill
     assert sum(one.method == "conversations.history" for one in calls) <= 11
     assert 2 <= len(talk.folded) <= 12
     assert "PARTIAL" not in result
@@ -207,24 +212,48 @@ async def test_a_week_of_two_thousand_messages_is_read_in_bounded_calls_and_note
     assert "99999" not in result
     assert result.count("https://fake.slack.com/archives/C0INCIDENT/") == len(talk.folded)
     assert len(result) <= 24_000
-    assert spent[0].spent.calls == 2 + len(talk.folded)  # the answer's two rounds, and each note is on the bill
+    assert spent[0].spent.calls == asked
+    assert f"{1_000 * asked:,} tokens in, {100 * asked:,} out" in answer
+    assert not any("vermilion" in one.text for request in talk.model.requests for one in request)
+
+
+def write_a_week(talk: Talk) -> None:
+    """Two thousand messages in a channel, and as many in one that Ann is not in."""
+    for number in range(2_000):
+        talk.slack.state.write("U0BOB", "C0INCIDENT", f"message {number}: the ferry from pier {number % 9} is late")
+        talk.slack.state.write("U0BOB", "C0BOBS", f"message {number}: the vermilion ferry in #incident is late")
 
 
 async def test_the_rehearsal_model_reads_as_much_and_notes_what_a_few_messages_say() -> None:
-    async with talking(rehearse) as talk:
-        for number in range(2_000):
-            talk.slack.state.write("U0BOB", "C0INCIDENT", f"message {number}: the ferry from pier {number % 9} is late")
+    async with talking(rehearse, footer=FooterStyle.COST) as talk:
+        write_a_week(talk)
         before = len(talk.slack.state.calls)
         await talk.ask("U0ANN", "D0ANN", "catch me up on #incident since yesterday")
-        answer = talk.slack.state.answers("D0ANN")[-1].text
+        answer = talk.slack.state.answers("D0ANN")[-1]
         asked = [one.method for one in talk.slack.state.calls[before:]]
         shown = json.dumps([one.args for one in talk.slack.state.calls])
     assert asked.count("conversations.history") <= 11
     assert len(talk.model.requests) <= 2 + 12
     assert "of about 2,000 messages read" in shown
-    assert "2,000 messages" in answer
-    assert "bob: message 0: the ferry from pier 0 is late [2]" in answer
-    assert "**Sources**" in answer
+    assert "2,000 messages" in answer.text
+    assert "bob: message 0: the ferry from pier 0 is late [2]" in answer.text
+    assert "**Sources**" in answer.text
+    assert re.search(r"[\d,]+ tokens in, [\d,]+ out", json.dumps(answer.wire()))
+    assert not any("vermilion" in one.text for request in talk.model.requests for one in request)
+
+
+async def test_long_threads_are_read_in_a_bounded_number_of_calls_and_what_was_left_is_said() -> None:
+    async with talking() as talk:
+        for number in range(3):
+            root = talk.slack.state.write("U0BOB", "C0INCIDENT", f"shall pier {number} be painted?")
+            for opinion in range(2_700):
+                talk.slack.state.write("U0BOB", "C0INCIDENT", f"opinion {opinion}", root.ts)
+        before = len(talk.slack.state.calls)
+        await talk.ask("U0ANN", "D0ANN", "catch me up", read(where="#incident", since="3 days"), "Many opinions.")
+        calls = [one.method for one in talk.slack.state.calls[before:]]
+        result = talk.results_of()["content"]
+    assert calls.count("conversations.history") + calls.count("conversations.replies") <= 40
+    assert "PARTIAL, which the person must be told: there are long threads" in result
 
 
 async def test_who_has_told_the_bot_to_learn_nothing_is_left_out_and_counted() -> None:

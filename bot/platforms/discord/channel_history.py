@@ -29,6 +29,8 @@ MESSAGES_PAGE: Final = 100
 """Discord's own limit."""
 MAX_THREADS: Final = 10
 """Read along with a channel or a forum: a call each, and the newest are what somebody has missed."""
+MAX_PAGES: Final = 60
+"""Of one reading, its threads included: twice what a week of 2,000 messages takes."""
 MAX_NAMED: Final = 10
 """Channels of one name of which it is asked whether the asker reads them."""
 
@@ -37,6 +39,7 @@ NOT_ALLOWED: Final = "you may not read that channel's history: its managers woul
 NO_CONTENT: Final = (
     "You have no message content access on Discord: of others you see only messages that mention you. Say so."
 )
+LONG_THREADS: Final = "there are long threads, and not all of them was read."
 UNREAD: Final = "Discord did not let you read on; what is older was not read."
 UNKNOWN: Final = "Discord does not tell now what that channel is, or who reads it; try again in a moment"
 SEPARATOR: Final = "/"
@@ -146,27 +149,29 @@ class DiscordChannelReader:
             found = await self._channel(number)
             if not isinstance(found, Readable):
                 return
-            earliest = max(start, discord.utils.time_snowflake(span.since))
+            earliest, calls = max(start, discord.utils.time_snowflake(span.since)), iter(range(MAX_PAGES))
             if isinstance(found, Channel):
-                async for page in self._pages(found, earliest, span.until, limit):
+                async for page in self._pages(calls, found, earliest, span.until, limit):
                     yield page
             for thread in _threads_of(found, earliest, span.until):
-                async for page in self._pages(thread, earliest, span.until, limit):
+                async for page in self._pages(calls, thread, earliest, span.until, limit):
                     yield page
+            if next(calls, None) is None:
+                yield ChannelPage(left=LONG_THREADS)
         except UNREADABLE:
             yield ChannelPage(left=UNREAD)
 
     async def _pages(
-        self, channel: Channel, earliest: int, until: datetime, limit: int
+        self, calls: Iterator[int], channel: Channel, earliest: int, until: datetime, limit: int
     ) -> AsyncGenerator[ChannelPage, None]:
-        """From the message of this id on, the newest first. Raises UNREADABLE."""
+        """From the message of this id on, the newest first; one of `calls` for each page. Raises UNREADABLE."""
         count, before = 0, discord.Object(discord.utils.time_snowflake(until, high=True))
-        while count < limit:
+        for _ in calls:
             page = [one async for one in channel.history(limit=MESSAGES_PAGE, before=before, oldest_first=False)]
             fits = [one for one in page if one.id >= earliest]
             yield ChannelPage(tuple(self._message(channel, one) for one in fits if one.type in SAID))
             count += len(fits)
-            if len(page) < MESSAGES_PAGE or len(fits) < len(page):
+            if count >= limit or len(page) < MESSAGES_PAGE or len(fits) < len(page):
                 return
             before = discord.Object(page[-1].id)
 

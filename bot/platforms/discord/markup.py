@@ -35,7 +35,9 @@ class DiscordMessageLink:
 
 
 def readable(content: str, names: DiscordNames) -> str:
-    """The text with `@name`, `#channel`, `:emoji:` and dates; an id without a name becomes "@someone", "#somewhere"."""
+    """The text with `@name`, `#channel`, `:emoji:` and dates; of people without a name "@someone". A channel that has
+    none here, as in direct messages, keeps its id: by that it can be read.
+    """
 
     def name(found: re.Match[str]) -> str:
         match found.lastgroup:
@@ -44,7 +46,8 @@ def readable(content: str, names: DiscordNames) -> str:
             case "role":
                 return mention(names.roles.get(int(found["role"]), "someone"))
             case "channel":
-                return f"#{names.channels.get(int(found['channel']), 'somewhere')}"
+                known = names.channels.get(int(found["channel"]))
+                return found[0] if known is None else f"#{known}"
             case "emoji":
                 return f":{found['emoji']}:"
             case "command":

@@ -14,7 +14,7 @@ NAMES = DiscordNames(users={1: "Ann"}, roles={2: "Crew"}, channels={3: "general"
     [
         ("ask <@1> and <@!1>", "ask @Ann and @Ann"),
         ("<@9>, <@&2>, <@&9>", "@someone, @Crew, @someone"),
-        ("in <#3> or <#9>", "in #general or #somewhere"),
+        ("in <#3> or <#9>", "in #general or <#9>"),
         ("<:boat:77> <a:wave:78>", ":boat: :wave:"),
         ("</ask:5> </forget all:6>", "/ask /forget all"),
         ("at <t:0:R>", "at 1970-01-01 00:00 UTC"),
