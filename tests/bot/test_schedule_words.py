@@ -1,0 +1,146 @@
+"""When people want something done, in their words."""
+
+import re
+import time as clock
+import tomllib
+from datetime import UTC, date, datetime, time
+from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, moment_of, read_when
+
+BERLIN = ZoneInfo("Europe/Berlin")
+SEEN = (
+    datetime(2026, 3, 27, 10, 20, tzinfo=BERLIN),
+    datetime(2026, 11, 2, 14, 30, tzinfo=ZoneInfo("America/New_York")),
+    datetime(2026, 12, 31, 18, 0, tzinfo=ZoneInfo("Europe/London")),
+)
+"""Before the clocks change, after they did, at a year's end."""
+
+
+def zone_of(now: datetime) -> ZoneInfo:
+    assert isinstance(now.tzinfo, ZoneInfo)
+    return now.tzinfo
+
+
+def shown(when: When, zone: ZoneInfo) -> str:
+    """As the table writes it."""
+    match when:
+        case None:
+            return "none"
+        case WhenUnclear(choices, passed):
+            times = [
+                f"{one.time.astimezone(zone):%Y-%m-%d %H:%M}" if isinstance(one.time, datetime) else f"{one.time:%H:%M}"
+                for one in choices
+            ]
+            return f"? {'passed ' if passed else ''}{' | '.join(times)}"
+        case WhenRead(timing) if timing.at is not None:
+            return f"{timing.at.astimezone(zone):%Y-%m-%d %H:%M}"
+        case WhenRead(timing):
+            weeks = f" /{timing.weeks} from {timing.since.astimezone(zone).date()}" if timing.since else ""
+            until = f" until {timing.until.astimezone(zone).date()}" if timing.until else ""
+            return f"{timing.rule}{weeks}{until}"
+
+
+@cache
+def read(said: str, now: datetime) -> When:
+    """Two tests look at each phrase."""
+    return read_when(said, now, zone_of(now))
+
+
+def table() -> list[tuple[str, str, list[str]]]:
+    """Languages, phrases, and when they are on the three days."""
+    meanings = tomllib.loads(Path(__file__).with_name("schedule_phrases.toml").read_text("utf-8"))["meaning"]
+    return [(name, said, one["when"]) for one in meanings for name, said in one.items() if name != "when"]
+
+
+def test_three_hundred_phrases_in_eight_languages_mean_their_times_on_three_days() -> None:
+    phrases, wrong = table(), list[str]()
+    for language, marked, expected in phrases:
+        said, words = marked.replace("{", "").replace("}", ""), re.findall(r"\{(.*)\}", marked)[0]
+        for now, meant in zip(SEEN, expected, strict=True):
+            when = read(said, now)
+            if (got := shown(when, zone_of(now))) != meant:
+                wrong.append(f"{language} {said!r} on {now:%d %B}: {got}, not {meant}")
+            if isinstance(when, WhenRead) and when.words != words:
+                wrong.append(f"{language} {said!r}: is to {when.words!r}, not {words!r}")
+    assert not wrong, f"{len(wrong)} wrong:\n" + "\n".join(wrong)
+    assert len(phrases) >= 300
+    assert len({language for language, _, _ in phrases}) == 8
+
+
+def test_each_choice_is_spelled_in_words_that_mean_that_one_time_and_the_same_to_do() -> None:
+    wrong = list[str]()
+    for _, marked, _ in table():
+        words = re.findall(r"\{(.*)\}", marked)[0]
+        for now in SEEN:
+            when = read(marked.replace("{", "").replace("}", ""), now)
+            for choice in when.choices if isinstance(when, WhenUnclear) else ():
+                again = read_when(choice.words, now, zone_of(now))
+                if not isinstance(again, WhenRead) or again.words != words:
+                    wrong.append(f"{choice.words!r}: {again}")
+                elif isinstance(choice.time, datetime):
+                    if again.timing.at != choice.time:
+                        wrong.append(f"{choice.words!r}: {again.timing.at}, not {choice.time}")
+                elif again.timing.rule.split()[:2] != [str(choice.time.minute), str(choice.time.hour)]:
+                    wrong.append(f"{choice.words!r}: {again.timing.rule}, not {choice.time}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_hours_are_counted_as_they_pass_and_days_by_the_clock_on_the_wall() -> None:
+    night = datetime(2026, 3, 28, 22, 0, tzinfo=BERLIN)
+    hours, days = read_when("in 24 hours tea", night, BERLIN), read_when("in 1 day tea", night, BERLIN)
+    assert isinstance(hours, WhenRead)
+    assert isinstance(days, WhenRead)
+    assert (hours.timing.at, days.timing.at) == (
+        datetime(2026, 3, 29, 21, 0, tzinfo=UTC),
+        datetime(2026, 3, 29, 20, 0, tzinfo=UTC),
+    )
+
+
+def test_a_time_that_the_clocks_leave_out_comes_at_once_after_the_gap() -> None:
+    assert moment_of(date(2026, 3, 29), time(2, 30), BERLIN) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+    assert moment_of(date(2026, 10, 25), time(2, 30), BERLIN) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+
+
+def test_who_is_to_be_told_is_read_too() -> None:
+    said = {
+        "me tomorrow at 9:00 to call": (True, False),
+        "here tomorrow at 9:00 to call": (False, False),
+        "tomorrow at 9:00 call": (None, False),
+        "privately tomorrow at 9:00 call": (True, True),
+        "mich morgen um 9:00 Ann anrufen": (True, False),
+    }
+    when = {words: read(words, SEEN[0]) for words in said}
+    assert {words: (one.direct, one.private) for words, one in when.items() if isinstance(one, WhenRead)} == said
+
+
+@given(st.text(max_size=200))
+def test_whatever_is_written_is_read_without_a_failure(text: str) -> None:
+    read_when(text, SEEN[0], BERLIN)
+
+
+def test_the_time_it_takes_grows_with_the_length_alone() -> None:
+    hostile = (
+        "1 ",
+        "3 mai ",
+        "every ",
+        "monday and ",
+        "at 9 ",
+        "3/4 ",
+        "毎",
+        "in 1 hour and ",
+        "a" * 50 + " ",
+        "1.",
+        "in 2 ",
+    )
+    for seed in hostile:
+        text = seed * (MAX_CHARS // len(seed))
+        read_when(text, SEEN[0], BERLIN)
+        begun = clock.process_time()
+        read_when(text * 50, SEEN[0], BERLIN)
+        assert clock.process_time() - begun < 1.0, seed
