@@ -22,10 +22,9 @@ from bot.app.from_settings import access_rules, budgets, discord_settings, gate_
 from bot.app.liveness import Vitals, supervised
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
-from bot.deduplicator import Deduplicator
 from bot.health import Health
 from bot.host import Host
-from bot.hosting import BotHost, PlatformConnections, RollingConversations, serve_all
+from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.job_worker import JobWorker
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice

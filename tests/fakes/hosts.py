@@ -26,9 +26,8 @@ from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
 from bot.attachments.reading import AttachmentReader
-from bot.deduplicator import Deduplicator
 from bot.health import Health
-from bot.hosting import BotHost, PlatformConnections, RollingConversations
+from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk
