@@ -18,10 +18,10 @@ from bot.commands.declaration import MessageEntry
 from bot.host import Host
 from bot.platforms.slack import api, inbound, modals, slash_commands
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
+from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sockets import TaskGroup

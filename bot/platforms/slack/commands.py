@@ -40,10 +40,10 @@ from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
-from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
+from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.panels import (
     ENTRY_CHARS,
     WINDOW_FIELDS,

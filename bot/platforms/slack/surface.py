@@ -18,9 +18,9 @@ from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.block_kit import button_rows, without_undo
-from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
+from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import named
