@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from agent.memory.audience import Place
-from agent.records import Accepted, Closing, Incoming
+from agent.records import Accepted, Incoming
 
 
 class ScheduleKind(StrEnum):
@@ -129,6 +129,20 @@ class Occurrence:
     missed: int = 0
 
 
+SCHEDULED: Final = "scheduled:"
+"""The event id of a turn that a schedule began."""
+
+
+def occurrence_id(schedule: int, time: datetime) -> str:
+    """Names one occurrence, as the event and as the message that its turn takes in: "scheduled:7:1795424400"."""
+    return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"
+
+
+def is_scheduled(incoming: Incoming) -> bool:
+    """Whether a schedule asked this, in place of its person."""
+    return incoming.event_id.startswith(SCHEDULED)
+
+
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
     """The person may not have this done there any more. `why`: the sentence that they are told."""
@@ -177,31 +191,37 @@ class Schedules(Protocol):
         """Let it rest, or go on from its next time after `now`."""
         ...
 
-    async def cancel(self, person: str, id_: int) -> Schedule | None:
+    async def cancel(self, person: str, id_: int, now: datetime) -> Schedule | None:
         """It is gone, and so is what waits of it; the schedule that it was."""
         ...
 
-    async def due(self, sources: frozenset[str], owner: str, now: datetime, limit: int) -> Sequence[Occurrence]:
+    async def due(self, sources: frozenset[str], now: datetime, limit: int) -> Sequence[Occurrence]:
         """Take what is due there, what is due first first, for some seconds: nobody else is given it meanwhile."""
         ...
 
-    async def begin(self, due: Occurrence, incoming: Incoming, reply: Closing | None, now: datetime) -> Accepted:
-        """Take the occurrence in as a turn, and reckon out the next one, in one transaction; once.
+    async def begin(
+        self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
+    ) -> Accepted:
+        """Take the occurrence in as a turn of its own name, and reckon out the next one, in one transaction; once.
 
-        `reply`: what it says without a model.
+        `reply`: what it says without a model. `seen`: what its first check says now.
         """
         ...
 
-    async def skip(self, due: Occurrence, now: datetime, *, check: FirstCheck | None = None) -> None:
+    async def skip(self, due: Occurrence, now: datetime, *, seen: str | None = None) -> None:
         """Nothing is to be done this time."""
         ...
 
-    async def end(self, due: Occurrence, why: str) -> None:
+    async def end(self, due: Occurrence, why: str, now: datetime) -> None:
         """It may not be done any more."""
         ...
 
     async def put_off(self, due: Occurrence, until: datetime) -> None:
         """Try again then: nobody could say now whether it may be done."""
+        ...
+
+    async def first_due(self, sources: frozenset[str]) -> datetime | None:
+        """When there is something to be looked at there again; None if never."""
         ...
 
 
@@ -240,6 +260,56 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
         if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
             return moment
     return None
+
+
+MAX_MISSED: Final = 500
+"""So many are counted of those that were missed: a week of one for every 20 minutes."""
+
+
+def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime, int]:
+    """Of the times from `first`, which is one, until `now` the last one, and how many come before it (MAX_MISSED at
+    most). Raises as `next_occurrence`.
+    """
+    last, before = first, 0
+    while before < MAX_MISSED:
+        later = next_occurrence(timing, last)
+        if later is None or later > now:
+            return last, before
+        last, before = later, before + 1
+    window = APART
+    while (found := next_occurrence(timing, max(last, now - window))) is None or found > now:
+        if now - window <= last:
+            return last, before
+        window *= 2
+    while found is not None and found <= now:
+        last, found = found, next_occurrence(timing, found)
+    return last, before
+
+
+LATE: Final = timedelta(minutes=2)
+"""Later than that says so: a start, or a platform that was slow, takes no longer."""
+GRACE: Final = timedelta(hours=12)
+"""A question is asked as late as that, if another time of it comes; nobody wants this morning's news tonight."""
+
+
+def is_stale(due: Occurrence, now: datetime) -> bool:
+    """Whether it is too late for this time: a question, of which another one comes. Reminders always come."""
+    if due.schedule.made.kind is ScheduleKind.REMINDER:
+        return False
+    later = next_occurrence(due.schedule.made.timing, due.time)
+    return later is not None and now - due.time > min(GRACE, (later - due.time) / 2)
+
+
+def late_note(due: Occurrence, now: datetime) -> str:
+    """ "This was due at 09:00; I was away, 3 more times before." "" for what comes in time."""
+    if now - due.time <= LATE and not due.missed:
+        return ""
+    zone = zone_of(due.schedule.made.timing.zone)
+    time, today = due.time.astimezone(zone), now.astimezone(zone)
+    when = f"{time:%H:%M}" if time.date() == today.date() else f"{time:%A} {_day(time)}, {time:%H:%M}"
+    many = "more than 500" if due.missed >= MAX_MISSED else f"{due.missed}"
+    before = f", as for {many} before it" if due.missed else ""
+    return f"This was due at {when}; I was away{before}."
 
 
 def problem_of(timing: Timing, now: datetime) -> str:

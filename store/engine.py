@@ -18,6 +18,7 @@ from agent.errors import StoreError
 from agent.memory.documents import DocumentRefused, Documents, NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
+from agent.schedules import Schedules
 from store.databases.database import (
     LOCK_SPACE,
     Database,
@@ -40,6 +41,7 @@ from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
+from store.schedules import SqlSchedules
 from store.search import index, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
@@ -302,6 +304,7 @@ class Store:
     preferences: ports.Preferences
     spending: ports.Spending
     jobs: ports.Jobs
+    schedules: Schedules
     replies: ports.Replies
     summaries: ports.Summaries
     tool_accounts: ports.ToolAccounts
@@ -448,6 +451,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlPreferences(database),
         SqlSpending(database),
         SqlJobs(database),
+        SqlSchedules(database, erased_ids),
         SqlReplies(database),
         SqlSummaries(database),
         SqlToolAccounts(database),

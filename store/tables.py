@@ -21,8 +21,10 @@ from sqlmodel import Field, SQLModel
 from store.databases.database import BitString, StorableText, UtcDateTime
 
 NEVER_REUSED: Final = {"sqlite_autoincrement": True}
+_WORDS: Final = re.compile("[A-Z][a-z]*")
 
 metadata: Final = SQLModel.metadata
+_table: Final = metadata.tables.__getitem__
 # Named constraints: a later migration can only change what it can name.
 metadata.naming_convention = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -30,9 +32,6 @@ metadata.naming_convention = {
     "fk": "fk_%(table_name)s_%(column_0_name)s",
     "pk": "pk_%(table_name)s",
 }
-
-
-_WORDS: Final = re.compile("[A-Z][a-z]*")
 
 
 def _index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
@@ -130,11 +129,9 @@ class EmbeddingRow(Row, table=True):
     vector: bytes
 
 
-person = metadata.tables["person"]
-conversation = metadata.tables["conversation"]
-participant = metadata.tables["participant"]
-message = metadata.tables["message"]
-embedding = metadata.tables["embedding"]
+person, conversation, participant, message, embedding = map(
+    _table, ("person", "conversation", "participant", "message", "embedding")
+)
 
 
 # What is kept of people: facts and profiles.
@@ -246,13 +243,10 @@ class ProfileSourceRow(Row, table=True):
     message: int = Field(primary_key=True, index=True)
 
 
-fact = metadata.tables["fact"]
-fact_term = metadata.tables["fact_term"]
-fact_ground = metadata.tables["fact_ground"]
-working_item = metadata.tables["working_item"]
-profile = metadata.tables["profile"]
-profile_entry = metadata.tables["profile_entry"]
-profile_source = metadata.tables["profile_source"]
+fact, fact_term, fact_ground, working_item, profile, profile_entry, profile_source = map(
+    _table,
+    ("fact", "fact_term", "fact_ground", "working_item", "profile", "profile_entry", "profile_source"),
+)
 
 
 # What places know: documents.
@@ -310,9 +304,7 @@ class PassageRow(Row, table=True):
     place: int | None = None
 
 
-place = metadata.tables["place"]
-document = metadata.tables["document"]
-passage = metadata.tables["passage"]
+place, document, passage = (metadata.tables[name] for name in ("place", "document", "passage"))
 
 
 # The turns and the jobs, and what the turns leave behind.
@@ -422,10 +414,8 @@ class JobRow(Row, table=True):
     """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
 
     __table_args__: ClassVar[Any] = (
-        *(
-            _index(f"ix_job_one_{state}", "kind", "key", where=f"state = '{state}'", unique=True)
-            for state in (WAITING, RUNNING)
-        ),
+        _index("ix_job_one_waiting", "kind", "key", where="state = 'waiting'", unique=True),
+        _index("ix_job_one_running", "kind", "key", where="state = 'running'", unique=True),
         Index("ix_job_run_at", "kind", "run_at"),
         Index("ix_job_person", "person", "conversation"),
         NEVER_REUSED,
@@ -443,6 +433,27 @@ class JobRow(Row, table=True):
     lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
     epoch: int = 0
     attempts: int = 0
+
+
+class ScheduleRow(Row, table=True):
+    """What is done at a time. `made` is JSON; for it and for `run_at` see `store.schedules`."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_schedule_run_at", "state", "run_at"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, index=True)
+    source: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    audience: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    message: str = Field(sa_type=StorableText)
+    words: str = Field(sa_type=StorableText)
+    made: str = Field(sa_type=StorableText)
+    state: str = Field(sa_type=StorableText)
+    next: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    last: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
 
 
 class ActionRecordRow(Row, table=True):
@@ -473,14 +484,10 @@ class TaskWorkspaceRow(Row, table=True):
     discoveries: str = Field(sa_type=StorableText, default="")
 
 
-turn = metadata.tables["turn"]
-page = metadata.tables["page"]
-verdict = metadata.tables["verdict"]
-consent = metadata.tables["consent"]
-open_question = metadata.tables["open_question"]
-job = metadata.tables["job"]
-action_record = metadata.tables["action_record"]
-workspace = metadata.tables["task_workspaces"]
+turn, page, verdict, consent, open_question, job, schedule, action_record, workspace = map(
+    _table,
+    ("turn", "page", "verdict", "consent", "open_question", "job", "schedule", "action_record", "task_workspaces"),
+)
 
 
 # What was chosen, spent and erased, and what the database knows of itself.
@@ -588,10 +595,6 @@ class ErasedRow(Row, table=True):
     time: datetime = Field(sa_type=UtcDateTime)
 
 
-meta = metadata.tables["meta"]
-preference = metadata.tables["preference"]
-model_call = metadata.tables["model_call"]
-tool_call = metadata.tables["tool_call"]
-tool_account = metadata.tables["tool_account"]
-sign_in = metadata.tables["sign_in"]
-erased = metadata.tables["erased"]
+meta, preference, model_call, tool_call, tool_account, sign_in, erased = map(
+    _table, ("meta", "preference", "model_call", "tool_call", "tool_account", "sign_in", "erased")
+)

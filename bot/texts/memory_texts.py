@@ -86,6 +86,7 @@ _KINDS = {
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
     "documents": ("document", "documents"),
+    "schedules": ("schedule", "schedules"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in at a tool", "sign-ins at tools"),
 }

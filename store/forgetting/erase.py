@@ -3,8 +3,8 @@
 What falls: the messages that the plan reaches and the replies to them, whatever is keyed by them, their turns (a
 waiting or running one is thereby cancelled: its worker gets LeaseLost) with action records and workspaces; replies that
 quote them; what was learned from them; what other turns made of them (`store.forgetting.erase`); the summary of each
-touched conversation; jobs that name them; an empty conversation; for everything, the person and what they chose.
-Platform ids stay as keyed hashes, and what model calls and tools took without turn and channel.
+touched conversation; jobs that name them; schedules; an empty conversation; for everything, the person and what they
+chose. Platform ids stay as keyed hashes, and what model calls and tools took without turn and channel.
 """
 
 import json
@@ -44,6 +44,7 @@ from store.tables import (
     person,
     preference,
     profile,
+    schedule,
     tool_call,
     turn,
     verdict,
@@ -241,6 +242,7 @@ def erase_by_plan(
     """Carry out `plan`. Nobody else may write meanwhile."""
     doomed = find_erasure_set(connection, plan, wishes.limit, related=wishes.related)
     jobs, planned = _jobs(connection, plan, doomed)
+    planned += values_in(connection, schedule.c.words, schedule.c.id, doomed.schedules)
     texts, summaries = _texts(connection, doomed, planned)
     readers = index.readers(connection, *doomed.conversations)
     known = selection.documents_of(plan)
@@ -267,6 +269,8 @@ def erase_by_plan(
     counts["conversations"] = len(doomed.conversations)
     if documents := passages.erase(connection, known, wishes.limit):
         counts["documents"] = documents
+    if schedules := drop(connection, schedule.c.id, doomed.schedules):
+        counts["schedules"] = schedules
     _drop_people(connection, plan, counts, whole=doomed.whole)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, readers, counts, deleting)

@@ -126,6 +126,7 @@ class ErasureSet:
     """Those of `said` that only tell again what the plan names."""
     may: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
     """What may have been made of it, and stays until its person decides."""
+    schedules: frozenset[int] = frozenset()
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -182,6 +183,7 @@ def find_erasure_set(
         whole=named.whole,
         scratch=scratch,
         retold=frozenset(retold),
+        schedules=named.schedules,
         may=_and_what_came_of_it(connection, again, {id_: one for id_, one in may.items() if id_ not in said}, said),
     )
 

@@ -6,8 +6,9 @@ them.
 
 import hashlib
 import hmac
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
@@ -17,10 +18,11 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.records import UNASKED, Author, Incoming
+from agent.schedules import SCHEDULED
 from store.memory import people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index, passages
-from store.search.text import index_words, stem, telling_words
+from store.search.text import holds, index_words, stem, telling_words
 from store.tables import (
     document,
     fact,
@@ -29,6 +31,7 @@ from store.tables import (
     preference,
     profile_entry,
     profile_source,
+    schedule,
     sign_in,
     tool_account,
     turn,
@@ -116,12 +119,86 @@ class Selection:
     entries: frozenset[int] = frozenset()
     facts: frozenset[int] = frozenset()
     whole: bool = True
+    schedules: frozenset[int] = frozenset()
 
 
 def select_rows(
     connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, watch: Watch = unwatched
 ) -> Selection:
-    """What the plan names; of messages at most `limit`, the oldest."""
+    """What the plan names; of messages at most `limit`, the oldest, with those that schedules which fall have asked."""
+    named = _named_rows(connection, plan, limit, watch)
+    falling = _schedules(connection, plan, named.said)
+    if not falling:
+        return named
+    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(falling)]
+    asked = [and_(message.c.turn.in_(select(turn.c.id).where(each)), _BY_PERSON) for each in begun]
+    if isinstance(
+        plan, plans.Everything | plans.Gone
+    ):  # these name all of them themselves, or leave them where they are
+        asked = []
+    said = [messages_where(connection, each) for each in asked]
+    return replace(named, said=dict(ChainMap(named.said, *said)), schedules=falling)
+
+
+_BY_PERSON: Final = message.c.author == Author.PERSON
+
+
+# What is done at a time falls with who made it, with where it was asked for and where it is posted, and with what it
+# says.
+
+
+def _schedules(
+    connection: Connection, plan: plans.ForgettingPlan, said: Mapping[int, ForgottenMessage]
+) -> frozenset[int]:
+    match plan:
+        case plans.Everything(person=who):
+            return _ids(connection, schedule, schedule.c.person == who)
+        case plans.Gone(conversations=conversations, channels=channels, audiences=audiences, sources=sources):
+            alone = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            here = and_(schedule.c.channel.in_(sorted(channels)), ~alone)
+            asked_here, theirs = (
+                schedule.c.conversation.in_(sorted(conversations)),
+                schedule.c.source.in_(sorted(sources)),
+            )
+            return _ids(connection, schedule, or_(here, asked_here, theirs, schedule.c.audience.in_(sorted(audiences))))
+        case plans.OneThread(person=who, conversations=conversations):
+            named = and_(schedule.c.person == who, schedule.c.conversation.in_(sorted(conversations)))
+        case plans.Deleted(channel=channel, messages=messages):
+            asked = select(turn.c.conversation).where(
+                turn.c.channel == channel, turn.c.message_id.in_(sorted(messages))
+            )
+            there = or_(schedule.c.channel == channel, schedule.c.conversation.in_(asked))
+            named = and_(schedule.c.message.in_(sorted(messages)), there)
+        case plans.During(person=who) | plans.AboutTopic(person=who):
+            kept = select(schedule).where(schedule.c.person == who)
+            found = [row["id"] for row in connection.execute(kept).mappings() if _is_meant(plan, row)]
+            named = schedule.c.id.in_(found)
+        case plans.OneReply() | plans.Expired():
+            return frozenset()
+        case _:
+            assert_never(plan)
+    return _ids(connection, schedule, named) | _quoting(connection, said)
+
+
+def _is_meant(plan: plans.During | plans.AboutTopic, row: Mapping[Any, Any]) -> bool:
+    if isinstance(plan, plans.During):
+        rest: Any = read_json(row["made"])
+        return plan.period.since <= datetime.fromisoformat(rest["created"]) < plan.period.until
+    wanted = {stem(word) for word in telling_words(plan.words)}
+    return bool(wanted) and wanted <= set(map(stem, index_words(row["words"])))
+
+
+def _quoting(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """Those of these people that say one of these messages."""
+    people_ = {one.person for one in said.values()}
+    kept = rows_in(connection, select(schedule.c.id, schedule.c.words), schedule.c.person, people_)
+    words = {row.id: row.words for row in kept}
+    longest = max(map(len, words.values()), default=0)
+    texts = {one.text for one in said.values() if len(one.text) <= longest} if words else set[str]()
+    return frozenset(id_ for id_, held in words.items() if any(holds(held, text) for text in texts))
+
+
+def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int | None, watch: Watch) -> Selection:
     match plan:
         case plans.AboutTopic():
             return _about(connection, plan, watch)
@@ -145,7 +222,7 @@ def select_rows(
 def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool:
     """Is there something for it? Most of what is deleted in a platform was never said to the bot."""
     named = select_rows(connection, plan, limit=1)
-    if named.said or named.turns or named.entries or named.facts:
+    if named.said or named.turns or named.entries or named.facts or named.schedules:
         return True
     if passages.count(connection, documents_of(plan)):
         return True

@@ -57,6 +57,7 @@ from store.tables import (
     message,
     metadata,
     profile_entry,
+    schedule,
     tool_call,
     turn,
     working_item,
@@ -154,10 +155,10 @@ def _left(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> 
     yield from erase.summary_texts(connection, gone.touched)
     match plan:
         case plans.OneThread(person=who, conversations=there):
-            tables = (message, turn, job)
+            tables = (message, turn, job, schedule)
             places = [(table, and_(table.c.person == who, table.c.conversation.in_(there))) for table in tables]
         case plans.Everything(person=who):
-            places = [(table, table.c.person == who) for table in (message, turn, job, fact, profile_entry)]
+            places = [(table, table.c.person == who) for table in (message, turn, job, fact, profile_entry, schedule)]
         case _:
             places = []
     for table, where in places:
@@ -233,6 +234,8 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     }
     if documents := passages.count(connection, selection.documents_of(plan)):
         counts["documents"] = documents
+    if doomed.schedules:
+        counts["schedules"] = len(doomed.schedules)
     retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
     related = _sample(doomed.may.values(), plan.person)
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
@@ -253,6 +256,7 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
     for table, words, ids in (
         (fact, fact.c.value, doomed.facts),
         (profile_entry, profile_entry.c.text, doomed.entries),
+        (schedule, schedule.c.words, doomed.schedules),
     ):
         theirs = select(words).where(table.c.person == person).order_by(table.c.id).limit(LINES)
         yield from (row[0] for row in selection.rows_in(connection, theirs, table.c.id, ids))
@@ -261,6 +265,7 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
 def _name(doomed: ErasureSet) -> str:
     """The same for the same rows."""
     ids = [sorted(some) for some in (doomed.said, doomed.turns, doomed.facts, doomed.entries, doomed.may)]
+    ids += [sorted(doomed.schedules)] if doomed.schedules else []
     return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
 
 

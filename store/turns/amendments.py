@@ -11,7 +11,7 @@ Rules
 
 A channel that fewer can read than before: what it holds for the whole team becomes its own, and stays so
   Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
-  What a message means to a search stays: its entries name no audience. Documents of the channel move, too; until
+  What a message means to a search stays: its entries name no audience. Schedules and documents move, too; until
   their index has followed, which a job sees to, they are not found. Nothing becomes wider, ever.
   What came from two closed channels belongs to neither, and goes.
   An answer that runs there starts anew: it was thought out for more readers, or with more than may be used now.
@@ -30,6 +30,7 @@ from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import Author, Claim, Closing, Job, Waiting
+from agent.schedules import SCHEDULED
 from store import job_queue, model_calls, rows, tool_calls
 from store.memory import profiles
 from store.search import index, passages
@@ -49,6 +50,7 @@ from store.tables import (
     profile,
     profile_entry,
     profile_source,
+    schedule,
     tool_call,
     turn,
     working_item,
@@ -200,7 +202,8 @@ def _joined(connection: Connection, conversation: str, asked: int) -> bool:
 # Rules
 #   Their turns stay as they are until the running one ends, and then end with it: a turn that starts anew, or fails,
 #   leaves them to be answered by themselves. So is one that was edited while it was just being read.
-#   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it.
+#   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it;
+#   so does what a schedule asks.
 
 MOST: Final = 50
 """More than join one turn."""
@@ -221,7 +224,8 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
     for row in connection.execute(behind).mappings():
         theirs = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
-        if not (theirs and fresh and rows.words_alone(row["payload"])):
+        asked_by_them = not row["event_id"].startswith(SCHEDULED)
+        if not (theirs and fresh and asked_by_them and rows.words_alone(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
     return found
@@ -255,7 +259,7 @@ _PUBLIC: Final = union(
         select(table.c.audience)
         .where(table.c.channel == bindparam("channel"), table.c.audience.like(f"{AudienceKind.TEAM}:%"))
         .distinct()
-        for table in (message, document)
+        for table in (message, document, schedule)
     )
 )
 
@@ -279,6 +283,10 @@ def restrict_place(connection: Connection, channel: str, place: Place, now: date
     _move_facts(connection, channel, wide, own)
     _move_entries(connection, channel, wide, own)
     passages.narrow(connection, channel, wide, own)
+    there = schedule.c.channel == channel, schedule.c.audience.in_(wide)
+    for id_, made in connection.execute(select(schedule.c.id, schedule.c.made).where(*there)).all():
+        told = _within(made, place.within_team)
+        connection.execute(update(schedule).where(schedule.c.id == id_).values(audience=own, made=told))
     for person, before in learning:
         _learn_there(connection, Partition(person, before), Partition(person, own), now)
     return moved

@@ -129,7 +129,8 @@ def reorder_late_question(connection: sa.Connection, conversation: str, late: in
 
 def _behind(connection: sa.Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[sa.RowMapping]:
     """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
-    waits = sa.and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, turn.c.epoch == 0)
+    fresh = sa.and_(turn.c.epoch == 0, turn.c.progress == "")  # a reminder has its reply already
+    waits = sa.and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, fresh)
     later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
     found = connection.execute(later).mappings().all()
     joined = _joined(connection, conversation) if found else ()

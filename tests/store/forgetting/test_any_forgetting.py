@@ -1,7 +1,8 @@
 """After any forgetting, by whatever plan, none of what fell is anywhere, and nothing that was made of it.
 
 People talk at random in rooms of their own and in shared ones; replies quote what recall gave them; tools, summaries,
-facts, facts derived from those and profiles repeat it. Each message has a word of its own, so that it can be found.
+facts, facts derived from those, profiles and schedules repeat it. Each message has a word of its own, so that it can
+be found.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
+from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, SituationSummary
 from store.databases.database import is_postgresql
 from store.engine import Store, open_store
@@ -74,6 +76,8 @@ class Said:
 @dataclass
 class World:
     store: Store
+    schedules: bool = True
+    """Whether each message asks for something to be done daily. Retention leaves that alone."""
     said: list[Said] = field(default_factory=list[Said])
     facts: list[str] = field(default_factory=list[str])
 
@@ -105,6 +109,13 @@ class World:
         )
         await self.store.ledger.finish(claim, ending, incoming.time)
         await self._learn(talk, word, claim.message, label(place.audience), incoming.time)
+        if self.schedules:
+            timing, words = Timing("Europe/Madrid", rule="0 9 * * *"), f"say {word}"
+            asked = incoming.conversation, incoming.message_id
+            reminder = NewSchedule(
+                talk.person, "test", conversation, place, ScheduleKind.REMINDER, words, timing, incoming.time, *asked
+            )
+            assert isinstance(await self.store.schedules.keep(reminder), Schedule)
         self.said.append(Said(talk, word, conversation, incoming.message_id, claim.message, incoming.time, quoted))
 
     async def _learn(self, talk: Talk, word: str, source: int, audience: str, time: datetime) -> None:
@@ -208,7 +219,7 @@ def may_stay(gone: Said, world: list[Said], plan: ForgettingPlan) -> bool:
 
 async def forgotten(store: Store, life: Sequence[Talk], kind: str, person: str, at: int) -> tuple[list[str], list[str]]:
     """Live through it and forget: the words that must be gone, and those that must stay."""
-    world = World(store)
+    world = World(store, schedules=kind != "expired")
     for talk in life:
         await world.live(talk)
     plan = plan_of(kind, person, at, world.said)

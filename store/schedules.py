@@ -1,0 +1,302 @@
+"""What is done at a time: kept, found when it is due, and begun as a turn of the ledger, once.
+
+Rules
+  Who finds a schedule due has it for LEASE: `run_at` is moved on, and `epoch` raised, which every later write names.
+  The turn of an occurrence, and the time of the next one, are written together: a kill leaves both or none.
+  An occurrence is named by its schedule and its time, and comes no second time after a clock went back; nor does a
+  schedule wait for a time to which a clock that was wrong had moved it.
+  What was missed is due as one: its last time, and how many came before it.
+  Of one that has ended, `run_at` says when it goes.
+"""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.memory.audience import Place, audience_of, label
+from agent.progress import Progress, encode
+from agent.records import Accepted, Incoming
+from agent.schedules import (
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    Occurrence,
+    Schedule,
+    ScheduleKind,
+    ScheduleRefused,
+    ScheduleState,
+    Timing,
+    last_until,
+    next_occurrence,
+    occurrence_id,
+    with_end,
+)
+from store import rows
+from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
+from store.forgetting.selection import ErasedIds
+from store.search import index
+from store.search.text import IndexedText
+from store.tables import WAITING, schedule, turn
+from store.turns import amendments, ledger
+
+MAX_OF_PERSON: Final = 50
+"""That go on: more nobody remembers having."""
+MAX_IN_CHANNEL: Final = 100
+LEASE: Final = timedelta(seconds=30)
+"""As of a turn: longer than it takes to ask a platform, and what a kill delays."""
+LONGEST_OFF: Final = timedelta(hours=2)
+"""No schedule is put off, or held, for longer: what is to wait longer was moved by a clock that was wrong."""
+SHOWN_FOR: Final = timedelta(days=7)
+"""What has ended stays in lists so long, with its reason."""
+
+_LIVES: Final = schedule.c.state != ScheduleState.ENDED
+
+
+def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
+    in_order(connection, f"schedules of {new.person}")
+    in_order(connection, f"schedules in {new.channel}")
+    theirs, there = schedule.c.person == new.person, schedule.c.channel == new.channel
+    limits = [(theirs, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
+    if not new.direct:
+        limits.append((there, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
+    for where, limit, refused in limits:
+        counted = select(func.count()).select_from(schedule).where(where, _LIVES)
+        if connection.execute(counted).scalar_one() >= limit:
+            return refused
+    kept = replace(new, timing=with_end(new.timing, new.created))
+    first = next_occurrence(kept.timing, new.created)
+    one = Schedule(0, kept, first, ScheduleState.ENDED if first is None else ScheduleState.ACTIVE)
+    values = _values(one) | {"run_at": new.created + SHOWN_FOR if first is None else first}
+    return replace(one, id=row_id(connection.execute(insert(schedule).values(values))))
+
+
+def of_person(connection: Connection, person: str) -> list[Schedule]:
+    return _listed(connection, schedule.c.person == person)
+
+
+def listed(connection: Connection, limit: int) -> list[Schedule]:
+    return _listed(connection, _LIVES, limit)
+
+
+def _listed(connection: Connection, where: Any, limit: int | None = None) -> list[Schedule]:  # noqa: ANN401 -- a condition
+    ordered = select(schedule).where(where).order_by(~_LIVES, schedule.c.next.asc().nulls_last(), schedule.c.id)
+    return [read(row) for row in connection.execute(ordered.limit(limit)).mappings()]
+
+
+def change(
+    connection: Connection,
+    person: str,
+    id_: int,
+    *,
+    timing: Timing | None = None,
+    words: str | None = None,
+    now: datetime,
+) -> Schedule | None:
+    if (one := _theirs(connection, person, id_)) is None:
+        return None
+    made = one.made if words is None else replace(one.made, words=words)
+    if timing is None:
+        return _put(connection, replace(one, made=made), now)
+    changed = replace(one, made=replace(made, timing=with_end(timing, now)))
+    return _put(connection, changed if one.state is ScheduleState.PAUSED else _from(changed, now), now)
+
+
+def pause(connection: Connection, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
+    one = _theirs(connection, person, id_)
+    if one is None or one.state is ScheduleState.ENDED:
+        return one
+    if not paused:
+        return _put(connection, _from(one, now) if one.state is ScheduleState.PAUSED else one, now)
+    return _put(connection, replace(one, state=ScheduleState.PAUSED, next=None), now)
+
+
+def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Schedule | None:
+    if (one := _theirs(connection, person, id_)) is None:
+        return None
+    withdraw_turns(connection, [id_], now)
+    connection.execute(delete(schedule).where(schedule.c.id == id_))
+    return one
+
+
+def withdraw_turns(connection: Connection, ids: Collection[int], now: datetime) -> None:
+    """What these have begun and nobody has answered yet."""
+    for id_ in ids:
+        begun = turn.c.event_id.startswith(occurrence_id(id_, now).rpartition(":")[0] + ":", autoescape=True)
+        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun)
+        for channel, message_id in connection.execute(waits).all():
+            amendments.withdraw(connection, channel, message_id, now)
+
+
+def due(connection: Connection, sources: frozenset[str], now: datetime, limit: int) -> list[Occurrence]:
+    connection.execute(delete(schedule).where(~_LIVES, schedule.c.run_at <= now))
+    moved = and_(schedule.c.next <= now, schedule.c.run_at > now + LONGEST_OFF)
+    wanted = and_(schedule.c.state == ScheduleState.ACTIVE, or_(schedule.c.run_at <= now, moved))
+    first = select(schedule).where(wanted, schedule.c.source.in_(sorted(sources)))
+    first = first.order_by(schedule.c.run_at, schedule.c.id).limit(limit)
+    # Others pass by what one is just taking. (SQLite has one writer, and no such words.)
+    found = [read(row) for row in connection.execute(first.with_for_update(skip_locked=True)).mappings()]
+    taken = update(schedule).where(schedule.c.id.in_([one.id for one in found]))
+    if found:
+        connection.execute(taken.values(epoch=schedule.c.epoch + 1, run_at=now + LEASE))
+    return [_occurrence(replace(one, epoch=one.epoch + 1), now) for one in found]
+
+
+def _occurrence(one: Schedule, now: datetime) -> Occurrence:
+    first = now if one.next is None else one.next
+    last, missed = last_until(one.made.timing, first, now)
+    return Occurrence(one, last, missed)
+
+
+def first_due(connection: Connection, sources: frozenset[str]) -> datetime | None:
+    active = and_(schedule.c.state == ScheduleState.ACTIVE, schedule.c.source.in_(sorted(sources)))
+    return connection.execute(select(func.min(schedule.c.run_at)).where(active)).scalar_one_or_none()
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What an occurrence is begun as."""
+
+    incoming: Incoming
+    said: IndexedText
+    reply: str | None
+    seen: str | None
+
+
+def begin(connection: Connection, due: Occurrence, begun: Begun, erased_ids: ErasedIds, now: datetime) -> Accepted:
+    held = _held(connection, due)
+    narrowing = begun.incoming.place.is_closed
+    accepted = ledger.accept(connection, begun.incoming, begun.said, erased_ids, narrowing=narrowing)
+    if begun.reply is not None and not accepted.duplicate:
+        said = encode(Progress(reply=begun.reply, outcome=Outcome.ANSWERED))
+        connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=said))
+    _advance(connection, replace(held, last=due.time), due, now, begun.seen)
+    return accepted
+
+
+def skip(connection: Connection, due: Occurrence, now: datetime, *, seen: str | None = None) -> None:
+    _advance(connection, _held(connection, due), due, now, seen)
+
+
+def end(connection: Connection, due: Occurrence, why: str, now: datetime) -> None:
+    _put(connection, replace(_held(connection, due), state=ScheduleState.ENDED, next=None, why=why), now)
+
+
+def put_off(connection: Connection, due: Occurrence, until: datetime) -> None:
+    _held(connection, due)
+    connection.execute(update(schedule).where(schedule.c.id == due.schedule.id).values(run_at=until))
+
+
+def _held(connection: Connection, due: Occurrence) -> Schedule:
+    """As it stands now, held until the transaction ends. Raises LeaseLost."""
+    this = schedule.c.id == due.schedule.id, schedule.c.epoch == due.schedule.epoch
+    active = schedule.c.state == ScheduleState.ACTIVE
+    row = connection.execute(select(schedule).where(*this, active).with_for_update()).mappings().one_or_none()
+    if row is None:
+        raise LeaseLost(f"Schedule {due.schedule.id} is no longer held.")
+    return read(row)
+
+
+def _advance(connection: Connection, one: Schedule, due: Occurrence, now: datetime, seen: str | None) -> None:
+    """On to the time after this one; what comes between it and now was missed, and is due with it."""
+    if seen is not None and one.made.check is not None:
+        one = replace(one, made=replace(one.made, check=replace(one.made.check, seen=seen)))
+    _put(connection, _from(one, due.time), now)
+
+
+def _from(one: Schedule, after: datetime) -> Schedule:
+    found = next_occurrence(one.made.timing, after)
+    return replace(one, next=found, state=ScheduleState.ENDED if found is None else ScheduleState.ACTIVE, why="")
+
+
+def _theirs(connection: Connection, person: str, id_: int) -> Schedule | None:
+    this = schedule.c.id == id_, schedule.c.person == person
+    row = connection.execute(select(schedule).where(*this).with_for_update()).mappings().one_or_none()
+    return None if row is None else read(row)
+
+
+def _put(connection: Connection, one: Schedule, now: datetime) -> Schedule:
+    """Whoever holds it loses it."""
+    changed = replace(one, epoch=one.epoch + 1)
+    run_at = now + SHOWN_FOR if one.state is ScheduleState.ENDED else one.next
+    values = _values(changed) | {"run_at": run_at}
+    connection.execute(update(schedule).where(schedule.c.id == one.id).values(values))
+    return changed
+
+
+_AS_MADE: Final = ("person", "source", "channel", "conversation", "message", "words")
+
+
+def _values(one: Schedule) -> dict[str, Any]:
+    made, timing = one.made, one.made.timing
+    rest = {
+        "kind": made.kind,
+        "within_team": made.place.within_team,
+        "direct": made.direct,
+        "created": made.created.isoformat(),
+        "zone": timing.zone,
+        "at": timing.at and timing.at.astimezone(UTC).isoformat(),
+        "rule": timing.rule,
+        "until": timing.until and timing.until.astimezone(UTC).isoformat(),
+        "check": made.check and asdict(made.check),
+        "why": one.why,
+    }
+    return {
+        **{name: getattr(made, name) for name in _AS_MADE},
+        "audience": label(made.place.audience),
+        "made": rows.json_text(rest),
+        "state": one.state,
+        "next": one.next,
+        "last": one.last,
+        "epoch": one.epoch,
+    }
+
+
+def read(row: RowMapping) -> Schedule:
+    rest: Any = rows.read_json(row["made"])
+    check, at, until = rest["check"], rest["at"], rest["until"]
+    timing = Timing(
+        rest["zone"], at and datetime.fromisoformat(at), rest["rule"], until and datetime.fromisoformat(until)
+    )
+    made = NewSchedule(
+        **{name: row[name] for name in _AS_MADE},
+        place=Place(audience_of(row["audience"]), rest["within_team"]),
+        kind=ScheduleKind(rest["kind"]),
+        timing=timing,
+        created=datetime.fromisoformat(rest["created"]),
+        direct=rest["direct"],
+        check=check and FirstCheck(**check | {"kind": CheckKind(check["kind"])}),
+    )
+    state = ScheduleState(row["state"])
+    return Schedule(row["id"], made, row["next"], state, row["last"], rest["why"], row["epoch"])
+
+
+class SqlSchedules(SqlStore):
+    keep = writes(keep)
+    of_person = reads(of_person)
+    all = reads(listed)
+    change = writes(change)
+    pause = writes(pause)
+    cancel = writes(cancel)
+    due = writes(due)
+    skip = writes(skip)
+    end = writes(end)
+    put_off = writes(put_off)
+    first_due = reads(first_due)
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        super().__init__(database)
+        self._erased_ids = erased_ids
+
+    async def begin(
+        self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
+    ) -> Accepted:
+        """See the port. For one that was forgotten, `Accepted(0, duplicate=True)`."""
+        name = occurrence_id(due.schedule.id, due.time)
+        named = replace(incoming, event_id=name, message_id=name)
+        begun = Begun(named, await index.indexed(self.database, named.text), reply, seen)
+        return await self.database.write(begin, due, begun, self._erased_ids, now)
