@@ -11,7 +11,7 @@ Rules
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum, StrEnum, auto
 from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
@@ -231,6 +231,8 @@ FARTHEST: Final = timedelta(days=5 * 366)
 """Ahead: the clocks' rules are hardly known so far."""
 APART: Final = timedelta(minutes=5)
 """Of a rule, on the clock: a chat is no monitor."""
+MAX_WEEKS: Final = 26
+"""Rarer than twice a year is a date."""
 MAX_RULE_CHARS: Final = 100
 """Longer than any rule that means something; reading one takes time by its length."""
 
@@ -251,12 +253,16 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
         at = timing.at.astimezone(UTC)
         return at if at > after else None
     zone, start = zone_of(timing.zone), after.replace(microsecond=0)
+    if timing.since is not None and timing.since > start:
+        start = timing.since.replace(microsecond=0) - timedelta(seconds=1)
     local = start.astimezone(zone)
     by_clock = not _is_hourly(timing.rule)
     for found in _times(timing.rule, local.replace(tzinfo=None, fold=0) if by_clock else local):
         moment = _moment(found, zone) if by_clock else found.astimezone(UTC)
         if timing.until is not None and moment > timing.until:
             return None
+        if timing.weeks > 1 and not _is_in_week(timing, found.date(), zone):
+            continue
         if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
             return moment
     return None
@@ -312,6 +318,13 @@ def late_note(due: Occurrence, now: datetime) -> str:
     return f"This was due at {when}; I was away{before}."
 
 
+def _is_in_week(timing: Timing, day: date, zone: ZoneInfo) -> bool:
+    """Whether the rule holds in the week of that day."""
+    first = (timing.since or datetime(1970, 1, 5, 12, tzinfo=UTC)).astimezone(zone).date()
+    monday = first - timedelta(days=first.weekday())
+    return (day - monday).days // 7 % timing.weeks == 0
+
+
 def problem_of(timing: Timing, now: datetime) -> str:
     """Why this cannot be a schedule, a sentence that says what to do; "" if it can: the past, an unknown zone, a rule
     that is none, comes never or more often than every five minutes.
@@ -324,6 +337,8 @@ def problem_of(timing: Timing, now: datetime) -> str:
         return "Give either a time or a rule."
     if timing.at is not None:
         return _problem_of_moment(timing.at, timing.zone, now)
+    if not 1 <= timing.weeks <= MAX_WEEKS:
+        return f"Take every week, or one week of {MAX_WEEKS} at most."
     try:
         too_often = _too_often(timing.rule)
         comes = next_occurrence(with_end(timing, now), now) is not None
@@ -355,7 +370,7 @@ def in_words(timing: Timing, now: datetime) -> str:
         return words
     until = with_end(timing, now).until
     end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
-    return f"{words}; then {_rule_in_words(timing.rule)}{end}"
+    return f"{words}; then {_rule_in_words(timing.rule, timing.weeks)}{end}"
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -442,11 +457,13 @@ _WEEKLY: Final = re.compile(r"(?P<minute>\d\d?) (?P<hour>\d\d?) \* \* (?P<days>\
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def _rule_in_words(rule: str) -> str:
+def _rule_in_words(rule: str, weeks: int = 1) -> str:
     if found := _WEEKLY.fullmatch(" ".join(rule.split())):
-        return f"every {_days_in_words(found['days'])} at {int(found['hour']):02}:{int(found['minute']):02}"
+        days, at = _days_in_words(found["days"]), f"at {int(found['hour']):02}:{int(found['minute']):02}"
+        return f"every {days} {at}" if weeks == 1 else f"every {weeks} weeks on {days} {at}"
     said = _parsed(rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- as above
-    return said[:1].lower() + said[1:]
+    words = said[:1].lower() + said[1:]
+    return words if weeks == 1 else f"{words}, every {weeks} weeks"
 
 
 def _days_in_words(days: str) -> str:

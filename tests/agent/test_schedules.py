@@ -174,3 +174,16 @@ def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -
 )
 def test_a_time_is_said_in_words_in_its_zone_with_the_end_of_a_rule(timing: Timing, words: str) -> None:
     assert in_words(timing, NOW) == words
+
+
+def test_a_rule_of_every_second_week_skips_the_weeks_between_also_where_the_clocks_change() -> None:
+    since = datetime(2026, 10, 16, 8, tzinfo=UTC)
+    timing = Timing("Europe/Berlin", rule="0 10 * * 1,5", since=since, weeks=2)
+    found, moment = list[str](), since - timedelta(days=30)
+    while len(found) < 5 and (later := next_occurrence(timing, moment)):
+        moment = later
+        found.append(f"{later.astimezone(ZoneInfo(timing.zone)):%m-%d %H:%M}")
+    assert found == ["10-16 10:00", "10-26 10:00", "10-30 10:00", "11-09 10:00", "11-13 10:00"]
+    assert "then every 2 weeks on Monday and Friday at 10:00" in in_words(timing, since)
+    assert problem_of(Timing("Europe/Berlin", rule="0 10 * * 1", weeks=1_000), NOW)
+    assert not problem_of(timing, since)
