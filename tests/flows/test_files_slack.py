@@ -1,6 +1,7 @@
 """Files in Slack, with the real slack-bolt: what people share is read, and long answers are handed over as files."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
-from bot.attachments.read_again import CHANGED, HIDDEN, NO_FILE
+from bot.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
 from bot.hosting import BotHost
 from bot.reply.files import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
@@ -335,7 +336,7 @@ async def test_a_long_file_of_an_earlier_question_is_read_on_from_where_it_was_c
         assert "read_again" not in str(there.asked[-1])
         (asked,) = [(await there.slack.say(there.ann, there.general, f"{ME} look", files=[_book(there)])).ts]
         await there.slack.until(lambda: len(there.slack.state.answers(there.general)) == 1)
-        assert "read_again(file, page?: integer, from?: integer)" in there.asked[-1][0].text
+        assert "read_again(file, which?: integer, page?: integer, from?: integer)" in there.asked[-1][0].text
         there.slack.files["book.txt"] += b"the end\n"  # it is fetched anew
         await there.slack.say(there.ann, there.general, f"{ME} and then?", asked)
         await there.slack.until(lambda: len(there.slack.state.answers(there.general)) == 2)
@@ -355,7 +356,7 @@ def _book(there: World) -> Object:
 )
 async def test_a_file_is_read_again_only_while_it_is_there_and_its_asker_is(what: str, why: str) -> None:
     secret = "The merger is on Friday."
-    async with world("Seen.", "Hello.", again("plan.txt"), "That is all.") as there:
+    async with world("Seen.", "Hello.", again("Plan"), "That is all.") as there:
         state = there.slack.state
         club = state.channel("club", "private")
         asked = await there.slack.say(
@@ -379,6 +380,29 @@ async def test_a_file_is_read_again_only_while_it_is_there_and_its_asker_is(what
         told = there.asked[-1][-1].text
         assert (secret in told) == (not why)
         assert why in told
+
+
+@pytest.mark.parametrize("said", ["REPORT.txt", "report", "“Report.txt”"])
+async def test_a_file_is_read_again_by_its_bare_name_and_of_several_the_person_is_asked_which(said: str) -> None:
+    calls = again(said), "Which one?", again(said, which=2), "Old.", again("harbour"), "Seven."
+    async with world("Seen.", "Seen.", "Seen.", *calls) as there:
+        club = there.slack.state.channel("club", "private")
+        for upload, name in (("old", "report.txt"), ("new", "Report.txt")):
+            file = there.slack.upload(upload, f"It is {upload}.".encode())
+            await there.ask("look", {**file, "name": name}, channel=there.dm)
+        harbour = {**there.slack.upload("harbour", b"Seven berths."), "name": "harbour.md"}
+        await there.slack.say(there.ann, club, f"{ME} look", files=[harbour])
+        await there.slack.until(lambda: there.slack.state.answers(club))
+        await there.ask("read the report again", channel=there.dm)
+        told = there.asked[-1][-1].text
+        assert SEVERAL in told
+        assert re.search(
+            r"1: Report\.txt, which ann attached on [^;]* UTC; 2: report\.txt, which ann attached on", told
+        )
+        await there.ask("the older one", channel=there.dm)
+        assert "It is old." in there.asked[-1][-1].text
+        await there.ask("and the harbour?", channel=there.dm)
+        assert "Seven berths." in there.asked[-1][-1].text
 
 
 def _said(store: StoreInMemory) -> str:
