@@ -15,6 +15,7 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
+from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch, FilesNow
@@ -237,6 +238,10 @@ class PlatformRegistry(Protocol):
 
     def unregister(self, source: str) -> None:
         """Nothing can be shown, fetched, deleted or asked there any more, until the platform is served anew."""
+        ...
+
+    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        """Whether, as whom and where the schedules of this source may be done is asked of `platform`."""
         ...
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:

@@ -14,6 +14,7 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
 from agent.records import Incoming, platform_of
+from agent.schedules import SchedulePlatform
 from bot.access.acl import CommandAnswer
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetDesk
@@ -63,6 +64,8 @@ class PlatformConnections:
     """What is attached to a message that was answered."""
     read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
     """The tools with which a platform is read."""
+    schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
+    """What is known there of the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,6 +92,7 @@ class PlatformConnections:
             self.fetchers,
             self.files_now,
             self.read_by,
+            self.schedules,
             self.readers.platforms,
         ):
             known.pop(source, None)
@@ -101,6 +105,9 @@ class PlatformConnections:
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        self.schedules[source] = platform
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.read_by[source] = tools

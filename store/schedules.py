@@ -236,6 +236,7 @@ def _values(one: Schedule) -> dict[str, Any]:
     rest = {
         "kind": made.kind,
         "within_team": made.place.within_team,
+        "whole_channel": made.place.whole_channel,
         "direct": made.direct,
         "created": made.created.isoformat(),
         "zone": timing.zone,
@@ -264,7 +265,7 @@ def read(row: RowMapping) -> Schedule:
     )
     made = NewSchedule(
         **{name: row[name] for name in _AS_MADE},
-        place=Place(audience_of(row["audience"]), rest["within_team"]),
+        place=Place(audience_of(row["audience"]), rest["within_team"], rest.get("whole_channel", False)),
         kind=ScheduleKind(rest["kind"]),
         timing=timing,
         created=datetime.fromisoformat(rest["created"]),

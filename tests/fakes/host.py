@@ -15,6 +15,7 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
+from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, CommandAnswer, Requester
@@ -102,6 +103,7 @@ class FakeHost:
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
+    schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -180,6 +182,9 @@ class FakeHost:
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        self.schedules[source] = platform
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.tools_of[source] = [tool.name for tool in tools]

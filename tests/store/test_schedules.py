@@ -238,6 +238,15 @@ async def test_a_late_question_of_the_conversation_does_not_change_places_with_a
 
 
 GROUP = Place(GroupAudience("slack:T1:C1"), whole_channel=True)
+
+
+async def test_that_its_place_was_closed_when_it_was_made_is_kept(either: Store) -> None:
+    for place, closed in ((GROUP, True), (replace(GROUP, whole_channel=False), False)):
+        one = await kept(either, new(place=place))
+        (read,) = [other for other in await either.schedules.of_person("ann") if other.id == one.id]
+        assert (read.made.place, read.made.place.is_closed) == (place, closed)
+
+
 PLANS: list[ForgettingPlan] = [
     Everything("ann"),
     OneThread("ann", frozenset({"thread"})),
