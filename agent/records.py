@@ -488,6 +488,8 @@ EPHEMERAL_PAGE: Final = "@"
 
 POSTED_BY_BOT: Final = "posted:"
 """The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
+SCHEDULED: Final = "scheduled:"
+"""The event id of a question begins with this that a schedule asked in place of its person."""
 
 
 class ShownReply(StrEnum):

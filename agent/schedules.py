@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from agent.memory.audience import Place
-from agent.records import Accepted, Incoming
+from agent.records import SCHEDULED, Accepted, Incoming, platform_of
 
 
 class ScheduleKind(StrEnum):
@@ -129,18 +129,19 @@ class Occurrence:
     missed: int = 0
 
 
-SCHEDULED: Final = "scheduled:"
-"""The event id of a turn that a schedule began."""
-
-
 def occurrence_id(schedule: int, time: datetime) -> str:
     """Names one occurrence, as the event and as the message that its turn takes in: "scheduled:7:1795424400"."""
     return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"
 
 
-def is_scheduled(incoming: Incoming) -> bool:
-    """Whether a schedule asked this, in place of its person."""
-    return incoming.event_id.startswith(SCHEDULED)
+TERMINAL: Final = "terminal"
+
+
+def lasting_source(source: str, person: str) -> str:
+    """Where a schedule is done. The source of a terminal ends with its process: it is done at any that its person
+    opens, "terminal:ann".
+    """
+    return person if platform_of(source) == TERMINAL else source
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,15 @@ class NotAllowed:
     """The person may not have this done there any more. `why`: the sentence that they are told."""
 
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What the person of a schedule is told about it: where, and in which words. Of one name they are told once."""
+
+    name: str
+    incoming: Incoming
+    words: str
 
 
 Admitted: TypeAlias = Incoming | NotAllowed
@@ -208,12 +218,14 @@ class Schedules(Protocol):
         """
         ...
 
-    async def skip(self, due: Occurrence, now: datetime, *, seen: str | None = None) -> None:
-        """Nothing is to be done this time."""
+    async def skip(
+        self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: "Notice | None" = None
+    ) -> None:
+        """Nothing is to be done this time. With a notice its person is told, in the same transaction."""
         ...
 
-    async def end(self, due: Occurrence, why: str, now: datetime) -> None:
-        """It may not be done any more."""
+    async def end(self, due: Occurrence, why: str, now: datetime, *, notice: "Notice | None" = None) -> None:
+        """It may not be done any more. `notice`: as of `skip`."""
         ...
 
     async def put_off(self, due: Occurrence, until: datetime) -> None:

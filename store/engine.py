@@ -41,7 +41,7 @@ from store.memory.people import SqlPreferences
 from store.memory.profiles import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
-from store.schedules import SqlSchedules
+from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings

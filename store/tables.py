@@ -436,7 +436,7 @@ class JobRow(Row, table=True):
 
 
 class ScheduleRow(Row, table=True):
-    """What is done at a time. `made` is JSON; for it and for `run_at` see `store.schedules`."""
+    """What is done at a time. `made` is JSON; for it and for `run_at` see `store.schedule_store`."""
 
     __table_args__: ClassVar[Any] = (Index("ix_schedule_run_at", "state", "run_at"), NEVER_REUSED)
 

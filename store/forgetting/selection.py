@@ -17,8 +17,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, an
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
-from agent.records import UNASKED, Author, Incoming
-from agent.schedules import SCHEDULED
+from agent.records import SCHEDULED, UNASKED, Author, Incoming
 from store.memory import people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index, passages

@@ -29,8 +29,7 @@ from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
-from agent.records import Author, Claim, Closing, Job, Waiting
-from agent.schedules import SCHEDULED
+from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from store import job_queue, model_calls, rows, tool_calls
 from store.memory import profiles
 from store.search import index, passages

@@ -26,7 +26,7 @@ from agent.schedules import (
     occurrence_id,
 )
 from store.engine import Store
-from store.schedules import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
+from store.schedule_store import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import dm, said
 

@@ -25,6 +25,7 @@ from agent.schedules import (
     CheckKind,
     FirstCheck,
     NewSchedule,
+    Notice,
     Occurrence,
     Schedule,
     ScheduleKind,
@@ -32,6 +33,7 @@ from agent.schedules import (
     ScheduleState,
     Timing,
     last_until,
+    lasting_source,
     next_occurrence,
     occurrence_id,
     with_end,
@@ -68,7 +70,7 @@ def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused
         counted = select(func.count()).select_from(schedule).where(where, _LIVES)
         if connection.execute(counted).scalar_one() >= limit:
             return refused
-    kept = replace(new, timing=with_end(new.timing, new.created))
+    kept = replace(new, source=lasting_source(new.source, new.person), timing=with_end(new.timing, new.created))
     first = next_occurrence(kept.timing, new.created)
     one = Schedule(0, kept, first, ScheduleState.ENDED if first is None else ScheduleState.ACTIVE)
     values = _values(one) | {"run_at": new.created + SHOWN_FOR if first is None else first}
@@ -158,32 +160,46 @@ def first_due(connection: Connection, sources: frozenset[str]) -> datetime | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """What an occurrence is begun as."""
+class TakenIn:
+    """What is taken in as a turn. `reply`: what it says without a model."""
 
     incoming: Incoming
     said: IndexedText
     reply: str | None
-    seen: str | None
 
 
-def begin(connection: Connection, due: Occurrence, begun: Begun, erased_ids: ErasedIds, now: datetime) -> Accepted:
-    held = _held(connection, due)
-    narrowing = begun.incoming.place.is_closed
-    accepted = ledger.accept(connection, begun.incoming, begun.said, erased_ids, narrowing=narrowing)
-    if begun.reply is not None and not accepted.duplicate:
-        said = encode(Progress(reply=begun.reply, outcome=Outcome.ANSWERED))
+def _take_in(connection: Connection, new: TakenIn, erased_ids: ErasedIds) -> Accepted:
+    narrowing = new.incoming.place.is_closed
+    accepted = ledger.accept(connection, new.incoming, new.said, erased_ids, narrowing=narrowing)
+    if new.reply is not None and not accepted.duplicate:
+        said = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED))
         connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=said))
-    _advance(connection, replace(held, last=due.time), due, now, begun.seen)
     return accepted
 
 
-def skip(connection: Connection, due: Occurrence, now: datetime, *, seen: str | None = None) -> None:
+def begin(
+    connection: Connection, due: Occurrence, new: TakenIn, seen: str | None, erased_ids: ErasedIds, now: datetime
+) -> Accepted:
+    held = _held(connection, due)
+    accepted = _take_in(connection, new, erased_ids)
+    _advance(connection, replace(held, last=due.time), due, now, seen)
+    return accepted
+
+
+def skip(
+    connection: Connection, due: Occurrence, told: TakenIn | None, seen: str | None, erased: ErasedIds, now: datetime
+) -> None:
     _advance(connection, _held(connection, due), due, now, seen)
+    if told is not None:
+        _take_in(connection, told, erased)
 
 
-def end(connection: Connection, due: Occurrence, why: str, now: datetime) -> None:
+def end(
+    connection: Connection, due: Occurrence, told: TakenIn | None, why: str, erased: ErasedIds, now: datetime
+) -> None:
     _put(connection, replace(_held(connection, due), state=ScheduleState.ENDED, next=None, why=why), now)
+    if told is not None:
+        _take_in(connection, told, erased)
 
 
 def put_off(connection: Connection, due: Occurrence, until: datetime) -> None:
@@ -284,8 +300,6 @@ class SqlSchedules(SqlStore):
     pause = writes(pause)
     cancel = writes(cancel)
     due = writes(due)
-    skip = writes(skip)
-    end = writes(end)
     put_off = writes(put_off)
     first_due = reads(first_due)
 
@@ -297,7 +311,20 @@ class SqlSchedules(SqlStore):
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
         """See the port. For one that was forgotten, `Accepted(0, duplicate=True)`."""
-        name = occurrence_id(due.schedule.id, due.time)
+        new = await self._named(incoming, occurrence_id(due.schedule.id, due.time), reply)
+        return await self.database.write(begin, due, new, seen, self._erased_ids, now)
+
+    async def skip(
+        self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: Notice | None = None
+    ) -> None:
+        await self.database.write(skip, due, await self._told(notice), seen, self._erased_ids, now)
+
+    async def end(self, due: Occurrence, why: str, now: datetime, *, notice: Notice | None = None) -> None:
+        await self.database.write(end, due, await self._told(notice), why, self._erased_ids, now)
+
+    async def _told(self, notice: Notice | None) -> TakenIn | None:
+        return None if notice is None else await self._named(notice.incoming, notice.name, notice.words)
+
+    async def _named(self, incoming: Incoming, name: str, reply: str | None) -> TakenIn:
         named = replace(incoming, event_id=name, message_id=name)
-        begun = Begun(named, await index.indexed(self.database, named.text), reply, seen)
-        return await self.database.write(begin, due, begun, self._erased_ids, now)
+        return TakenIn(named, await index.indexed(self.database, named.text), reply)
