@@ -8,8 +8,8 @@ import getpass
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -266,6 +266,50 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
     return Exit.FAILED if is_wrong or any(plugin.faults for plugin in plugins) else Exit.OK
 
 
+async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.app import back_up  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await back_up(settings, file, tell, replace=replace)
+    write_out(sys.stdout, f"{said}\n")
+    return Exit.OK
+
+
+async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.app import restore_backup  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await restore_backup(settings, file, tell, replace=replace)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
+    return Exit.OK
+
+
+async def _copy(settings: Settings, *, source: str | None, target: str, replace: bool) -> Exit:
+    from bot.app import copy_database  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await copy_database(settings, source, target, tell, replace=replace)
+    write_out(sys.stdout, f"{said}\n")
+    return Exit.OK
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str, int, int], None]]:
+    """A bar on standard error for each step, where a person looks."""
+    from rich.console import Console  # noqa: PLC0415 -- as above
+    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
+
+    steps: dict[str, TaskID] = {}
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in steps:
+                steps[what] = bar.add_task(what, total=of)
+            bar.update(steps[what], completed=done, total=of)
+
+        yield tell
+
+
 async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
     from bot.app import remove_plugin  # noqa: PLC0415 -- as above
 
@@ -329,6 +373,9 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.ASK: _ask,
     Subcommand.RUN: _run,
     Subcommand.MIGRATE: _migrate,
+    Subcommand.BACKUP: _backup,
+    Subcommand.RESTORE: _restore,
+    Subcommand.COPY: _copy,
     Subcommand.CHECK_MODEL: _check_model,
     Subcommand.DOCTOR: _doctor,
     Subcommand.USAGE: _usage,

@@ -12,7 +12,7 @@ from typing import TypeVar
 from agent.spending import By
 from bot.platforms.discord import invite
 from bot.platforms.slack.features import EVERYTHING, SlackFeature
-from bot.setting_parsers import command_prefix, one_of, whole
+from bot.setting_parsers import command_prefix, database_url, one_of, whole
 from bot.texts import setup_texts
 
 T = TypeVar("T")
@@ -31,6 +31,9 @@ class Subcommand(StrEnum):
     ASK = "ask"
     RUN = "run"
     MIGRATE = "migrate"
+    BACKUP = "backup"
+    RESTORE = "restore"
+    COPY = "copy"
     CHECK_MODEL = "check-model"
     DOCTOR = "doctor"
     USAGE = "usage"
@@ -53,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     _ask(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
     commands.add(Subcommand.MIGRATE, "bring the database to the newest version, as every start does")
+    _backups(commands)
     commands.add(
         Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
     )
@@ -142,6 +146,24 @@ def _audit(commands: _Commands) -> None:
         "--since", type=_read(_moment), metavar="DATE", help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago"
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+
+
+def _backups(commands: _Commands) -> None:
+    backup = commands.add(Subcommand.BACKUP, "write everything that is kept to one file", setup_texts.WORKS_BESIDE)
+    restore = commands.add(Subcommand.RESTORE, "keep again what a backup holds", setup_texts.RESTORE_SAYS)
+    copy = commands.add(Subcommand.COPY, "move everything that is kept to another database", setup_texts.COPY_SAYS)
+    for command in (backup, restore):
+        command.add_argument("file", type=Path, metavar="FILE", help="of the backup")
+    copy.add_argument(
+        "--from",
+        dest="source",
+        type=_read(database_url),
+        metavar="URL",
+        help="as COGENCY_DATABASE_URL, which it is else",
+    )
+    copy.add_argument("--to", dest="target", type=_read(database_url), metavar="URL", required=True, help="as that")
+    for command in (backup, restore, copy):
+        command.add_argument("--replace", action="store_true", help="let go of what stands there now")
 
 
 def _moment(text: str) -> datetime:

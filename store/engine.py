@@ -371,7 +371,7 @@ async def open_audit(
 
 @asynccontextmanager
 async def _beside(url: str, patience_s: float, migrations: Migrations) -> AsyncGenerator[Database, None]:
-    database = _database(url, patience_s, open_sqlite_beside)
+    database = database_beside(url, patience_s)
     try:
         await database.read(require_head, database.where, migrations)
         yield database
@@ -403,7 +403,7 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
         raise StoreError(fault)
     if path is not None and not path.exists():
         return DatabaseState(str(path), None)
-    database = _database(url, patience_s, open_sqlite_beside)
+    database = database_beside(url, patience_s)
     try:
         if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
             raise StoreError(fault)
@@ -416,6 +416,11 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
         return DatabaseState(database.where, found, is_held=held, outdated=stale)
     finally:
         await database.close()
+
+
+def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
+    """The database of a URL for reading alone, also while a bot serves from it. Raises StoreError."""
+    return _database(url, patience_s, open_sqlite_beside)
 
 
 def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Database] = open_sqlite) -> Database:

@@ -6,14 +6,17 @@ Nothing else imports `store`.
 from bot.app.operator import (
     add_plugin,
     audited,
+    back_up,
     budget,
     charge,
+    copy_database,
     discord_application,
     examine,
     examine_servers,
     migrate,
     open_checking,
     remove_plugin,
+    restore_backup,
     spent,
 )
 from bot.app.parts import CLOCK, plugins_in_use
@@ -23,8 +26,10 @@ __all__ = [
     "CLOCK",
     "add_plugin",
     "audited",
+    "back_up",
     "budget",
     "charge",
+    "copy_database",
     "discord_application",
     "examine",
     "examine_servers",
@@ -34,6 +39,7 @@ __all__ = [
     "platforms",
     "plugins_in_use",
     "remove_plugin",
+    "restore_backup",
     "serve_platforms",
     "spent",
 ]

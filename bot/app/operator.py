@@ -44,6 +44,7 @@ from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
+from store.backup import Tell, backup, copy, look_into, restore
 from store.engine import look_at, open_audit, open_spending, open_store
 from store.migrations import HEAD
 
@@ -104,6 +105,32 @@ def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
         listing.write(left)
         return True, setup_texts.PLUGIN_REMOVED.format(name=name, root=plugin.root)
     return False, setup_texts.PLUGIN_UNKNOWN.format(name=name)
+
+
+async def back_up(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> str:
+    """Write a backup; the sentence about it. Raises StoreError."""
+    holding = await backup(settings.database_url, file, CLOCK.now(), replace=replace, tell=tell)
+    return setup_texts.BACKED_UP.format(file=file, held=holding, version=holding.version)
+
+
+async def restore_backup(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> list[str]:
+    """Restore a backup; the sentences about it. Raises StoreError."""
+    holding = look_into(file)
+    restored = await restore(file, settings.database_url, CLOCK.now(), replace=replace, tell=tell)
+    made = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
+    told = [setup_texts.HOLDS.format(file=file, held=holding, made=made)]
+    if restored.again:
+        told.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
+    elif not restored.knows:
+        told.append(setup_texts.FORGOTTEN_UNKNOWN)
+    where = (await look_at(settings.database_url)).where
+    return [*told, setup_texts.RESTORED.format(where=where)]
+
+
+async def copy_database(settings: Settings, source: str | None, target: str, tell: Tell, *, replace: bool) -> str:
+    """Let another database hold what this one does; the sentence about it. Raises StoreError."""
+    holding = await copy(source or settings.database_url, target, CLOCK.now(), replace=replace, tell=tell)
+    return setup_texts.COPIED.format(where=(await look_at(target)).where, held=holding)
 
 
 async def migrate(settings: Settings) -> str:

@@ -16,6 +16,18 @@ NO_MODEL_TO_CHECK = (
 DATABASE_CREATED = "{where}: created, at version {version}."
 DATABASE_NEWEST = "{where}: at the newest version already, {version}."
 DATABASE_MIGRATED = "{where}: brought from version {before} to {version}."
+BACKED_UP = "{file}: {held}, at version {version}."
+HOLDS = "{file} holds {held}, as of {made}."
+RESTORED = "{where} holds it now. Start the bot again."
+FORGOTTEN_AGAIN = "Of it was forgotten since, and is forgotten again: {messages}."
+FORGOTTEN_UNKNOWN = (
+    "What was forgotten since that backup is not known here, and is there again: have it forgotten once more."
+)
+COPIED = "{where} holds {held}, and was compared. Name it in COGENCY_DATABASE_URL, and start the bot."
+RESTORE_SAYS = (
+    "Stop the bot first. What was forgotten since the backup is forgotten again, where the database still knows it."
+)
+COPY_SAYS = "From SQLite to PostgreSQL, or back. Stop the bot first; what is copied from stays as it is."
 NO_MANIFEST = "No manifest can be made: {error}."
 SETTINGS_FROM = (
     "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "

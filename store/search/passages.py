@@ -184,6 +184,13 @@ def place_number(connection: Connection, audience: str) -> int:
     return number
 
 
+def index_anew(connection: Connection) -> None:
+    """Let everything be indexed by the jobs: nothing of it stands in the index."""
+    connection.execute(update(passage).values(place=None))
+    for id_ in connection.execute(select(document.c.id)).scalars().all():
+        _later(connection, id_)
+
+
 def _later(connection: Connection, id_: int) -> None:
     values = {"payload": str(id_), "run_at": _DUE, "person": "", "conversation": ""}
     job_queue.schedule(connection, INDEXING, f"{DOCUMENT_JOB}{id_}", values)

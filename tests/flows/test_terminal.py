@@ -322,6 +322,19 @@ def test_check_model_says_so_when_there_is_no_model_to_check(tmp_path: Path) -> 
     assert ran.stderr.startswith("cogency: There is no model to check: rehearsal only follows rules; set COGENCY_MODEL")
 
 
+def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path) -> None:
+    assert cogency(tmp_path, "ask", "remember that my boat is blue").returncode == Exit.OK
+    assert cogency(tmp_path, "backup", "monday").stdout.startswith(
+        "monday: 2 messages, 1 person, 1 conversation, 1 fact"
+    )
+    assert "exists: choose another name" in cogency(tmp_path, "backup", "monday").stderr
+    assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
+    restored = cogency(tmp_path, "restore", "monday", "--replace")
+    assert (restored.returncode, "holds it now" in restored.stdout) == (Exit.OK, True)
+    copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
+    assert "and was compared" in copied.stdout
+
+
 def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: Path) -> None:
     said = [cogency(tmp_path, "migrate").stdout for _ in range(2)]
     assert said == [

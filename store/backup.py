@@ -1,0 +1,484 @@
+"""Backups, restoring them, and moving to another database: each a copy in one file, checked before it counts.
+
+Rules
+  A backup is a database of ours in one SQLite file, whichever engine it came from: of one moment, taken while the bot
+  runs, and without the bytes of what was forgotten.
+  What was forgotten after a backup is forgotten again when it is restored over the database that knows it: of that the
+  keyed hashes of messages are left. A database that is lost, and single entries of memory, leave nothing to know it by.
+  A restored database takes the place of the one before in one step, when it is whole: a kill leaves one or the other.
+  Rows are copied as they are, ids too, and no id is given out twice later. What is derived from them, the search
+  indexes, is made anew at the next start wherever the engines differ.
+  Both sides of a copy are read again and compared, by the number of rows and a digest that knows no order.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final, TypeAlias
+
+from filelock import FileLock, Timeout
+from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from agent import texts
+from agent.errors import StoreError, StoreLocked
+from agent.memory.forgetting_plans import Deleted, OneReply
+from store import rows
+from store.databases.database import is_postgresql
+from store.databases.sqlite import BLOCK_BYTES, sqlite_path, store_error
+from store.engine import DERIVED, ERASED_KEY, Store, database_beside, obstacle, open_store, require_head, version
+from store.forgetting.selection import ErasedIds
+from store.migrations import MIGRATIONS
+from store.search import passages
+from store.search.index import INDEXES
+from store.tables import conversation, document, erased, fact, message, meta, metadata, person, turn
+
+MADE: Final = "backup"
+"""Under which `meta` of a backup keeps when it was made."""
+ROWS: Final = 500
+"""Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory."""
+POLL_S: Final = 0.2
+"""Between two looks at how large a copy is already."""
+AGAIN: Final = 100
+"""Messages that are forgotten again in one plan."""
+_COUNTED: Final = {
+    "messages": message,
+    "people": person,
+    "conversations": conversation,
+    "facts": fact,
+    "documents": document,
+}
+_OTHERS: Final = text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE application_name = 'cogency' AND datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+Tell: TypeAlias = Callable[[str, int, int], object]
+"""Is told what goes on, how much of it is done, and how much there is; perhaps on another thread."""
+
+
+def untold(what: str, done: int, of: int) -> None:
+    """Nobody looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a database or a backup holds. `made`: None for a database. `counts`: by kind, "messages" first."""
+
+    version: str
+    counts: Mapping[str, int]
+    made: datetime | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.counts.values())
+
+    def __str__(self) -> str:
+        """ "12 messages, 1 person"."""
+        one = {"people": "person"}
+        return ", ".join(
+            f"{number:,} {kind if number != 1 else one.get(kind, kind[:-1])}" for kind, number in self.counts.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`again`: how many messages were forgotten again. `knows`: whether what was forgotten since then was known."""
+
+    holding: Holding
+    again: int
+    knows: bool
+
+
+async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Holding:
+    """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and leaves nothing."""
+    part = file.with_name(f"{file.name}.part")
+    try:
+        _make_room(file, part, replace=replace)
+        await _copied_to_file(url, part, tell)
+        holding = await asyncio.to_thread(_sealed, part, now)
+        part.replace(file)
+        _keep(file.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise _told(error, file) from error
+    finally:
+        _remove(part)
+    return holding
+
+
+def look_into(file: Path) -> Holding:
+    """What a backup holds. Raises StoreError for a file that is none, or that a newer version of the program wrote."""
+    if not file.is_file():
+        raise StoreError(texts.BACKUP_MISSING.format(file=file))
+    with _opened(file) as connection:
+        if (fault := obstacle(connection, str(file), MIGRATIONS)) is not None:
+            raise StoreError(fault)
+        if version(connection) is None or connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+            raise StoreError(texts.NO_BACKUP.format(file=file))
+        return _holding(connection)
+
+
+async def restore(file: Path, url: str, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Restored:
+    """Let the database of `url` be what the backup says. `replace`: what it holds now goes. No bot may run meanwhile.
+
+    Raises StoreError, and then nothing has changed.
+    """
+    await asyncio.to_thread(look_into, file)
+    async with _target(url, replace=replace) as target:
+        part = target.part
+        try:
+            await asyncio.to_thread(_copied_file, file, part, tell)
+            store = await open_store(f"sqlite:///{part}")
+            try:
+                knows = target.key == await store.database.read(_key)
+                again = await _forgotten_again(store, target.erased if knows else frozenset(), now)
+                await store.database.write(_unmade)
+                await store.forgetting.sweep()
+            finally:
+                await store.close()
+            holding = await asyncio.to_thread(look_into, part)
+            await target.take(tell)
+        except (OSError, sqlite3.Error) as error:
+            raise _told(error, part) from error
+        return Restored(holding, again, knows)
+
+
+async def copy(source: str, url: str, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Holding:
+    """Let another database hold what this one does, and prove it. Raises StoreError, and then nothing has changed."""
+    async with _target(url, replace=replace) as target:
+        try:
+            await backup(source, target.part, now, replace=True, tell=tell)
+            store = await open_store(f"sqlite:///{target.part}")
+            try:
+                await store.database.write(_unmade)
+            finally:
+                await store.close()
+            holding = await asyncio.to_thread(look_into, target.part)
+            await target.take(tell)
+        except (OSError, sqlite3.Error) as error:
+            raise _told(error, target.part) from error
+        return holding
+
+
+# What a copy becomes.
+
+
+@dataclass(slots=True)
+class _Target:
+    """`part`: the file in which the copy is made. `key`, `erased`: of the database that stands there now, None and
+    nothing where there is none.
+    """
+
+    url: str
+    path: Path | None
+    part: Path
+    key: bytes | None = None
+    erased: frozenset[str] = frozenset()
+
+    async def take(self, tell: Tell) -> None:
+        """The copy takes its place there."""
+        if self.path is not None:
+            await asyncio.to_thread(_in_place, self.part, self.path)
+            return
+        store = await open_store(self.url)
+        try:
+            await store.database.write_alone(_from_file, self.part, tell)
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def _target(url: str, *, replace: bool) -> AsyncGenerator[_Target]:
+    """Held, so that no bot serves from it meanwhile, and looked at. Raises StoreError if it holds something."""
+    scheme, _, rest = url.partition("://")
+    path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
+    folder = Path(mkdtemp(prefix="cogency-")) if path is None else path.parent
+    target = _Target(url, path, folder / (f".{path.name}.part" if path is not None else "copy.db"))
+    lock = FileLock(f"{path}.lock") if path is not None else None
+    try:
+        if lock is not None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock.acquire(timeout=0)
+        if path is None or path.exists():
+            await _look_at(target, replace=replace)
+        yield target
+    except Timeout:
+        raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
+    finally:
+        _remove(target.part)
+        if path is None:
+            folder.rmdir()
+        if lock is not None:
+            lock.release()
+
+
+async def _look_at(target: _Target, *, replace: bool) -> None:
+    database = database_beside(target.url)
+    try:
+        if await database.read(version) is None:
+            if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
+                raise StoreError(fault)
+            return
+        if target.path is None and await database.read(lambda connection: connection.execute(_OTHERS).scalar_one()):
+            raise StoreLocked(texts.BOTS_ARE_CONNECTED.format(where=database.where))
+        holding = await database.read(_holding)
+        if not holding.is_empty and not replace:
+            raise StoreError(texts.NOT_EMPTY.format(where=database.where, held=holding))
+        target.key = await database.read(_key)
+        target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
+    finally:
+        await database.close()
+
+
+def _in_place(part: Path, path: Path) -> None:
+    """One step, after which the other file is the database; whatever happens, it is one of the two."""
+    if path.exists():  # its log, which would be read into the new one, is emptied into it first
+        with closing(sqlite3.connect(path, isolation_level=None)) as old:
+            busy, *_ = old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreLocked(texts.SQLITE_FAULTS["SQLITE_BUSY"].format(path=path))
+    _keep(part)
+    part.replace(path)
+    _keep(path.parent)
+
+
+# Copying.
+
+
+async def _copied_to_file(url: str, part: Path, tell: Tell) -> None:
+    scheme, _, rest = url.partition("://")
+    if scheme.partition("+")[0] == "sqlite":
+        path = sqlite_path(rest)
+        if path is None or not path.exists():
+            raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
+        copying = asyncio.ensure_future(asyncio.to_thread(_vacuumed, path, part))
+        while not copying.done():
+            tell("copying", _size(part), _size(path))
+            await asyncio.wait([copying], timeout=POLL_S)
+        return await copying
+    await (await open_store(f"sqlite:///{part}")).close()  # an empty one, for the rows
+    database = database_beside(url)
+    try:
+        await database.read(require_head, database.where, MIGRATIONS)
+        await database.read_long(_into_file, part, tell)
+    finally:
+        await database.close()
+    return None
+
+
+def _vacuumed(path: Path, part: Path) -> None:
+    """A copy of one moment, without the pages that are free: what was forgotten does not stand in it."""
+    part.touch(0o600)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("VACUUM INTO ?", [str(part)])
+
+
+def _into_file(source: Connection, part: Path, tell: Tell) -> None:
+    with _opened(part, writes=True) as target:
+        _all_rows(source, target, tell)
+
+
+def _from_file(target: Connection, part: Path, tell: Tell) -> None:
+    names = ", ".join([*(table.name for table in metadata.sorted_tables), *INDEXES])
+    target.execute(text(f"TRUNCATE {names}"))
+    with _opened(part) as source:
+        _all_rows(source, target, tell)
+
+
+def _all_rows(source: Connection, target: Connection, tell: Tell) -> None:
+    """From one engine to the other. Raises StoreError if the other side then reads as something else."""
+    target.execute(delete(meta))
+    sums = {
+        table: source.execute(select(func.count()).select_from(table)).scalar_one() for table in metadata.sorted_tables
+    }
+    done, of = 0, 2 * sum(sums.values())
+    for table in metadata.sorted_tables:
+        for some in _batches(source, table):
+            target.execute(insert(table), some)
+            done += len(some)
+            tell("copying", done, of)
+    for table in metadata.sorted_tables:
+        if digest(source, table) != digest(target, table):
+            raise StoreError(texts.COPY_DIFFERS.format(table=table.name))
+        done += sums[table]
+        tell("comparing", done, of)
+    for table in metadata.sorted_tables:
+        if table.dialect_options["sqlite"]["autoincrement"]:
+            _never_again(source, target, table)
+    passages.index_anew(target)
+
+
+def _of(table: Table) -> Select[Any]:
+    """Its rows. How far each engine's own indexes are stays behind."""
+    return select(table).where(meta.c.name.not_in([one.name for one in DERIVED])) if table is meta else select(table)
+
+
+def _batches(connection: Connection, table: Table) -> Iterable[list[dict[str, Any]]]:
+    found = connection.execution_options(yield_per=ROWS).execute(_of(table)).mappings()
+    for some in found.partitions():
+        yield [dict(row) for row in some]
+
+
+def digest(connection: Connection, table: Table) -> tuple[int, int]:
+    """How many rows there are, and the sum of what is made of each: the same in whatever order they come."""
+    count = total = 0
+    for some in _batches(connection, table):
+        for row in some:
+            count += 1
+            total += int.from_bytes(hashlib.sha256(repr([*row.values()]).encode("utf-8", "surrogatepass")).digest())
+    return count, total % 2**256
+
+
+def _never_again(source: Connection, target: Connection, table: Table) -> None:
+    """The last id that was given out, also of a row that is gone: no other may have it."""
+    column = next(iter(table.primary_key)).name
+    sequence = text("SELECT pg_get_serial_sequence(:table, :column)")
+    names = {"table": table.name, "column": column}
+    if is_postgresql(source):
+        name = source.execute(sequence, names).scalar_one()
+        last = source.execute(text(f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {name}")).scalar_one()  # noqa: S608 -- the server's
+        target.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+        target.execute(text("INSERT INTO sqlite_sequence VALUES (:name, :last)"), {"name": table.name, "last": last})
+        return
+    found = source.execute(text("SELECT seq FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+    last = found.scalar_one_or_none() or 0
+    name = target.execute(sequence, names).scalar_one()
+    target.execute(text("SELECT setval(:name, :last, :used)"), {"name": name, "last": max(last, 1), "used": last > 0})
+
+
+# Forgetting again what was forgotten since.
+
+
+async def _forgotten_again(store: Store, since: frozenset[str], now: datetime) -> int:
+    """How many messages that was. `since`: the hashes that the newer database has."""
+    known = frozenset(await store.database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
+    new = since - known
+    if not new:
+        return 0
+    before = (await store.database.read(_holding)).counts["messages"]
+    ids = ErasedIds(await store.database.read(_key) or b"")
+    posts, replies = await store.database.read(_named_by, ids, new)
+    for channel, messages in posts.items():
+        for at in range(0, len(messages), AGAIN):
+            await store.forgetting.forget(Deleted(channel, frozenset(messages[at : at + AGAIN])), now)
+    for one in replies:
+        await store.forgetting.forget(OneReply(one), now)
+    await store.database.write(_kept_hashes, new, now)
+    return before - (await store.database.read(_holding)).counts["messages"]
+
+
+def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) -> tuple[dict[str, list[str]], list[int]]:
+    """The messages of platforms that these hashes name, by channel, and the turns of replies."""
+    posts, replies = dict[str, list[str]](), list[int]()
+    found = select(turn.c.id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref)
+    for id_, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
+        if ids.of_post(channel, message_id) in hashes:
+            posts.setdefault(channel, []).append(message_id)
+        elif any(ids.of_page(channel, page) in hashes for ref in shown for page in rows.read_pages(ref)):
+            replies.append(id_)
+    return posts, replies
+
+
+def _kept_hashes(connection: Connection, hashes: frozenset[str], now: datetime) -> None:
+    there = {*connection.execute(select(erased.c.hash)).scalars()}
+    if left := sorted(hashes - there):
+        connection.execute(insert(erased), [{"hash": one, "time": now} for one in left])
+
+
+# A file of a backup.
+
+
+def _sealed(part: Path, now: datetime) -> Holding:
+    """Say in it when it was made, and have it on the disk."""
+    with _opened(part, writes=True) as connection:
+        _unmade(connection)
+        connection.execute(insert(meta).values(name=MADE, value=now.isoformat().encode()))
+    with closing(sqlite3.connect(part, isolation_level=None)) as alone:
+        alone.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+    holding = look_into(part)
+    _keep(part)
+    return holding
+
+
+@contextmanager
+def _opened(file: Path, *, writes: bool = False) -> Generator[Connection]:
+    """A connection to an SQLite file that nobody else uses, for one transaction. Raises StoreError."""
+    engine = create_engine(URL.create("sqlite", database=str(file)), hide_parameters=True)
+    try:
+        with engine.begin() as connection:
+            if not writes:
+                connection.exec_driver_sql("PRAGMA query_only = ON")
+            yield connection
+    except DBAPIError as error:
+        raise store_error(error, file) from error
+    finally:
+        engine.dispose()
+
+
+def _make_room(file: Path, part: Path, *, replace: bool) -> None:
+    if file.exists() and not replace:
+        raise StoreError(texts.BACKUP_EXISTS.format(file=file))
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _remove(part)
+
+
+def _remove(part: Path) -> None:
+    for left in ("", "-wal", "-shm", "-journal", ".lock"):
+        Path(f"{part}{left}").unlink(missing_ok=True)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _copied_file(file: Path, part: Path, tell: Tell) -> None:
+    of, done = file.stat().st_size, 0
+    with (
+        file.open("rb") as source,
+        os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target,
+    ):
+        while block := source.read(BLOCK_BYTES):
+            target.write(block)
+            tell("copying", done := done + len(block), of)
+
+
+def _keep(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _told(error: OSError | sqlite3.Error, file: Path) -> StoreError:
+    if isinstance(error, sqlite3.Error):
+        return store_error(error, file)
+    if error.errno == errno.ENOSPC:
+        return StoreError(texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=file))
+    return StoreError(texts.BACKUP_UNWRITABLE.format(file=file, reason=error.strerror or error))
+
+
+def _unmade(connection: Connection) -> None:
+    connection.execute(delete(meta).where(meta.c.name == MADE))
+
+
+def _key(connection: Connection) -> bytes | None:
+    return connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
+
+
+def _holding(connection: Connection) -> Holding:
+    counts = {
+        kind: connection.execute(select(func.count()).select_from(table)).scalar_one()
+        for kind, table in _COUNTED.items()
+    }
+    made = connection.execute(select(meta.c.value).where(meta.c.name == MADE)).scalar_one_or_none()
+    return Holding(version(connection) or "", counts, None if made is None else datetime.fromisoformat(made.decode()))

@@ -1,0 +1,246 @@
+"""Backups, restoring them, and moving to another engine: nothing lost, nothing doubled, nothing half."""
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, select
+
+from agent.errors import StoreError, StoreLocked
+from agent.memory.audience import PersonAudience, label
+from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
+from agent.memory.forgetting_plans import Deleted, Everything
+from agent.records import INDEXING
+from store.backup import MADE, backup, copy, digest, look_into, restore
+from store.engine import Store, open_store
+from store.tables import meta, metadata
+from tests.contracts.steps import answered, texts_found
+from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.new_database import new_database
+from tests.fakes.postgresql import PostgresServer
+from tests.store.processes import line, pieces_in_files, running
+
+HERS = label(PersonAudience("ann"))
+LATER = START + timedelta(days=1)
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store]:
+    store = await open_store(url, patience_s=0.05)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def fill(url: str) -> int:
+    """What two people said, a document, and a last turn that was forgotten: its id, which must never come again."""
+    async with opened(url) as store:
+        for number in range(1, 6):
+            await answered(store, said(f"my boat number {number} is blue", number=number), f"Noted, {number}.")
+        await answered(store, said("bob likes tea", person="bob", conversation="other", number=6), "Fine.")
+        passages = passages_of([DocumentPage("Everybody has twenty-eight days of leave a year, says the handbook.", 7)])
+        await store.documents.keep(NewDocument("handbook", HERS, "test", "channel", "ann", START, passages))
+        last = await answered(store, said("a secret of carol", person="carol", conversation="third", number=7), "Hush.")
+        await store.forgetting.forget(Everything("carol"), START)
+        return last.turn
+
+
+async def new(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    if kind == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        return await server.empty()
+    return await new_database(folder / f"{kind}.db")
+
+
+def digests(connection: Connection) -> dict[str, tuple[int, int]]:
+    """Of what is kept; jobs and the index of passages are the engine's own affair."""
+    kept = (table for table in metadata.sorted_tables if table.name not in {"job", "passage"})
+    return {table.name: digest(connection, table) for table in kept}
+
+
+async def checked(url: str, last: int) -> None:
+    """Everything is found there that was said, and nothing else; and ids go on where they had been."""
+    async with opened(url) as store:
+        while (held := await store.jobs.claim(frozenset({INDEXING}), "worker", LATER, LEASE)) is not None:
+            while await store.memories.index_more(held):
+                pass
+            await store.jobs.finish(held)
+        assert len(await texts_found(store, "boat")) == 5
+        assert await texts_found(store, "tea", person="bob") == ["bob likes tea"]
+        assert await texts_found(store, "secret", person="carol") == []
+        [leave] = await store.documents.search(DocumentQuery("days of leave", frozenset({HERS})))
+        assert leave.passage.page == 7
+        again = await store.ledger.accept(said("a secret of carol", person="carol", conversation="third", number=7))
+        assert again.duplicate, "what was forgotten never comes in again"
+        claim = await answered(store, said("and my kayak is red", number=90), "Noted.")
+        assert claim.turn > last
+        assert await store.database.read(lambda c: c.execute(select(meta).where(meta.c.name == MADE)).first()) is None
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("other", ["sqlite", "postgresql"])
+async def test_a_backup_of_either_engine_is_restored_on_either(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, other: str
+) -> None:
+    source, file = await new(engine, request, tmp_path / "source"), tmp_path / "backups" / "monday.cogency"
+    last = await fill(source)
+    holding = await backup(source, file, START)
+    assert (holding.counts["messages"], holding.counts["people"], holding.made) == (12, 2, START)
+    assert [*file.parent.iterdir()] == [file]
+    assert file.stat().st_mode & 0o077 == 0
+    assert await pieces_in_files(file.parent, ["secret of carol"]) == 0
+    async with opened(source) as store:
+        before = await store.database.read(digests)
+    target = await new(other, request, tmp_path / "target")  # of PostgreSQL the same one, emptied
+    restored = await restore(file, target, LATER)
+    assert (restored.holding.counts, restored.again) == (holding.counts, 0)
+    assert look_into(file) == holding, "a backup is not changed by restoring it"
+    async with opened(target) as store:
+        assert await store.database.read(digests) == before
+    await checked(target, last)
+
+
+async def test_a_database_is_copied_to_another_engine_and_back(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    here, server = await new("sqlite", request, tmp_path), await new("postgresql", request, tmp_path)
+    last = await fill(here)
+    told: list[tuple[str, int, int]] = []
+    there = await copy(here, server, LATER, tell=lambda what, done, of: told.append((what, done, of)))
+    back = f"sqlite:///{tmp_path / 'back' / 'cogency.db'}"
+    assert (await copy(server, back, LATER)).counts == there.counts
+    assert {what for what, _, _ in told} == {"copying", "comparing"}
+    assert all(0 <= done <= of for what, done, of in told if what == "comparing")
+    await checked(back, last)
+
+
+async def test_a_backup_is_taken_while_a_bot_serves(url: str, path: Path, tmp_path: Path) -> None:
+    await fill(await new_database(path))
+    async with opened(url) as store:
+        await answered(store, said("my tent is green", number=50), "Noted.")
+        await backup(url, tmp_path / "backup", START)
+        await answered(store, said("my hat is grey", number=51), "Noted.")
+        with pytest.raises(StoreLocked, match="Another process has"):
+            await restore(tmp_path / "backup", url, LATER, replace=True)
+    await restore(tmp_path / "backup", url, LATER, replace=True)
+    async with opened(url) as store:
+        assert (await texts_found(store, "tent"), await texts_found(store, "hat")) == (["my tent is green"], [])
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
+    url, file = await new(engine, request, tmp_path / "data"), tmp_path / "backup"
+    await fill(url)
+    await backup(url, file, START)
+    async with opened(url) as store:
+        await answered(store, said("my hat is grey", number=51), "Noted.")
+        await store.forgetting.forget(Everything("bob"), START)
+        await store.forgetting.forget(Deleted("channel", frozenset({"post-2", "post-51"})), START)
+    restored = await restore(file, url, LATER, replace=True)
+    assert (restored.again, restored.knows) == (4, True)
+    async with opened(url) as store:
+        assert await texts_found(store, "tea", person="bob") == []
+        assert len(await texts_found(store, "boat")) == 4
+        assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
+    if engine == "sqlite":
+        assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea"]) == 0
+    assert (await restore(file, f"sqlite:///{tmp_path / 'new' / 'db'}", LATER)).knows is False
+
+
+async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str, path: Path, tmp_path: Path) -> None:
+    last = await fill(await new_database(path))
+    file, other = tmp_path / "backup", tmp_path / "other"
+    await backup(url, file, START)
+    for refused, sentence in [
+        (backup(url, file, START), "exists: choose another name, or add --replace"),
+        (backup(f"sqlite:///{tmp_path / 'none.db'}", other, START), "There is no database"),
+        (restore(other, url, LATER, replace=True), "There is no file"),
+        (restore(file, url, LATER), "already holds 12 messages, 2 people"),
+    ]:
+        with pytest.raises(StoreError, match=sentence):
+            await refused
+    other.write_bytes(b"no database")
+    with pytest.raises(StoreError, match="is not a database"):
+        await restore(other, url, LATER, replace=True)
+    other.write_bytes(file.read_bytes()[:20_000])
+    with pytest.raises(StoreError, match=r"is damaged|is no backup"):
+        await restore(other, url, LATER, replace=True)
+    other.write_bytes(file.read_bytes())
+    with sqlite3.connect(other) as changed:
+        changed.execute("UPDATE alembic_version SET version_num = 'r9999'")
+    changed.close()
+    with pytest.raises(StoreError, match="written by a newer version"):
+        await restore(other, url, LATER, replace=True)
+    await checked(url, last)
+    assert {entry.name for entry in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}
+
+
+_STEPS = """
+import asyncio, resource, sys
+from pathlib import Path
+from agent.errors import StoreError
+from store.backup import backup, restore
+from tests.fakes.incoming import START
+
+def tell(what, done, of):
+    if int(sys.argv[4]) < done:
+        print(what, flush=True)
+        sys.stdin.read()
+
+async def main():
+    if sys.argv[1] == "full":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            await backup(sys.argv[3], Path(sys.argv[2]), START)
+        except StoreError as error:
+            print(error, flush=True)
+        return
+    await restore(Path(sys.argv[2]), sys.argv[3], START, replace=True, tell=tell)
+    print("done", flush=True)
+
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("engine", "after"), [("sqlite", 0), ("postgresql", 3), ("postgresql", 60)])
+async def test_a_restore_that_is_killed_leaves_the_database_before_it(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, after: int
+) -> None:
+    url, file = await new(engine, request, tmp_path / "data"), tmp_path / "backup"
+    last = await fill(url)
+    await backup(url, file, START)
+    async with opened(url) as store:
+        await answered(store, said("my hat is grey", number=51), "Noted.")
+    async with running(_STEPS, "restore", str(file), url, str(after)) as process:
+        assert await line(process) in {"copying", "comparing"}
+    async with opened(url) as store:
+        assert await texts_found(store, "hat") == ["my hat is grey"]
+    await restore(file, url, LATER, replace=True)
+    await checked(url, last)
+
+
+async def test_a_full_disk_ends_a_backup_with_a_sentence_and_leaves_nothing(
+    url: str, path: Path, tmp_path: Path
+) -> None:
+    last = await fill(await new_database(path))
+    file = tmp_path / "backups" / "monday"
+    async with running(_STEPS, "full", str(file), url, "0") as process:
+        assert "check the disk and its free space" in await line(process)
+    assert [*file.parent.iterdir()] == []
+    await checked(url, last)
+
+
+async def test_a_digest_knows_no_order_and_every_value(url: str, path: Path) -> None:
+    await fill(await new_database(path))
+    async with opened(url) as store:
+        before = await store.database.read(digests)
+        await answered(store, replace(said("x", number=60), text="y"), "z")
+        changed = {name for name, now in (await store.database.read(digests)).items() if now != before[name]}
+    assert {"message", "turn"} <= changed
