@@ -11,7 +11,7 @@ Rules
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum, StrEnum, auto
 from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
@@ -245,6 +245,8 @@ APART: Final = timedelta(minutes=5)
 """Of a rule, on the clock: a chat is no monitor."""
 MAX_WEEKS: Final = 26
 """Rarer than twice a year is a date."""
+MOST_YEARS: Final = 50
+"""Ahead: what has not come by then never does."""
 MAX_RULE_CHARS: Final = 100
 """Longer than any rule that means something; reading one takes time by its length."""
 
@@ -267,16 +269,19 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     zone, start = zone_of(timing.zone), after.replace(microsecond=0)
     if timing.since is not None and timing.since > start:
         start = timing.since.replace(microsecond=0) - timedelta(seconds=1)
-    local = start.astimezone(zone)
     by_clock = not _is_hourly(timing.rule)
-    for found in _times(timing.rule, local.replace(tzinfo=None, fold=0) if by_clock else local):
-        moment = _moment(found, zone) if by_clock else found.astimezone(UTC)
-        if timing.until is not None and moment > timing.until:
-            return None
-        if timing.weeks > 1 and not _is_in_week(timing, found.date(), zone):
-            continue
-        if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
-            return moment
+    begin: datetime | None = start.astimezone(zone)
+    while begin is not None and begin.year <= start.year + MOST_YEARS:
+        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0) if by_clock else begin)
+        begin = None
+        for found in times:
+            moment = _moment(found, zone) if by_clock else found.astimezone(UTC)
+            if timing.until is not None and moment > timing.until:
+                return None
+            if (begin := _next_week(timing, found.date(), zone)) is not None:
+                break
+            if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
+                return moment
     return None
 
 
@@ -330,11 +335,15 @@ def late_note(due: Occurrence, now: datetime) -> str:
     return f"This was due at {when}; I was away{before}."
 
 
-def _is_in_week(timing: Timing, day: date, zone: ZoneInfo) -> bool:
-    """Whether the rule holds in the week of that day."""
+def _next_week(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
+    """The last moment before the next week in which the rule holds; None if it does in the week of that day."""
     first = (timing.since or datetime(1970, 1, 5, 12, tzinfo=UTC)).astimezone(zone).date()
     monday = first - timedelta(days=first.weekday())
-    return (day - monday).days // 7 % timing.weeks == 0
+    ahead = -((day - monday).days // 7) % timing.weeks
+    if not ahead:
+        return None
+    begins = day - timedelta(days=day.weekday()) + timedelta(weeks=ahead)
+    return datetime.combine(begins, time(), zone) - timedelta(seconds=1)
 
 
 def problem_of(timing: Timing, now: datetime) -> str:

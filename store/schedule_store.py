@@ -259,6 +259,8 @@ def _values(one: Schedule) -> dict[str, Any]:
         "at": timing.at and timing.at.astimezone(UTC).isoformat(),
         "rule": timing.rule,
         "until": timing.until and timing.until.astimezone(UTC).isoformat(),
+        "weeks": timing.weeks,
+        "since": timing.since and timing.since.astimezone(UTC).isoformat(),
         "check": made.check and asdict(made.check),
         "why": one.why,
     }
@@ -275,9 +277,14 @@ def _values(one: Schedule) -> dict[str, Any]:
 
 def read(row: RowMapping) -> Schedule:
     rest: Any = rows.read_json(row["made"])
-    check, at, until = rest["check"], rest["at"], rest["until"]
+    check, at, until, since = rest["check"], rest["at"], rest["until"], rest["since"]
     timing = Timing(
-        rest["zone"], at and datetime.fromisoformat(at), rest["rule"], until and datetime.fromisoformat(until)
+        rest["zone"],
+        at and datetime.fromisoformat(at),
+        rest["rule"],
+        until and datetime.fromisoformat(until),
+        weeks=rest["weeks"],
+        since=since and datetime.fromisoformat(since),
     )
     made = NewSchedule(
         **{name: row[name] for name in _AS_MADE},

@@ -34,6 +34,7 @@ NOW = datetime(2026, 11, 23, 7, 30, tzinfo=UTC)
 NINE = datetime(2026, 11, 23, 8, tzinfo=UTC)
 DAY = timedelta(days=1)
 HERE = frozenset({"test"})
+GROUP = Place(GroupAudience("slack:T1:C1"), whole_channel=True)
 DAILY = Timing("Europe/Berlin", rule="0 9 * * *")
 
 
@@ -112,6 +113,20 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
         await begun(either, first, NINE + LEASE)
     assert await begun(either, second, NINE + LEASE)
     assert (await either.ledger.load()).waiting == 1
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        Timing("Asia/Tokyo", at=NINE + DAY),
+        Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY),
+        Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY, weeks=2, since=NOW),
+    ],
+)
+async def test_a_schedule_is_kept_whole(either: Store, timing: Timing) -> None:
+    made = new(timing=timing, place=GROUP, check=FirstCheck(CheckKind.TOOL, "look", {"a": [1]}, "seen"), direct=True)
+    assert (await kept(either, made)).made == made
+    assert [one.made for one in await either.schedules.of_person("ann")] == [made]
 
 
 async def test_replicas_that_look_at_once_share_what_is_due(either: Store) -> None:
@@ -235,9 +250,6 @@ async def test_a_late_question_of_the_conversation_does_not_change_places_with_a
     await either.ledger.accept(replace(said("late", conversation="of its own"), time=NINE - timedelta(minutes=5)))
     claim = await claimed(either, now=NINE)
     assert (claim.incoming.text, decode(claim.progress).reply) == ("water the plants", "water the plants")
-
-
-GROUP = Place(GroupAudience("slack:T1:C1"), whole_channel=True)
 
 
 async def test_that_its_place_was_closed_when_it_was_made_is_kept(either: Store) -> None:
