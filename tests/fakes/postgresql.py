@@ -31,6 +31,17 @@ PASSWORD: Final = "open sesame/@:%"
 """With characters that a URL has to escape."""
 SHARED: Final = "shared"
 
+_AS_OPENED: Final = "meta_as_opened"
+_TABLES: Final = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
+_EMPTY: Final = ";".join(
+    (
+        *(f"DELETE FROM {table}" for table in _TABLES),  # noqa: S608 -- our own names
+        # Without what opening it wrote, the next opening would renew what an earlier version had derived.
+        f"INSERT INTO meta TABLE {_AS_OPENED}",
+    )
+)
+"""As a new file of SQLite is: with what opening it wrote, and no rows."""
+
 _SETTINGS: Final = (
     "listen_addresses=''",
     "fsync=off",
@@ -96,9 +107,9 @@ class PostgresServer:
         if not self.has_shared:
             await self.execute(f"CREATE DATABASE {SHARED}")
             await (await open_store(url)).close()
+            await self.execute(f"CREATE TABLE {_AS_OPENED} AS TABLE meta", database=SHARED)
             self.has_shared = True
-        tables = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
-        await self.execute(";".join(f"DELETE FROM {table}" for table in tables), database=SHARED)  # noqa: S608 -- our own names
+        await self.execute(_EMPTY, database=SHARED)
         return url
 
     @asynccontextmanager
