@@ -172,3 +172,12 @@ NOT_MIGRATED = "{where} cannot be brought to version {head}: {error}."
 _FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
 DATABASE_URL_UNREADABLE = f"The database URL cannot be read; {_FORMS}"
 NO_SUCH_DATABASE = f"There is no store for {{kind}} databases; {_FORMS}"
+
+# Scheduled questions
+
+NOTHING_TO_REPORT = "NOTHING_TO_REPORT"
+SCHEDULED_QUESTION = (
+    "(Asked by a schedule that this person made: they are not there now. Answer it as of now, and ask nothing back. If "
+    f"nothing has happened that they would want to be told, answer {NOTHING_TO_REPORT} and not a word more: then "
+    "nothing is posted.)"
+)

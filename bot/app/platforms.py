@@ -14,6 +14,7 @@ from importlib.metadata import version
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import EDIT
 from agent.records import Person, platform_of
+from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl, RateCounter
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
@@ -35,6 +36,7 @@ from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.scheduler import Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.texts import reply_texts, setup_texts
@@ -71,7 +73,15 @@ async def serve_platforms(settings: Settings) -> None:
             alive.vitals = Vitals(host.turns.has_stopped, host.ledger.load, served, partial(_connected, connections))
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
             edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
-            async with edits.serving():
+            scheduler = Scheduler(
+                store.schedules,
+                connections.schedules,
+                parts.CLOCK,
+                host.turns.wake,
+                lambda asked: host.admission.closed_to(Requester.wrote(asked), asked.authority),
+                host.admission.budget_left,
+            )
+            async with edits.serving(), scheduler.serving():
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
 

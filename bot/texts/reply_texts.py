@@ -33,6 +33,9 @@ def use_command(name: str, *, direct: bool) -> str:
 
 NOT_SHOWN = "I may not show my answer where you asked. {why}"
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
+SCHEDULE_ENDED = "What you had scheduled (“{words}”) has ended, and is not done any more. {why}"
+SCHEDULE_OVER_BUDGET = "Not asked today, as you had scheduled it (“{words}”): {why} I tell you this once a day."
+NO_CHECKS = "What it looks at first cannot be looked at here."
 ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stands in its thread."
 NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."

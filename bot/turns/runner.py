@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from agent import texts
 from agent.citations import Cited, cite, references_of
 from agent.context import Context, ContextBudget, Persona
 from agent.errors import FailureReason, ProviderError, StoreError
 from agent.events import (
     AgentEvent,
+    CallAsks,
     CallFinished,
     CallStarted,
     HandleClosed,
@@ -37,7 +39,7 @@ from agent.messages import ModelCall, Provenance, Reference
 from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import excerpt, joined
-from agent.records import Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
+from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
 from agent.spending import Spent
 from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
@@ -198,6 +200,17 @@ class TurnRunner:
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
+        if not _is_scheduled(claim.incoming):
+            return await self._think(claim, live, stopped)
+        if (whole := _reminder(claim, stopped)) is not None:
+            return whole
+        text = joined([claim.incoming.text, texts.SCHEDULED_QUESTION])
+        thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
+        if isinstance(thought, PutAside) or not _says_nothing(thought):
+            return thought
+        return replace(thought, reply="", footer="", files=(), summary=None, outcome=Outcome.ANSWERED)
+
+    async def _think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         await self._prepare(claim, stopped)
         tools = self._mind.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
@@ -208,7 +221,8 @@ class TurnRunner:
             lambda: () if context is None else context.read,
         )
         closing = Closing(Outcome.STOPPED, turn.text)
-        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit)
+        held: list[AgentEvent] | None = [] if _is_scheduled(claim.incoming) else None
+        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit, held=held)
         notice = ""
         try:
             if stopped():
@@ -248,11 +262,11 @@ class TurnRunner:
             )
             heard.asked = provider.name
             loop = self._loop(claim, turn, tools, context, groups, provider, heard)
-            await _show_again(turn.progress, live)
+            await _show_again(turn.progress, heard.show)
             with self._mind.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
-                return await self._put_aside(ended, turn, audit)
+                return await self._put_aside(ended, turn, audit, heard)
             written = turn.progress.summary
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
@@ -297,16 +311,20 @@ class TurnRunner:
 
     async def kept(self, claim: Claim, closing: Closing) -> str:
         """What the asker reads below the reply of what was kept of them; "" for nothing."""
-        return await self._mind.kept(claim.turn) if self._mind.kept is not None and closing.used_tools else ""
+        if self._mind.kept is None or not closing.used_tools or _is_silent(closing):
+            return ""
+        return await self._mind.kept(claim.turn)
 
     async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
-        if self._mind.aside is None or closing.outcome not in ANSWERED:
+        if self._mind.aside is None or closing.outcome not in ANSWERED or _is_silent(closing):
             return ""
         return await self._mind.aside(question, closing.actions)
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
+        if _is_scheduled(question):  # learned from when they asked for it
+            return replace(closing, passed_over=True)
         if self._mind.may_learn is not None and not await self._mind.may_learn(question):
             return replace(closing, passed_over=True)
         teaches = may_teach([question.text, *(one.text for one in joined)])
@@ -320,7 +338,10 @@ class TurnRunner:
             return None
         return await self._mind.budget_left(claim.incoming, ())
 
-    async def _put_aside(self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None) -> PutAside:
+    async def _put_aside(
+        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, heard: "_ObservedEvents"
+    ) -> PutAside:
+        await heard.release()
         if audit is not None:  # whoever goes on with it takes what has a result for written down
             await audit.keep_unrun()
         return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
@@ -386,7 +407,10 @@ class TurnRunner:
 
 @dataclass(slots=True, eq=False)
 class _ObservedEvents:
-    """Passes on what happens, and notes which model was `asked`, and why another one answered."""
+    """Passes on what happens, and notes which model was `asked`, and why another one answered.
+
+    `held`: what happened before it is known that there is something to report; None where there always is.
+    """
 
     live: LiveReply
     notice: Callable[[AgentEvent], Awaitable[None]] | None
@@ -394,6 +418,23 @@ class _ObservedEvents:
     audit: CallAudit | None = None
     asked: str = ""
     switched: str = ""
+    held: list[AgentEvent] | None = None
+    _said: str = ""
+
+    async def show(self, event: AgentEvent) -> None:
+        if self.held is None:
+            await self.live.see(event)
+            return
+        self.held.append(event)
+        if isinstance(event, TextArrived):
+            self._said = f"{self._said}{event.text}".lstrip()
+        if isinstance(event, CallAsks) or not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip()):
+            await self.release()
+
+    async def release(self) -> None:
+        held, self.held = self.held or (), None
+        for event in held:
+            await self.live.see(event)
 
     async def see(self, event: AgentEvent) -> None:
         if isinstance(event, ModelSwitched):
@@ -403,12 +444,35 @@ class _ObservedEvents:
             await self.notice(event)
         if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):
             await self.audit.see(event)
-        await self.live.see(event)
+        await self.show(event)
 
     def why(self, calls: Sequence[ModelCall]) -> str:
         """Why another model answered than the one that was asked, "" if it did."""
         another = bool(self.asked and calls) and calls[-1].model != self.asked
         return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
+
+
+def _is_scheduled(question: Incoming) -> bool:
+    return question.event_id.startswith(SCHEDULED)
+
+
+def _says_nothing(closing: Closing) -> bool:
+    return closing.reply.strip() == texts.NOTHING_TO_REPORT
+
+
+def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
+    """A turn that was begun with its words, for which no model is asked; None for any other."""
+    progress = decode(claim.progress)
+    if progress.reply is None or progress.steps or progress.calls:
+        return None
+    if stopped():
+        return Closing(Outcome.STOPPED, "")
+    return Closing(Outcome.ANSWERED, progress.reply, passed_over=True)
+
+
+def _is_silent(closing: Closing) -> bool:
+    """Whether there was nothing to report."""
+    return closing.outcome is Outcome.ANSWERED and not closing.reply
 
 
 def _explained(question: Incoming, reason: FailureReason) -> str:
@@ -418,7 +482,7 @@ def _explained(question: Incoming, reason: FailureReason) -> str:
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:
     """The answer with its sources below it, and without what it cites and nothing has brought."""
-    if not any(step.calls for step in progress.steps):
+    if _says_nothing(closing) or not any(step.calls for step in progress.steps):
         return closing
     cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
     if cited.invented:
@@ -443,12 +507,12 @@ def _source(one: Reference) -> str:
     return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"
 
 
-async def _show_again(progress: Progress, live: LiveReply) -> None:
+async def _show_again(progress: Progress, show: Callable[[AgentEvent], Awaitable[None]]) -> None:
     """What an earlier process had said before its tools ran stands at the beginning of the reply."""
     for number, step in enumerate(progress.steps, 1):
-        await live.see(IterationStarted(number))
+        await show(IterationStarted(number))
         if step.text:
-            await live.see(TextArrived(step.text))
+            await show(TextArrived(step.text))
 
 
 # Who has the model of this machine: answers go first, and whoever works in the background gives way at once.

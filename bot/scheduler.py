@@ -1,0 +1,249 @@
+"""Does what is due at a time, on each replica, for the platforms that it serves now.
+
+Rules
+  Whoever finds a schedule due asks its platform whether, as whom and where its person may have it done now. Then it
+  is begun as a turn of the ledger, which answers it as any other; or passed over, put off, or ended, of which its
+  person is told in a direct message.
+  A clock that jumps ahead is given a moment to be set right before anything is begun by it.
+  A reminder's turn has its words. A question is asked within the budgets, and not at all if what it looks at first says
+  what it said last; it may find that there is nothing to report, and then nothing is shown.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from agent.errors import CogencyError, LeaseLost, StoreError
+from agent.ports import Clock
+from agent.protocol.render import excerpt, joined
+from agent.records import SCHEDULED, Incoming
+from agent.schedules import (
+    FirstCheck,
+    NotAllowed,
+    Notice,
+    Occurrence,
+    ScheduleKind,
+    SchedulePlatform,
+    Schedules,
+    is_stale,
+    late_note,
+    occurrence_id,
+)
+from bot.logs import severity
+from bot.texts import reply_texts
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 5.0
+"""At the longest between two looks: what another process has changed is seen by then."""
+SOON_S: Final = 0.02
+"""At the shortest: what is due may be in another process's hands."""
+AT_ONCE: Final = 100
+"""Schedules that are taken together: what one process has in hand within its lease."""
+ASKED: Final = 16
+"""Of them are asked about at the same time."""
+JUMP: Final = timedelta(minutes=1)
+"""More than clocks are set by while they are right."""
+JUMP_S: Final = 60.0
+"""For a clock that jumped ahead to be set right, as after a machine has slept."""
+FIRST_RETRY: Final = timedelta(seconds=10)
+LONGEST_RETRY: Final = timedelta(minutes=30)
+"""Where nobody can say now whether it may be done: as long again as it is late, in these bounds."""
+GIVE_UP: Final = timedelta(days=7)
+"""A place that could not be asked about for so long is gone."""
+WORDS_CHARS: Final = 200
+"""Of a schedule, in what its person is told about it."""
+
+Look: TypeAlias = Callable[[FirstCheck, Incoming], Awaitable[str]]
+"""A digest of what is looked at before a model is asked, as the person may see it. Raises CogencyError."""
+
+
+class NoChecks(CogencyError):
+    """Nothing can be looked at here."""
+
+
+async def no_checks(check: FirstCheck, incoming: Incoming) -> str:  # noqa: ARG001 -- nothing to look with
+    raise NoChecks(reply_texts.NO_CHECKS)
+
+
+async def unlimited(incoming: Incoming) -> str | None:  # noqa: ARG001 -- nothing to count
+    return None
+
+
+@dataclass(slots=True)
+class TrustedClock:
+    """Holds the time of day against the clock that only goes forward."""
+
+    clock: Clock
+    _seen: tuple[datetime, float] | None = None
+    _until: float = float("-inf")
+
+    def now(self) -> datetime | None:
+        """The time; None while it may be wrong."""
+        now, elapsed = self.clock.now(), self.clock.monotonic()
+        if self._seen is not None:
+            jumped = now - self._seen[0] - timedelta(seconds=elapsed - self._seen[1])
+            if jumped > JUMP:
+                log.warning("the clock jumped ahead by %s; schedules wait for %.0f s", jumped, JUMP_S)
+                self._until = elapsed + JUMP_S
+            elif jumped < -JUMP:
+                self._until = float("-inf")  # it was set right
+        self._seen = now, elapsed
+        return None if elapsed < self._until else now
+
+
+@dataclass(slots=True, eq=False)
+class Scheduler:
+    """`platforms`: by source, those that are served now. `wake`: there is a new turn. `closed`: why somebody may not
+    use the bot there, None if they may; `budget_left`: why nothing may be spent on a question.
+    """
+
+    schedules: Schedules
+    platforms: Mapping[str, SchedulePlatform]
+    clock: Clock
+    wake: Callable[[], None]
+    closed: Callable[[Incoming], str | None] = lambda _: None
+    budget_left: Callable[[Incoming], Awaitable[str | None]] = unlimited
+    look_first: Look = no_checks
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _asked: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(ASKED))
+    _time: TrustedClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._time = TrustedClock(self.clock)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[None]:
+        """Do what is due until the block ends. What is cut short is done by whoever finds it next."""
+        serving = asyncio.create_task(self._serve())
+        try:
+            yield
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    def changed(self) -> None:
+        """There is another schedule, or another time."""
+        self._changed.set()
+
+    async def _serve(self) -> None:
+        while True:
+            pause = 1.0
+            try:
+                pause = await self.work()
+            except StoreError as error:
+                log.log(severity(error), "schedules could not be looked at, trying again: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
+            self._changed.clear()
+
+    async def work(self) -> float:
+        """Begin what is due; for how many seconds there is nothing to do then. Raises StoreError."""
+        now, sources = self._time.now(), frozenset(self.platforms)
+        if now is None or not sources:
+            return 1.0
+        due = await self.schedules.due(sources, now, AT_ONCE)
+        if due:
+            ended = await asyncio.gather(*(self._do(one) for one in due), return_exceptions=True)
+            for one, error in zip(due, ended, strict=True):
+                self._tell(one, error)
+            return 0.0
+        first = await self.schedules.first_due(sources)
+        return LOOK_S if first is None else min(LOOK_S, max(SOON_S, (first - self.clock.now()).total_seconds()))
+
+    def _tell(self, due: Occurrence, error: BaseException | None) -> None:
+        """Whatever went wrong, its lease runs out, and it is tried again."""
+        match error:
+            case None:
+                pass
+            case LeaseLost():
+                log.info("%s", error)
+            case StoreError():
+                log.log(severity(error), "schedule %d: trying again: %s", due.schedule.id, error)
+            case Exception():
+                log.error("schedule %d: failed", due.schedule.id, exc_info=error)
+            case _:
+                raise error
+
+    async def _do(self, due: Occurrence) -> None:
+        async with self._asked:
+            made, now = due.schedule.made, self.clock.now()
+            platform = self.platforms.get(made.source)
+            if platform is None:
+                return
+            if is_stale(due, now):
+                await self.schedules.skip(due, now)
+                return
+            try:
+                admitted = await platform.admit(due)
+                if not isinstance(admitted, NotAllowed):
+                    await self._begin(due, admitted, platform)
+                    return
+            except StoreError:
+                raise
+            except CogencyError as error:
+                await self._put_off(due, error, platform)
+                return
+            await self._end(due, admitted.why, platform)
+
+    async def _begin(self, due: Occurrence, admitted: Incoming, platform: SchedulePlatform) -> None:
+        """Raises CogencyError where that cannot be done now."""
+        made, now = due.schedule.made, self.clock.now()
+        if (why := self.closed(admitted)) is not None:
+            await self._end(due, why, platform)
+            return
+        said = joined([made.words, late_note(due, now)])
+        incoming = replace(admitted, time=now, text=said)
+        if made.kind is ScheduleKind.REMINDER:
+            await self.schedules.begin(due, incoming, now, reply=said)
+            self.wake()
+            return
+        if (spent := await self.budget_left(incoming)) is not None:
+            told = reply_texts.SCHEDULE_OVER_BUDGET.format(words=_shown(due), why=spent)
+            name = f"{SCHEDULED}budget:{made.person}:{now:%Y-%m-%d}"
+            await self.schedules.skip(due, now, notice=await self._notice(due, platform, name, told))
+            self.wake()
+            return
+        seen = None if made.check is None else await self.look_first(made.check, incoming)
+        if made.check is not None and seen == made.check.seen:
+            await self.schedules.skip(due, now)
+            return
+        await self.schedules.begin(due, incoming, now, seen=seen)
+        self.wake()
+
+    async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
+        told = reply_texts.SCHEDULE_ENDED.format(words=_shown(due), why=why)
+        name = f"{occurrence_id(due.schedule.id, due.time)}:ended"
+        log.info("schedule %d: ended", due.schedule.id)
+        await self.schedules.end(due, why, self.clock.now(), notice=await self._notice(due, platform, name, told))
+        self.wake()
+
+    async def _notice(self, due: Occurrence, platform: SchedulePlatform, name: str, words: str) -> Notice | None:
+        """None where they cannot be written to: they are gone, or want to hear nothing."""
+        now = self.clock.now()
+        try:
+            told = await platform.direct(due.schedule, now)
+        except StoreError:
+            raise
+        except CogencyError as error:
+            log.info("schedule %d: its person is not told: %s", due.schedule.id, error)
+            return None
+        return Notice(name, replace(told, time=now, text=_shown(due)), words)
+
+    async def _put_off(self, due: Occurrence, error: CogencyError, platform: SchedulePlatform) -> None:
+        now = self.clock.now()
+        late = now - due.time
+        if late > GIVE_UP:
+            await self._end(due, str(error), platform)
+            return
+        log.warning("schedule %d: put off: %s", due.schedule.id, error)
+        await self.schedules.put_off(due, now + min(max(late, FIRST_RETRY), LONGEST_RETRY))
+
+
+def _shown(due: Occurrence) -> str:
+    return excerpt(due.schedule.made.words, WORDS_CHARS)

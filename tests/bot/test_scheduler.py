@@ -1,0 +1,349 @@
+"""What is due is begun once, where and as its person may have it done: real turns, and a place that shows them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+
+from agent.context import ContextBudget, Persona
+from agent.errors import CogencyError
+from agent.providers.scripted import Answer, Answering, ScriptedProvider
+from agent.records import Incoming, Person
+from agent.schedules import (
+    Admitted,
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    NotAllowed,
+    Occurrence,
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    Timing,
+)
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Toolbox
+from agent.turn import TurnLimits
+from bot.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.database import LocalNotifier
+from tests.fakes.clock import NOON, FakeClock
+from tests.fakes.incoming import dm
+from tests.fakes.minds import always
+from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
+
+DAILY = Timing("UTC", rule="0 13 * * *")
+HOUR = timedelta(hours=1)
+NOTHING = "NOTHING_TO_REPORT"
+
+
+class SetClock(FakeClock):
+    """One whose time of day can be set, while what elapsed goes on."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+class Away(CogencyError):
+    """The platform cannot be asked now."""
+
+
+@dataclass
+class Place:
+    """A platform. `answers`: what it says next when it is asked; else that everything is allowed."""
+
+    clock: SetClock
+    answers: list[NotAllowed | Away] = field(default_factory=list[NotAllowed | Away])
+    mute: bool = False
+
+    async def admit(self, occurrence: Occurrence) -> Admitted:
+        if self.answers:
+            answer = self.answers.pop(0)
+            if isinstance(answer, Away):
+                raise answer
+            return answer
+        return self._incoming(occurrence.schedule, f"runs of {occurrence.schedule.id}")
+
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:  # noqa: ARG002
+        if self.mute:
+            raise Away("They are gone.")
+        return self._incoming(schedule, "direct")
+
+    def _incoming(self, one: Schedule, conversation: str) -> Incoming:
+        who = one.made.person
+        return Incoming("test", "", one.made.channel, "", conversation, Person(who, who), dm(who), one.made.words, NOON)
+
+
+@dataclass
+class World:
+    script: Sequence[Answer | Answering] = ()
+    store: StoreInMemory = field(default_factory=store_in_memory)
+    clock: SetClock = field(default_factory=lambda: SetClock(auto=False))
+    surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
+    spent: str | None = None
+    closed: str | None = None
+    looks: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
+        mind = AgentConfig(
+            fresh_word=lambda: "w0rd",
+            provider=always(self.model),
+            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            tools=Toolbox([RecallTool(self.store.memories)]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+        )
+        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        self.turns = Turns(
+            self.store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "us", TurnsLimits(sweep_s=0.01)
+        )
+
+    def _surface(self, incoming: Incoming) -> FakeSurface:
+        return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
+
+    def scheduler(self) -> Scheduler:
+        async def left(_: Incoming) -> str | None:
+            return self.spent
+
+        async def look(_: FirstCheck, __: Incoming) -> str:
+            return self.looks.pop(0)
+
+        return Scheduler(
+            self.store.schedules,
+            {"test": self.place},
+            self.clock,
+            self.turns.wake,
+            lambda _: self.closed,
+            left,
+            look,
+        )
+
+    async def keep(
+        self, words: str, kind: ScheduleKind = ScheduleKind.REMINDER, timing: Timing = DAILY, *, checks: bool = False
+    ) -> Schedule:
+        check = FirstCheck(CheckKind.PAGE, "https://example.test") if checks else None
+        made = NewSchedule("ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check)
+        kept = await self.store.schedules.keep(made)
+        assert isinstance(kept, Schedule)
+        return kept
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[Scheduler]:
+        async with asyncio.timeout(PATIENCE_S), self.turns.serving():
+            yield self.scheduler()
+
+    async def pass_(self, scheduler: Scheduler, time: timedelta) -> None:
+        """So much later: all that is due is begun, and answered."""
+        await self.clock.advance(time.total_seconds())
+        while await scheduler.work() == 0:
+            pass
+        idle = asyncio.ensure_future(self.turns.idle())
+        while not idle.done():
+            await self.clock.advance(1)
+        await idle
+
+    def shown(self, schedule: Schedule) -> list[str]:
+        conversation = f"runs of {schedule.id}"
+        return self.surfaces[conversation].shown if conversation in self.surfaces else []
+
+    @property
+    def told(self) -> list[str]:
+        return self.surfaces["direct"].shown if "direct" in self.surfaces else []
+
+    async def now(self, schedule: Schedule) -> Schedule:
+        return next(one for one in await self.store.schedules.of_person("ann") if one.id == schedule.id)
+
+
+QUESTION = ScheduleKind.QUESTION
+
+
+async def test_a_reminder_says_its_words_each_time_and_asks_no_model() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.")
+    async with world.serving() as scheduler:
+        assert await scheduler.work() == LOOK_S
+        await world.pass_(scheduler, HOUR)
+        await world.pass_(scheduler, 24 * HOUR)
+    assert world.shown(plants) == ["Water the plants."] * 2
+    assert world.model.requests == []
+
+
+async def test_a_question_is_asked_anew_and_its_answer_shown() -> None:
+    world = World(["The first news.", "The second news."])
+    news = await world.keep("What is new?", QUESTION)
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+        await world.pass_(scheduler, 24 * HOUR)
+    assert world.shown(news) == ["The first news.", "The second news."]
+    assert "NOTHING_TO_REPORT" in world.model.requests[0][-1].text
+    assert [text for _, text in ((m.author, m.text) for _, m in world.store.messages)][:2] == [
+        "What is new?",
+        "The first news.",
+    ]
+
+
+@pytest.mark.parametrize("pieces", [[NOTHING], list(NOTHING), ["\n", NOTHING[:7], NOTHING[7:], "\n"]])
+async def test_an_answer_that_there_is_nothing_to_report_is_never_seen(pieces: list[str]) -> None:
+    world = World([pieces])
+    news = await world.keep("What is new?", QUESTION)
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+    surface = world.surfaces[f"runs of {news.id}"]
+    assert (surface.frames, surface.statuses, surface.left) == ([], [], [True])
+    assert [m.text for _, m in world.store.messages] == ["What is new?"]
+
+
+async def test_nothing_is_shown_of_the_steps_that_led_to_nothing_and_all_of_those_that_led_to_words() -> None:
+    call = '<execute>[{"name": "recall", "args": {"query": "boats"}}]\n</execute>'
+    world = World([call, NOTHING, call, f"{NOTHING[:9]} is not what I say."])
+    news = await world.keep("What is new?", QUESTION)
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+        assert world.shown(news) == []
+        await world.pass_(scheduler, 24 * HOUR)
+    assert world.shown(news) == ["NOTHING_T is not what I say."]
+
+
+async def test_what_came_due_while_nobody_was_there_comes_late_and_says_so() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.")
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, 2 * 24 * HOUR + 2 * HOUR)
+    assert world.shown(plants) == ["Water the plants.\n\nThis was due at 13:00; I was away, as for 2 before it."]
+
+
+async def test_a_question_whose_time_is_long_over_waits_for_the_next_but_a_single_one_is_asked() -> None:
+    world = World(["Late, but here."])
+    daily = await world.keep("What is new?", QUESTION)
+    once = await world.keep("Once?", QUESTION, Timing("UTC", at=NOON + HOUR))
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, 14 * HOUR)
+    assert (world.shown(daily), world.shown(once)) == ([], ["Late, but here."])
+    assert (await world.now(daily)).next == NOON + 25 * HOUR
+
+
+@pytest.mark.parametrize("by", ["platform", "access"])
+async def test_who_may_not_any_more_is_told_why_once_and_it_ends(by: str) -> None:
+    world = World(closed="You may not write to me." if by == "access" else None)
+    news = await world.keep("What is new?", QUESTION)
+    if by == "platform":
+        world.place.answers.append(NotAllowed("You left the channel."))
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+        await world.pass_(scheduler, 48 * HOUR)
+    ended = await world.now(news)
+    assert (ended.state, ended.next) == (ScheduleState.ENDED, None)
+    why = "You left the channel." if by == "platform" else "You may not write to me."
+    assert ended.why == why
+    assert [why in text and "What is new?" in text for text in world.told] == [True]
+    assert world.shown(news) == []
+
+
+async def test_of_somebody_who_cannot_be_written_to_it_ends_all_the_same() -> None:
+    world = World()
+    news = await world.keep("What is new?", QUESTION)
+    world.place.answers.append(NotAllowed("Their account is closed."))
+    world.place.mute = True
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+    assert (await world.now(news)).state is ScheduleState.ENDED
+
+
+async def test_over_budget_nothing_is_asked_and_its_person_is_told_once_a_day_but_reminders_come() -> None:
+    world = World(spent="Your budget is used up.")
+    hourly = Timing("UTC", rule="0 * * * *")
+    news = await world.keep("What is new?", QUESTION, hourly)
+    other = await world.keep("What else?", QUESTION, hourly)
+    plants = await world.keep("Water the plants.", timing=hourly)
+    async with world.serving() as scheduler:
+        for _ in range(3):
+            await world.pass_(scheduler, HOUR)
+        assert len(world.told) == 1
+        for _ in range(12):
+            await world.pass_(scheduler, HOUR)
+    assert len(world.told) == 2
+    assert (world.shown(news), world.shown(other), world.model.requests) == ([], [], [])
+    assert len(world.shown(plants)) == 15
+
+
+async def test_no_model_is_asked_while_what_is_looked_at_first_says_the_same() -> None:
+    world = World(["Version 1.", "Version 2."], looks=["one", "one", "two"])
+    page = await world.keep("What does the page say?", QUESTION, checks=True)
+    async with world.serving() as scheduler:
+        for hours in (1, 24, 24):
+            await world.pass_(scheduler, hours * HOUR)
+    assert world.shown(page) == ["Version 1.", "Version 2."]
+    assert len(world.model.requests) == 2
+
+
+async def test_where_nobody_can_say_whether_it_may_be_done_it_is_tried_again_ever_more_seldom() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.", timing=Timing("UTC", at=NOON + HOUR))
+    world.place.answers += [Away("Slack is down.")] * 4
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+        for seconds in (11, 22, 44, 90):
+            assert world.shown(plants) == []
+            await world.pass_(scheduler, timedelta(seconds=seconds))
+    assert world.shown(plants) == ["Water the plants.\n\nThis was due at 13:00; I was away."]
+
+
+async def test_a_place_that_nobody_could_ask_about_for_a_week_is_given_up() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.", timing=Timing("UTC", at=NOON + HOUR))
+    world.place.answers += [Away("Slack is down.")] * 9
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+        await world.pass_(scheduler, GIVE_UP + HOUR)
+    assert (await world.now(plants)).state is ScheduleState.ENDED
+
+
+async def test_a_clock_that_jumps_ahead_is_given_a_moment_and_one_that_goes_back_doubles_nothing() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.")
+    async with world.serving() as scheduler:
+        await scheduler.work()
+        world.clock.ahead = timedelta(days=1)
+        assert await scheduler.work() == 1.0
+        world.clock.ahead = timedelta()  # it was set right in time
+        await world.pass_(scheduler, timedelta(seconds=1))
+        assert world.shown(plants) == []
+        await world.pass_(scheduler, HOUR)
+        assert world.shown(plants) == ["Water the plants."]
+        world.clock.ahead = -6 * HOUR
+        await world.pass_(scheduler, 7 * HOUR)
+        assert len(world.shown(plants)) == 1
+        world.clock.ahead = timedelta(days=1)  # this time it stays so
+        assert await scheduler.work() == 1.0
+        await world.pass_(scheduler, timedelta(seconds=JUMP_S + 1))
+        assert len(world.shown(plants)) == 2
+
+
+async def test_replicas_deliver_each_occurrence_once() -> None:
+    world = World()
+    kept = [await world.keep(f"Thing {number}.") for number in range(30)]
+    async with world.serving() as scheduler:
+        others = [scheduler, world.scheduler(), world.scheduler()]
+        await world.clock.advance(HOUR.total_seconds())
+        await asyncio.gather(*(one.work() for one in others))
+        await world.pass_(scheduler, timedelta(seconds=1))
+    assert [world.shown(one) for one in kept] == [[f"Thing {number}."] for number in range(30)]
+
+
+async def test_a_platform_that_fails_by_a_bug_takes_nothing_else_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(looks=[])
+    broken = await world.keep("What does the page say?", QUESTION, checks=True)
+    plants = await world.keep("Water the plants.")
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+    assert (world.shown(broken), world.shown(plants)) == ([], ["Water the plants."])
+    assert f"schedule {broken.id}: failed" in caplog.text
