@@ -17,6 +17,7 @@ from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Prof
 from agent.records import DELETE_REPLY, INDEXING, Hit, Job, Meaning, RecallQuery, Unembedded
 from agent.summary import SUMMARY
 from bot.job_worker import Handler, JobWorker
+from bot.memory.knowledge_desk import LinkedPages
 from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
@@ -180,13 +181,14 @@ async def background(
     retiring: Retention | None = None,
     pauses: LearningPauses | None = None,
     meanings: Meanings | None = None,
+    pages: LinkedPages | None = None,
     deletions: Mapping[str, Delete] | None = None,
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
 
     `summaries`: None summarises nothing. `has_budget`: whether anything may be spent on a person now. `retiring`: None
-    erases nothing here. `deletions`: how to delete a page of a reply, by the source of
-    its question, once its platform is connected; None: this process reaches none.
+    erases nothing here. `pages`: None looks at no page of the web again. `deletions`: how to delete a page of a reply,
+    by the source of its question, once its platform is connected; None: this process reaches none.
     """
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
@@ -195,6 +197,9 @@ async def background(
     if retiring is not None:
         await retiring.begin()
         workers.append(retiring.handlers)
+    if pages is not None:
+        await pages.begin()
+        workers.append(pages.handlers)
     if deletions is not None:
         workers.append({DELETE_REPLY: ReplyDeletion(clock, deletions).delete})
     if summaries is not None:

@@ -415,8 +415,12 @@ class PlaceKnowledge(Protocol):
         """What `/knowledge` with these words (see `bot.memory.knowledge_desk`) says to this person there, alone."""
         ...
 
-    async def learn(self, asker: KnowledgeAsker, files: Sequence[Attachment], link: str = "") -> KnowledgeAnswer:
-        """Have the place know these files from now on. `link`: to the message with which they were handed in."""
+    async def learn(
+        self, asker: KnowledgeAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+    ) -> KnowledgeAnswer:
+        """Have the place know these files and pages of the web (addresses) from now on. `link`: to the message with
+        which they were handed in.
+        """
         ...
 
 

@@ -36,10 +36,11 @@ from store.databases.database import is_postgresql
 from store.databases.sqlite import BLOCK_BYTES, sqlite_path, store_error
 from store.engine import DERIVED, ERASED_KEY, Store, database_beside, obstacle, open_store, require_head, version
 from store.forgetting.selection import ErasedIds
+from store.knowledge_tables import document
 from store.migrations import MIGRATIONS
 from store.search import passages
 from store.search.index import INDEXES
-from store.tables import conversation, document, erased, fact, message, meta, metadata, person, turn
+from store.tables import conversation, erased, fact, message, meta, metadata, person, turn
 
 MADE: Final = "backup"
 """Under which `meta` of a backup keeps when it was made."""

@@ -28,6 +28,7 @@ from store.databases.database import (
     is_postgresql,
     migrating,
     reads,
+    writes,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.forgetting.erase import owe
@@ -248,8 +249,11 @@ class SqlDocuments(SqlStore):
     opened = reads(passages.opened)
     search = reads(passages.search)
 
-    async def keep(self, new: NewDocument) -> DocumentRefused | None:
-        kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new))
+    next_look = writes(passages.next_look)
+    looked = writes(passages.looked)
+
+    async def keep(self, new: NewDocument, *, renews: int | None = None) -> DocumentRefused | None:
+        kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new), renews)
         if isinstance(kept, DocumentRefused):
             return kept
         await self._work(kept)
@@ -258,8 +262,8 @@ class SqlDocuments(SqlStore):
         return None
 
     async def remove(self, id_: int) -> None:
-        await self.database.write(passages.mark_gone, [id_])
-        await self._work(id_)
+        for one in await self.database.write(passages.remove, id_):
+            await self._work(one)
 
     async def _work(self, id_: int) -> None:
         while await self.work_on(id_):

@@ -3,7 +3,7 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.memory.audience import WIDE, Place, audience_of
+from agent.memory.documents import LOOK_EVERY, Document, LinkedPage
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
@@ -337,6 +338,27 @@ def restarted(epoch: object) -> dict[str, object]:
     """
     anew = {"state": "waiting", "owner": None, "lease_until": None, "run_at": None, "progress": ""}
     return {**anew, "epoch": epoch}
+
+
+_OF_PAGE: Final = tuple(one.name for one in fields(LinkedPage))
+OF_DOCUMENT: Final = ("name", "audience", "channel", "person", "time", "link", "pages", "passages", *_OF_PAGE)
+"""What a row says of a document besides its id, and `by`."""
+
+
+def document_of(row: Mapping[Any, Any]) -> Document:
+    web = LinkedPage(**{name: row[name] for name in _OF_PAGE}) if row["address"] else None
+    told = {name: row[name] for name in ("id", *OF_DOCUMENT) if name not in _OF_PAGE}
+    return Document(**told, by=row["by"] or "", web=web)
+
+
+def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, Any]:
+    """Of a page of the web. The `first` look at a version comes after half a day to one and a half, which its words
+    decide: what was handed in at one time is not looked at at one time.
+    """
+    if web is None:
+        return {"address": ""}
+    after = LOOK_EVERY * (0.5 + int(web.digest[:4] or "8000", 16) / 0x10000) if first else LOOK_EVERY
+    return asdict(web) | {"due": web.seen + after}
 
 
 # Many values to and from the database as one JSON text. Pure.

@@ -249,64 +249,6 @@ fact, fact_term, fact_ground, working_item, profile, profile_entry, profile_sour
 )
 
 
-# What places know: documents.
-
-
-class PlaceRow(Row, table=True):
-    """An audience that knows something. `number` opens its own range of the index of passages."""
-
-    __table_args__: ClassVar[Any] = NEVER_REUSED
-
-    number: int | None = Field(default=None, primary_key=True)
-    audience: str = Field(sa_type=StorableText, unique=True)
-
-
-class DocumentRow(Row, table=True):
-    """What a place was told to know. `audience` is the label of those who may find it; `person` handed it in, or is ""
-    once they were forgotten. `state`: see `store.search.passages`.
-    """
-
-    __table_args__: ClassVar[Any] = (
-        Index("ix_document_audience", "audience", "name"),
-        Index("ix_document_channel", "channel"),
-        Index("ix_document_person", "person"),
-        NEVER_REUSED,
-    )
-
-    id: int | None = Field(default=None, primary_key=True)
-    audience: str = Field(sa_type=StorableText)
-    source: str = Field(sa_type=StorableText)
-    channel: str = Field(sa_type=StorableText)
-    person: str = Field(sa_type=StorableText)
-    name: str = Field(sa_type=StorableText)
-    link: str = Field(sa_type=StorableText, default="")
-    time: datetime = Field(sa_type=UtcDateTime)
-    pages: int = 0
-    passages: int
-    state: str = Field(sa_type=StorableText)
-
-
-class PassageRow(Row, table=True):
-    """A piece of a document. `number`: its place there, from 1. `words`: the `length` index words of its text, and then
-    those of what stands above it. `place`: in whose range of the index it stands, if it does.
-    """
-
-    __table_args__: ClassVar[Any] = (Index("ix_passage_document", "document", "number"), NEVER_REUSED)
-
-    id: int | None = Field(default=None, primary_key=True)
-    document: int = Field(foreign_key="document.id")
-    number: int
-    page: int | None = None
-    heading: str = Field(sa_type=StorableText, default="")
-    text: str = Field(sa_type=StorableText)
-    words: str = Field(sa_type=StorableText)
-    length: int
-    place: int | None = None
-
-
-place, document, passage = (metadata.tables[name] for name in ("place", "document", "passage"))
-
-
 # The turns and the jobs, and what the turns leave behind.
 
 WAITING: Final = "waiting"

@@ -11,7 +11,7 @@ Rules
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final, Protocol
 
@@ -29,6 +29,10 @@ MAX_CHARS: Final = 2_000_000
 """Of one document: a book of 600 pages has about 1.5 million. What is longer is several documents."""
 MAX_PASSAGES: Final = 4_000
 """Of one document: twice what MAX_CHARS makes of plain text."""
+LOOK_EVERY: Final = timedelta(days=1)
+"""How long after a look at a page of the web it is looked at again: handbooks change by the week."""
+LOOK_AGAIN: Final = timedelta(hours=1)
+"""The same, where nobody says how the look ended: its process was killed."""
 
 _MARKED: Final = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _NUMBERED: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})\.?[ \t]+(\S.*)")
@@ -55,8 +59,25 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedPage:
+    """The page of the web that a document was read from, as it was asked for at `address` and looked at last (`seen`).
+
+    `etag`, `modified`: what its server calls the version that is known; `digest`: of its words. `fault`: why it could
+    not be read at any look since `since`; the version that is known stays.
+    """
+
+    address: str
+    seen: datetime
+    etag: str = ""
+    modified: str = ""
+    digest: str = ""
+    since: datetime | None = None
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NewDocument:
-    """What a place is to know from now on, in place of what it had under this name.
+    """What a place is to know from now on, in place of what it had under this name, or from this page of the web.
 
     `audience` is the label of those who may find it, `channel` the platform's id of where it was handed in, by the
     person with this id; `link` leads people to it.
@@ -72,11 +93,14 @@ class NewDocument:
     link: str = ""
     pages: int = 0
     """How many there are, 0 where the kind of file has none."""
+    web: LinkedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One that a place knows. `by`: the name of who handed it in, "" for nobody who is known (any more)."""
+    """One that a place knows. `by`: the name of who handed it in, "" for nobody who is known (any more). `time`: when
+    it was, or when the version that is known was read.
+    """
 
     id: int
     name: str
@@ -88,6 +112,7 @@ class Document:
     link: str
     pages: int
     passages: int
+    web: LinkedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +130,8 @@ class DocumentRefused(Enum):
 
     MANY = auto()
     LARGE = auto()
+    GONE = auto()
+    """Of a new version: what it is one of is known no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +147,22 @@ class DocumentQuery:
 class Documents(Protocol):
     """What places were told to know. Raises StoreError. `audiences`: the labels of what may be shown."""
 
-    async def keep(self, new: NewDocument) -> DocumentRefused | None:
-        """Know it from now on, in place of what that channel had under this name. Why not, where the place is full."""
+    async def keep(self, new: NewDocument, *, renews: int | None = None) -> DocumentRefused | None:
+        """Know it from now on, in place of what that channel had under this name, or from this page. Why not, where the
+        place is full.
+
+        `renews`: the document (its id) of which it is a newer version; whose that is now, and who may find it, counts.
+        """
+        ...
+
+    async def next_look(self, now: datetime) -> Document | None:
+        """The document whose page of the web has waited longest to be looked at; until LOOK_AGAIN it is nobody else's.
+        None if none is due.
+        """
+        ...
+
+    async def looked(self, id_: int, page: LinkedPage) -> None:
+        """What a look found, where the version that is known stays; the next one is due after LOOK_EVERY."""
         ...
 
     async def listed(self, audiences: frozenset[str]) -> list[Document]:
@@ -133,7 +174,7 @@ class Documents(Protocol):
         ...
 
     async def remove(self, id_: int) -> None:
-        """Know it no longer: its rows go at once, the bytes with the next `Forgetting.sweep`."""
+        """Know it no longer, nor a newer version: its rows go at once, the bytes with the next `Forgetting.sweep`."""
         ...
 
     async def search(self, query: DocumentQuery) -> list[FoundPassage]:

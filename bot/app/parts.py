@@ -37,7 +37,7 @@ from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
-from bot.memory.knowledge_desk import KnowledgeDesk
+from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
 from bot.memory.learning import LearningPauses
 from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
@@ -104,7 +104,7 @@ async def background_of(
     Raises SettingsError.
     """
     async with AsyncExitStack() as stack:
-        meanings = None
+        meanings, read_page = None, page_reader(settings)
         if settings.embeddings:
             embedder = open_embedder(settings.embeddings, model_settings(settings))
             stack.push_async_callback(embedder.aclose)
@@ -127,6 +127,7 @@ async def background_of(
                 retiring=Retention(store.forgetting, store.jobs, CLOCK, settings.retention),
                 pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
                 meanings=meanings,
+                pages=read_page and LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page),
                 deletions=deletions,
             )
         )
@@ -170,6 +171,7 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
 
 
 def knowledge_desk(
+    settings: Settings,
     store: Store,
     reader: AttachmentReader,
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing,
@@ -180,6 +182,7 @@ def knowledge_desk(
         read=reader.document,
         clock=CLOCK,
         audiences=audiences,
+        read_page=page_reader(settings),
     )
 
 
@@ -380,11 +383,24 @@ def web_tools(settings: Settings) -> tuple[Tool, ...]:
     if engine is not None:
         tools.append(WebSearchTool(engine, settings.tool_timeout_s))
     if settings.web:
-        agent = settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
         networks, robots = settings.networks_allowed, settings.web_robots
-        tools.append(open_web_fetch(networks, agent, CLOCK, settings.tool_timeout_s, robots=robots))
+        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, settings.tool_timeout_s, robots=robots))
     log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
+
+
+def page_reader(settings: Settings) -> ReadPage | None:
+    """What reads pages for places to know; None where the web is not switched on."""
+    if not settings.web or missing("web"):
+        return None
+    from bot.web.web_tools import open_link_reader  # noqa: PLC0415 -- as above
+
+    networks, robots = settings.networks_allowed, settings.web_robots
+    return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
+
+
+def web_agent(settings: Settings) -> str:
+    return settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
 
 
 def search_engine(settings: Settings) -> "SearchEngine | None":

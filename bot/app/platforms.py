@@ -148,7 +148,9 @@ def _host(
             is_exempt=access.is_operator,
         ),
         sign_ins=sources[0] if sources else NOWHERE,
-        knowledge=replace(parts.knowledge_desk(store, reader, readers.audiences), operates=access.is_operator),
+        knowledge=replace(
+            parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator
+        ),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),
@@ -266,7 +268,7 @@ async def open_terminal(
             view=parts.memory_desk(store),
             forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store)),
             sign_ins=sources[0] if sources else NOWHERE,
-            knowledge=parts.knowledge_desk(store, reader),
+            knowledge=parts.knowledge_desk(settings, store, reader),
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             tool_desk=parts.tools_desk(answering, policy, turns, sources),

@@ -62,7 +62,7 @@ _OTHER: Final = _set_of(
     msi o otf parquet pkl psd pyc rar rpm so sqlite sqlite3 tar tgz tif tiff ttf wasm war webm woff woff2 xz zip zst
     """
 )
-_TELLS_NOTHING: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-unknown"})
+TELLS_NOTHING: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-unknown"})
 
 _MAGIC: Final = (
     (b"%PDF-", FileKind.PDF),
@@ -105,19 +105,18 @@ def announced(name: str, media_type: str) -> FileKind | None:
         return FileKind.SOUND
     if ending in HTML or what in {"html", "xhtml+xml"}:
         return FileKind.HTML
-    if (
-        what == "epub+zip"
-        or ending in _OFFICE
-        or "officedocument" in what
-        or "opendocument" in what
-        or what.startswith("ms")
-    ):
+    if ending in _OFFICE or is_office(kind) or what.startswith("ms"):
         return FileKind.OFFICE
     if family == "text" or what in _TEXT_TYPES or what.endswith(("+json", "+xml")):
         return FileKind.TEXT
-    if kind not in _TELLS_NOTHING:
+    if kind not in TELLS_NOTHING:
         return FileKind.OTHER
     return _by_ending(ending)
+
+
+def is_office(plain: str) -> bool:
+    """Whether a media type is of office files in the forms that can be read."""
+    return plain == "application/epub+zip" or "officedocument" in plain or "opendocument" in plain
 
 
 def found(start: bytes) -> FileKind | None:

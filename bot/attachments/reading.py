@@ -154,11 +154,26 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """`why`: there is nothing, or not all of it. `of`: how many pages a PDF has."""
+    """`why`: there is nothing, or not all of it. `of`: how many pages a PDF has; `title`: of a page of the web."""
 
     pages: tuple[DocumentPage, ...] = ()
     why: str = ""
     of: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLink:
+    """A page of the web, asked for at `address`, which lay at `link` in the end. `etag`, `modified`: what its server
+    calls this version; `is_known`: it is the one that was known, and was not read again.
+    """
+
+    address: str
+    document: ReadDocument = ReadDocument()
+    link: str = ""
+    etag: str = ""
+    modified: str = ""
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,31 +316,17 @@ class AttachmentReader:
             return ReadDocument(why=kinds.too_large("a text", most))
         match kind:
             case FileKind.PDF:
-                return await self._pages(data, wish)
+                return await read_document(self._reader, ReadAs.PDF, data, person, wish.patience)
             case FileKind.OFFICE if not data.startswith(b"{\\rtf"):
-                read = await self._reader.text(ReadAs.OFFICE, data, person, wish.patience)
+                return await read_document(self._reader, ReadAs.OFFICE, data, person, wish.patience)
             case FileKind.HTML:
                 words = decode(data, charset_of(file.media_type)) or ""
-                read = await self._reader.text(ReadAs.HTML, words.encode(), person, wish.patience)
+                return await read_document(self._reader, ReadAs.HTML, words.encode(), person, wish.patience)
             case FileKind.TEXT | None:
                 words = decode(data, charset_of(file.media_type))
                 return ReadDocument(why=kinds.NO_TEXT) if words is None else ReadDocument((DocumentPage(words),))
             case _:
                 return ReadDocument(why=kinds.NO_DOCUMENT)
-        return ReadDocument(tuple(_page(*part) for part in read.parts), read.why)
-
-    async def _pages(self, data: bytes, wish: _Wish) -> ReadDocument:
-        """As many pages at a time as a process reads."""
-        if not is_pdf(data):
-            return ReadDocument(why=kinds.NOT_A_PDF)
-        pages, first = list[DocumentPage](), 1
-        while True:
-            read = await self._reader.text(ReadAs.PDF, data, wish.person, wish.patience, first=first)
-            pages += [_page(*part) for part in read.parts]
-            first = (pages[-1].number or 0) + 1 if read.parts else first
-            chars = sum(len(one.text) for one in pages)
-            if not read.parts or first > min(read.pages, MAX_DOCUMENT_PAGES) or chars > MAX_CHARS:
-                return ReadDocument(tuple(pages), read.why, read.pages)
 
     async def _found_out(
         self, file: Attachment, said: FileKind | None, wish: _Wish
@@ -386,6 +387,21 @@ class AttachmentReader:
             await self._charge(person, [transcript.call])
         words = transcript.text.strip()
         return _Text(words) if words else _Unread(kinds.SILENT)
+
+
+async def read_document(reader: Reader, kind: ReadAs, data: bytes, person: str, patience: ReadSeconds) -> ReadDocument:
+    """All of it, for a place that is to know it: of a PDF as many pages at a time as a process reads."""
+    if kind is ReadAs.PDF and not is_pdf(data):
+        return ReadDocument(why=kinds.NOT_A_PDF)
+    pages, first = list[DocumentPage](), 1
+    while True:
+        read = await reader.text(kind, data, person, patience, first=first)
+        pages += [_page(*part) for part in read.parts]
+        first = (pages[-1].number or 0) + 1 if read.parts else first
+        chars = sum(len(one.text) for one in pages)
+        goes_on = kind is ReadAs.PDF and read.parts and first <= min(read.pages, MAX_DOCUMENT_PAGES)
+        if not goes_on or chars > MAX_CHARS:
+            return ReadDocument(tuple(pages), read.why, read.pages)
 
 
 _NUMBER: Final = re.compile(r"(?:page|slide) (\d{1,6})")

@@ -73,40 +73,73 @@ COMMAND = declaration.Command(
 # A place is to know a document from now on.
 
 _THIS = re.compile(
-    r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?))?(?:\s+please)?|https?://\S+",
+    r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?|links?|pages?|sites?))?"
+    r"(?:\s+please)?",
     re.IGNORECASE,
 )
-"""What may stand behind "learn" for it to be an order: everything else is talk, and the model's."""
+"""What may stand behind "learn" beside links for it to be an order: everything else is talk, and the model's."""
+_LINK = re.compile(
+    r"\[[^\[\]\n]{0,500}\]\((?P<named>https?://[^\s<>]+?)\)(?=[,;:.!?]*(?:\s|\Z))"
+    r"|<(?P<marked>https?://[^\s<>|]+)(?:\|[^<>\n]{0,2000})?>|(?P<bare>https?://[^\s<>]+)",
+    re.IGNORECASE,
+)
+"""As people write it, as Markdown does, and as Slack and Discord do."""
+MAX_LINK_CHARS = 4_000
+_ENDS = ".,;:!?'\""
+_BETWEEN = re.compile(r"[,;:.!?]+(?=\s|\Z)|\band\b")
+
+
+def links_in(words: str) -> list[str]:
+    """The addresses of pages in these words, each once."""
+    found = (one["named"] or one["marked"] or _without_end(one["bare"]) for one in _LINK.finditer(words))
+    return list(dict.fromkeys(found))
+
+
+def _without_end(address: str) -> str:
+    """Without what ends the sentence that it stands in; what is too long to be an address is refused as it is."""
+    if len(address) > MAX_LINK_CHARS:
+        return address
+    kept = address.rstrip(_ENDS)
+    while kept.endswith(")") and kept.count(")") > kept.count("("):
+        kept = kept[:-1].rstrip(_ENDS)
+    return kept
 
 
 async def learn(call: declaration.CommandCall) -> declaration.Panel:
     """Read what was handed over, which may take a minute, and keep it."""
-    if not call.files:
-        is_link = call.words.startswith(("http://", "https://"))
-        sentence = memory_texts.NO_LINKS if is_link else memory_texts.NOTHING_TO_LEARN
-        return declaration.Panel(sentence, refused=True)
+    pages = links_in(call.words)
+    if not (call.files or pages):
+        return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
     await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
-    answer = await call.host.knowledge.learn(await asker_of(call), call.files, call.link)
+    answer = await call.host.knowledge.learn(await asker_of(call), call.files, call.link, pages)
     return declaration.Panel(answer.text, refused=answer.refused)
 
 
 def is_order(words: str) -> bool:
-    return _THIS.fullmatch(words.strip()) is not None
+    beside = _BETWEEN.sub(" ", _LINK.sub(" ", words))
+    return _THIS.fullmatch(" ".join(beside.split())) is not None
 
 
 LEARN_COMMAND = declaration.Command(
     name="learn",
-    summary="Have me know a file here: whoever manages this place hands in documents",
+    summary="Have me know a file or a page here: whoever manages this place hands in documents",
     run=learn,
     arguments=(
+        declaration.Argument(
+            "link",
+            "The address of a page of the web; several with blanks between them",
+            hint="[https://… | nothing: attach the file to a message to me that says “learn this”]",
+        ),
         declaration.Argument(
             "file",
             "The file: text, PDF, Word, Excel, PowerPoint",
             declaration.ArgumentKind.FILE,
-            hint="[nothing: attach the file to a message to me that says “learn this”]",
         ),
     ),
     bare=False,
     means=lambda words, _: is_order(words),
-    examples={"this": "with a file: know it from now on, in place of one with its name"},
+    examples={
+        "this": "with a file: know it from now on, in place of one with its name",
+        "https://example.com/handbook": "know a page of the web, which is looked at again each day",
+    },
 )

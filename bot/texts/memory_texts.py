@@ -52,7 +52,9 @@ NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
 KNOWLEDGE_USAGE = "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with the number from the list."
 KNOWN_HERE = "I know {many} here:"
 KNOWLEDGE_PAGE = "Page {page} of {pages}; `/knowledge page {another}` shows another."
-NOTHING_KNOWN = "I know no documents here. Attach a file and write “learn this” behind my name, or use `/learn`."
+NOTHING_KNOWN = (
+    "I know no documents here. Attach a file, or paste a link, and write “learn this” behind my name, or use `/learn`."
+)
 NOTHING_KNOWN_YET = "I know no documents here. Whoever manages this place can hand them in."
 NOT_FOR_GUESTS = "What places know is for full members only."
 NO_SUCH_DOCUMENT = "I know no document {number} here: `/knowledge` lists them."
@@ -61,8 +63,14 @@ DOCUMENT_REMOVED = "Removed: {name}. I know it no longer, and its bytes are gone
 DOCUMENT_REMOVED_LATER = "Removed: {name}. I know it no longer; its last bytes go when the database is free."
 BEGINS_SO = "It begins like this:"
 NOT_LEARNING = "Only whoever manages this channel can have me learn here. In a direct message you can, for yourself."
-NOTHING_TO_LEARN = "Attach the file to a message that says “learn this” to me; in a terminal write `/learn PATH`."
-NO_LINKS = "I cannot learn links yet: please attach the page as a file."
+NOTHING_TO_LEARN = (
+    "Attach the file to a message that says “learn this” to me, or put the link behind it; in a terminal write "
+    "`/learn PATH` or `/learn https://…`."
+)
+NO_LINKS = (
+    "Not learned: I read no pages of the web here. Please attach the page as a file, or ask whoever operates me to "
+    "switch that on (`COGENCY_WEB=on`)."
+)
 LEARNING_NOW = "I am reading it. That may take a minute."
 LEARNED = "Learned: {name} ({size}). {who} `/knowledge` shows and removes it."
 FOUND_BY_YOU = "You alone can ask me about it."
@@ -71,10 +79,13 @@ FOUND_BY_TEAM = "Full members can ask me about it here, in other public channels
 NOT_ALL_READ = "Not all of it was read: {why}."
 NOT_LEARNED = "Not learned: {name}: {why}."
 EMPTY_FILE = "there is no text in it"
-TOO_LONG_TO_LEARN = "Not learned: {name} is longer than {chars} characters. Please hand it in in parts."
+TOO_LONG_TO_LEARN = "it is longer than {chars} characters; please hand it in in parts"
+ONLY_A_PART = "only a part of it could be read"
+NO_ROOM_ANY_MORE = "what stands there now is more than I can search fast here"
 TOO_MANY_DOCUMENTS = "Not learned: I know 1,000 documents here already. Remove some with `/knowledge` first."
 NO_ROOM = "Not learned: with {name} there would be more here than I can search fast. Remove some first: `/knowledge`."
-FIRST_FILES = "I learn at most {most} files at once: please hand in the others in another message."
+FIRST_FILES = "I learn at most {most} files or links at once: please hand in the others in another message."
+UNREAD_SINCE = "could not be read since {day}: {why}"
 
 # Forgetting
 

@@ -27,7 +27,7 @@ import h11
 from cachetools import TTLCache
 
 from agent.ports import Clock
-from bot.attachments.kinds import PICTURES, plain_type
+from bot.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
 from bot.web.guard import (
     MAX_ADDRESS_CHARS,
     NO_NAME,
@@ -59,7 +59,7 @@ class FetchLimits:
     text_bytes: int = 3_000_000
     """Unfolded. Of a longer page the beginning is read: a thousand pages of a book."""
     file_bytes: int = 10_000_000
-    """Of a PDF or a picture, which is of no use in part."""
+    """Of a PDF, an office file or a picture, which is of no use in part."""
     head_bytes: int = 64_000
     """Of a response's head: some sites send long policies and cookies."""
     addresses: int = 4
@@ -105,13 +105,27 @@ OTHER_STATUS: Final = "it answers with an error ({status})"
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`address`: where it lay in the end; `is_whole`: nothing was cut; `is_own`: in the operator's own network."""
+    """`address`: where it lay in the end; `is_whole`: nothing was cut; `is_own`: in the operator's own network. `etag`,
+    `modified`: what its server calls this version; `is_known`: it is the one that was known, and nothing was sent.
+    """
 
     address: str
     media_type: str
     data: bytes = field(repr=False)
     is_whole: bool = True
     is_own: bool = False
+    etag: str = ""
+    modified: str = ""
+    is_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnownVersion:
+    """What was fetched before at an address, as its server called it: nobody else's server is told that."""
+
+    address: str
+    etag: str
+    modified: str
 
 
 async def dial(address: str, port: int, tls: ssl.SSLContext | None, name: str | None) -> Streams:
@@ -169,18 +183,25 @@ class Fetcher:
         self._free = asyncio.Semaphore(AT_ONCE)
         self._robots = TTLCache[str, Robots](MAX_SITES, ROBOTS_S, clock.monotonic) if robots else None
 
-    async def fetch(self, address: str, is_named: Callable[[str], bool]) -> Fetched:
-        """What lies at an address, or where it leads; in the operator's own network only if `is_named` says that the
-        person has named its host. Raises WebRefused.
+    async def fetch(self, address: str, is_named: Callable[[str], bool], known: KnownVersion | None = None) -> Fetched:
+        """What lies at an address, or where it leads, unless that is `known`; in the operator's own network only if
+        `is_named` says that the person has named its host. Raises WebRefused.
         """
         limits = self._limits
         try:
             async with asyncio.timeout(limits.seconds), self._free:
-                return await self._follow(address, is_named)
+                return await self._follow(address, is_named, known)
         except TimeoutError:
             raise WebRefused(TOO_LATE.format(seconds=limits.seconds)) from None
 
-    async def _follow(self, address: str, is_named: Callable[[str], bool], *, asks_first: bool = True) -> Fetched:
+    async def _follow(
+        self,
+        address: str,
+        is_named: Callable[[str], bool],
+        known: KnownVersion | None = None,
+        *,
+        asks_first: bool = True,
+    ) -> Fetched:
         was_public = False
         for hop in range(self._limits.redirects + 1):
             target = self._guard.read(address)
@@ -193,7 +214,10 @@ class Fetcher:
             was_public = not is_own
             if asks_first and was_public and not await self._may_read(target):
                 raise WebRefused(ROBOTS)
-            async with self._asked(target, addresses) as (response, body):
+            conditions = _conditions(known) if known is not None and known.address == target.address else {}
+            async with self._asked(target, addresses, conditions) as (response, body):
+                if conditions and response.status_code == 304:
+                    return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
                 led_on = _header(response, b"location")
                 if response.status_code not in _REDIRECTS or not led_on:
                     return await self._read(target, response, body, is_own=is_own)
@@ -228,7 +252,7 @@ class Fetcher:
 
     @asynccontextmanager
     async def _asked(
-        self, target: Target, addresses: Sequence[str]
+        self, target: Target, addresses: Sequence[str], conditions: Mapping[str, str]
     ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes]]]:
         """The answer's head, and its body as it comes."""
         reader, writer = await self._connected(target, addresses)
@@ -239,6 +263,7 @@ class Fetcher:
             "Accept": "text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5",
             "Accept-Encoding": ", ".join(_DECODERS),
             "Connection": "close",
+            **conditions,
         }
         try:
             writer.write(talk.request(target.path, headers))
@@ -274,7 +299,7 @@ class Fetcher:
             status = response.status_code
             raise WebRefused(STATUS.get(status) or OTHER_STATUS.format(status=status), is_fault=status >= 500)
         media_type = _header(response, b"content-type")
-        most, decoder = self._most(media_type), decoder_of(_header(response, b"content-encoding"))
+        most, decoder = self._most(target, media_type), decoder_of(_header(response, b"content-encoding"))
         data, came = bytearray(), 0
         async for piece in body:
             came += len(piece)  # what is packed may also unfold to nothing
@@ -286,15 +311,22 @@ class Fetcher:
                 if most == self._limits.file_bytes:
                     raise WebRefused(TOO_LARGE.format(megabytes=most / 1_000_000))
                 return Fetched(target.address, media_type, bytes(data[:most]), is_whole=False, is_own=is_own)
-        return Fetched(target.address, media_type, bytes(data), is_own=is_own)
+        etag, modified = _version(response, b"etag"), _version(response, b"last-modified")
+        return Fetched(target.address, media_type, bytes(data), is_own=is_own, etag=etag, modified=modified)
 
-    def _most(self, media_type: str) -> int:
+    def _most(self, target: Target, media_type: str) -> int:
         """How much of it to read. Raises WebRefused for what nobody can read as text."""
         kind = plain_type(media_type)
-        if kind in {"application/pdf", "application/x-pdf"} | PICTURES:
+        called = announced(target.path.partition("?")[0], "") if kind in TELLS_NOTHING else None
+        is_file = called in {FileKind.PDF, FileKind.OFFICE} or is_office(kind)
+        if is_file or kind in {"application/pdf", "application/x-pdf"} | PICTURES:
             return self._limits.file_bytes
         family, _, what = kind.partition("/")
-        if family in {"", "text"} or what.endswith(("json", "xml", "javascript", "yaml", "toml", "markdown")):
+        if (
+            family in {"", "text"}
+            or called in {FileKind.TEXT, FileKind.HTML}
+            or what.endswith(("json", "xml", "javascript", "yaml", "toml", "markdown"))
+        ):
             return self._limits.text_bytes
         raise WebRefused(NO_PAGE.format(kind=kind if kind.isascii() and len(kind) < 80 else "a file"))
 
@@ -331,6 +363,21 @@ def _header(response: h11.Response, name: bytes) -> str:
     """The first of that name; "" if there is none."""
     found = next((value for key, value in response.headers if key == name), b"")
     return found.decode("utf-8", "replace")
+
+
+MAX_VERSION_CHARS: Final = 200
+"""Of an ETag or a date: real ones have less than eighty. It is sent back at each look."""
+
+
+def _version(response: h11.Response, name: bytes) -> str:
+    """What can be sent back as it came; "" for anything else."""
+    said = _header(response, name)
+    return said if len(said) <= MAX_VERSION_CHARS and said.isascii() and said.isprintable() else ""
+
+
+def _conditions(known: KnownVersion) -> dict[str, str]:
+    told = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
+    return {name: said for name, said in told.items() if said}
 
 
 # What is packed, unpacked as it comes: a small piece may unfold to any size, so it comes in pieces of a bounded one.

@@ -14,12 +14,13 @@ from html import unescape
 from typing import Final
 from xml.parsers import expat
 
+from agent.memory.documents import MAX_CHARS, DocumentPage
 from agent.messages import Image
 from agent.protocol.render import excerpt
-from bot.attachments.kinds import PICTURES, picture_type, plain_type
-from bot.attachments.reader import ReadAs, Reader
-from bot.attachments.reading import charset_of, decode
-from bot.web.fetching import Fetched
+from bot.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
+from bot.attachments.reader import ReadAs, Reader, ReadSeconds
+from bot.attachments.reading import DOCUMENT_S, ReadDocument, charset_of, decode, read_document
+from bot.web.fetching import TOO_LARGE, Fetched
 from bot.web.guard import WebRefused
 
 MAX_TITLE_CHARS: Final = 120
@@ -60,16 +61,16 @@ class PageReader:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def read(self, fetched: Fetched, person: str) -> WebPage:
-        """`person`: for whom; large pages are read in turns. Raises WebRefused."""
+    async def read(self, fetched: Fetched, person: str, most: int = MAX_TEXT_CHARS) -> WebPage:
+        """`person`: for whom; large pages are read in turns. `most`: characters. Raises WebRefused."""
         kind, data = plain_type(fetched.media_type), fetched.data
         if kind in PICTURES:
             media_type = picture_type(data)
             if media_type is None:
                 raise WebRefused(NOT_A_PICTURE)
             return _page(fetched, "", "", image=Image(media_type, data))
-        if kind.endswith("pdf") or data.startswith(b"%PDF-"):
-            return await self._document(ReadAs.PDF, fetched, data, person)
+        if (file := _file(fetched)) is not None:
+            return await self._document(file, fetched, data, person)
         text = decode(data, charset_of(fetched.media_type) or _declared(data), whole=fetched.is_whole)
         if text is None:
             raise WebRefused(NOT_TEXT)
@@ -78,7 +79,18 @@ class PageReader:
         if "xml" in kind and _FEED.search(text[:_LOOK]):
             feed = await asyncio.to_thread(read_feed, text)
             return _page(fetched, feed.title, feed.text, feed.note)
-        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text)
+        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text, most=most)
+
+    async def document(self, fetched: Fetched, person: str) -> ReadDocument:
+        """All of it, for a place that is to know it. Raises WebRefused."""
+        if (file := _file(fetched)) is not None:
+            return await read_document(self._reader, file, fetched.data, person, ReadSeconds(DOCUMENT_S))
+        if not fetched.is_whole:
+            raise WebRefused(TOO_LARGE.format(megabytes=len(fetched.data) / 1_000_000))
+        page = await self.read(fetched, person, MAX_CHARS + 1)
+        if page.image is not None:
+            raise WebRefused(NO_DOCUMENT)
+        return ReadDocument((DocumentPage(page.text),), page.note, title=page.title)
 
     async def _document(self, kind: ReadAs, fetched: Fetched, data: bytes, person: str) -> WebPage:
         read = await self._reader.text(kind, data, person, address=fetched.address)
@@ -87,12 +99,22 @@ class PageReader:
         return _page(fetched, read.title, read.text, read.why)
 
 
-def _page(fetched: Fetched, title: str, text: str, note: str = "", image: Image | None = None) -> WebPage:
-    is_cut = not fetched.is_whole or len(text) > MAX_TEXT_CHARS
+def _file(fetched: Fetched) -> ReadAs | None:
+    """How to read what is a file, whatever is said of it; None for a text."""
+    kind, data = plain_type(fetched.media_type), fetched.data
+    if kind.endswith("pdf") or data.startswith(b"%PDF-"):
+        return ReadAs.PDF
+    return ReadAs.OFFICE if is_office(kind) or found(data) is FileKind.OFFICE else None
+
+
+def _page(
+    fetched: Fetched, title: str, text: str, note: str = "", image: Image | None = None, most: int = MAX_TEXT_CHARS
+) -> WebPage:
+    is_cut = not fetched.is_whole or len(text) > most
     return WebPage(
         fetched.address,
         excerpt(title, MAX_TITLE_CHARS),
-        text[:MAX_TEXT_CHARS],
+        text[:most],
         note or (CUT if is_cut else ""),
         image,
         fetched.is_own,

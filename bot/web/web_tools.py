@@ -1,7 +1,7 @@
-"""`web_fetch` and `web_search`: the tools by which a model reads the web.
+"""`web_fetch` and `web_search`: the tools by which a model reads the web; and pages that people hand in.
 
 Rules.
-- Nothing is fetched but what a call names; what the operator has not set is no tool.
+- Nothing is fetched but what a call or a person names; what the operator has not set is no tool.
 - What comes back is data that others wrote. Of the public web whoever reads the place may read it; of the operator's
   own network the asker alone may, and nothing of it is remembered.
 - What is fetched can be cited by the number that its result shows, and so can what a search found.
@@ -14,13 +14,15 @@ from cachetools import TTLCache
 
 from agent.citations import FETCH
 from agent.errors import ToolError
+from agent.memory.documents import Document
 from agent.messages import Json, JsonObject, Reference
 from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
 from agent.tools.skill import pages
 from bot.attachments.reader import Reader
+from bot.attachments.reading import ReadDocument, ReadLink
 from bot.web.engines import MAX_QUERY_CHARS, Recency, SearchEngine
-from bot.web.fetching import Fetcher, FetchLimits, SystemResolver
-from bot.web.guard import Networks, WebGuard, WebRefused
+from bot.web.fetching import Fetcher, FetchLimits, KnownVersion, SystemResolver
+from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
 from bot.web.page_text import PageReader, WebPage
 
 PAGE_CHARS: Final = 18_000
@@ -136,6 +138,38 @@ class WebSearchTool:
         head = (FOUND if found else NOTHING_FOUND).format(engine=self.engine.name, query=query)
         text = "\n\n".join([head, *lines])
         return ToolOutput(text, audience=context.place.audience, references=tuple(references))
+
+
+LINK_LIMITS: Final = FetchLimits(seconds=20.0, file_bytes=20_000_000)
+"""Of a page that somebody hands in, as of a file: it comes by the line of whoever runs its site."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReader:
+    """Reads pages for places to know. Whoever hands in an address has named its host."""
+
+    fetcher: Fetcher
+    reader: PageReader
+
+    async def read(self, address: str, person: str, known: Document | None = None) -> ReadLink:
+        """What lies there for this person (an id), if it is not `known`. It never raises."""
+        version = None
+        try:
+            address = parse_target(address).address
+            if known is not None and known.web is not None:
+                version = KnownVersion(known.link, known.web.etag, known.web.modified)
+            fetched = await self.fetcher.fetch(address, lambda _: True, version)
+            if fetched.is_known:
+                return ReadLink(address, link=fetched.address, is_known=True)
+            read = await self.reader.document(fetched, person)
+        except WebRefused as refused:
+            return ReadLink(address, ReadDocument(why=str(refused)))
+        return ReadLink(address, read, fetched.address, fetched.etag, fetched.modified)
+
+
+def open_link_reader(networks: Networks, agent: str, clock: Clock, *, robots: bool) -> LinkReader:
+    fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, limits=LINK_LIMITS)
+    return LinkReader(fetcher, PageReader(Reader()))
 
 
 def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool) -> WebFetchTool:

@@ -23,6 +23,7 @@ from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
 from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, unasked, values_in
+from store.knowledge_tables import document
 from store.memory import fact_store, people
 from store.search import index, passages
 from store.search.text import holds
@@ -32,7 +33,6 @@ from store.tables import (
     action_record,
     consent,
     conversation,
-    document,
     erased,
     fact,
     job,

@@ -18,12 +18,12 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.records import SCHEDULED, UNASKED, Author, Incoming
+from store.knowledge_tables import document
 from store.memory import people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index, passages
 from store.search.text import holds, index_words, stem, telling_words
 from store.tables import (
-    document,
     fact,
     message,
     person,

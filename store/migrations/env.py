@@ -9,8 +9,8 @@ from alembic import context
 from sqlalchemy import Connection, create_engine
 
 from store.databases.database import StorableText, UtcDateTime
+from store.knowledge_tables import metadata  # with those, as with all others
 from store.search.index import INDEXES
-from store.tables import metadata
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:

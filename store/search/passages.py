@@ -41,15 +41,25 @@ from sqlalchemy import (
     update,
 )
 
-from agent.memory.documents import Document, DocumentQuery, DocumentRefused, FoundPassage, NewDocument, Passage
+from agent.memory.documents import (
+    LOOK_AGAIN,
+    Document,
+    DocumentQuery,
+    DocumentRefused,
+    FoundPassage,
+    LinkedPage,
+    NewDocument,
+    Passage,
+)
 from agent.records import INDEXING
 from store import job_queue
 from store.databases.database import is_postgresql, row_id
-from store.rows import ids_in_parameter
+from store.knowledge_tables import document, passage, place
+from store.rows import OF_DOCUMENT, document_of, ids_in_parameter, page_columns
 from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms
 from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, keywords, stem, wanted_terms, word_parts
-from store.tables import document, passage, person, place
+from store.tables import person
 
 NEW, KNOWN, GONE = "new", "known", "gone"
 DOCUMENTS_MOST: Final = 1_000
@@ -78,10 +88,23 @@ def rows_of(new: NewDocument) -> list[dict[str, Any]]:
     return rows
 
 
-def keep(connection: Connection, new: NewDocument, rows: Sequence[Mapping[str, Any]]) -> int | DocumentRefused:
-    """Store a document to be indexed, with these rows; its id. Why it is not kept, where the place is full."""
-    here = document.c.audience == new.audience
-    same = and_(here, document.c.name == new.name, document.c.channel == new.channel)
+def keep(
+    connection: Connection, new: NewDocument, rows: Sequence[Mapping[str, Any]], renews: int | None = None
+) -> int | DocumentRefused:
+    """Store a document to be indexed, with these rows; its id. Why it is not kept, where the place is full, or does not
+    know any more what it `renews`.
+    """
+    values = {name: getattr(new, name) for name in ("audience", "source", "channel", "person", "name", "link", "time")}
+    values |= page_columns(new.web, first=True)
+    if renews is not None:
+        of = select(*(document.c[name] for name in _OF_PLACE)).where(document.c.id == renews, document.c.state == KNOWN)
+        found = connection.execute(of.with_for_update()).mappings().first()
+        if found is None:
+            return DocumentRefused.GONE
+        values |= found
+    here = document.c.audience == values["audience"]
+    same = and_(here, *(document.c[name] == values[name] for name in ("channel", "address")))
+    same = same if values["address"] else and_(same, document.c.name == new.name)
     others = and_(here, document.c.state != GONE, ~same)
     counted = select(func.count(), func.coalesce(func.sum(document.c.passages), 0)).where(others)
     documents, passages = connection.execute(counted).one()
@@ -89,7 +112,6 @@ def keep(connection: Connection, new: NewDocument, rows: Sequence[Mapping[str, A
         return DocumentRefused.MANY
     if passages + len(new.passages) > PASSAGES_MOST:
         return DocumentRefused.LARGE
-    values = {name: getattr(new, name) for name in ("audience", "source", "channel", "person", "name", "link", "time")}
     made = connection.execute(insert(document).values(**values, pages=new.pages, passages=len(new.passages), state=NEW))
     id_ = row_id(made)
     if rows:
@@ -116,12 +138,45 @@ def work_on(connection: Connection, id_: int, dropped: Callable[[Connection], ob
     return False
 
 
+_OF_PLACE: Final = ("audience", "source", "channel", "person")
+"""What a new version takes from the one before, as it is then: the place may have become narrower meanwhile, and the
+person may have been forgotten."""
+
+
+def _versions(
+    connection: Connection, id_: int, other: Callable[[ColumnElement[int]], ColumnElement[bool]]
+) -> list[int]:
+    """The others of one name in its channel, or of one page of the web."""
+    this = document.alias("this")
+    same = and_(*(document.c[name] == this.c[name] for name in ("audience", "channel", "address")))
+    same = and_(same, or_(document.c.address != "", document.c.name == this.c.name))
+    found = select(document.c.id).join(this, same).where(this.c.id == id_, other(document.c.id))
+    return list(connection.execute(found).scalars())
+
+
 def older(connection: Connection, id_: int) -> list[int]:
     """The versions of a document before this one that are still there."""
-    new = document.alias("new")
-    same = and_(*(document.c[name] == new.c[name] for name in ("audience", "channel", "name")))
-    found = select(document.c.id).join(new, same).where(new.c.id == id_, document.c.id < id_)
-    return list(connection.execute(found).scalars())
+    return _versions(connection, id_, lambda other: other < id_)
+
+
+def remove(connection: Connection, id_: int) -> list[int]:
+    """Nobody finds a document any more, nor a newer version of it that is still to be indexed: all of these."""
+    ids = [id_, *_versions(connection, id_, lambda other: other > id_)]
+    mark_gone(connection, ids)
+    return ids
+
+
+def next_look(connection: Connection, now: datetime) -> Document | None:
+    due = _SHOWN.where(document.c.due <= now, document.c.state == KNOWN).order_by(document.c.due, document.c.id)
+    row = connection.execute(due.limit(1).with_for_update(of=document, skip_locked=True)).mappings().first()
+    if row is None:
+        return None
+    connection.execute(update(document).where(document.c.id == row["id"]).values(due=now + LOOK_AGAIN))
+    return document_of(row)
+
+
+def looked(connection: Connection, id_: int, page: LinkedPage) -> None:
+    connection.execute(update(document).where(document.c.id == id_).values(page_columns(page)))
 
 
 def mark_gone(connection: Connection, ids: Collection[int]) -> None:
@@ -157,11 +212,14 @@ def optimize(connection: Connection) -> None:
     _engine(connection).optimize(connection)
 
 
+_TOLD: Final = ("name", "address", "etag", "digest", "fault")
+
+
 def texts_of(connection: Connection, where: ColumnElement[bool]) -> list[str]:
-    """What the documents say of which this is true, and their names."""
-    named = connection.execute(select(document.c.name).where(where)).scalars()
+    """What the documents say of which this is true, their names, and where they were on the web."""
+    named = connection.execute(select(*(document.c[one] for one in _TOLD)).where(where))
     said = select(passage.c.text).join(document, document.c.id == passage.c.document).where(where)
-    return [*named, *connection.execute(said).scalars()]
+    return [*filter(None, chain(*named)), *connection.execute(said).scalars()]
 
 
 def narrow(connection: Connection, channel: str, wide: Iterable[str], own: str) -> int:
@@ -235,13 +293,12 @@ def _unindex(connection: Connection, ids: Collection[int]) -> None:
 # What is known, for those who look after it.
 
 _SHOWN: Final = select(document, person.c.name.label("by")).outerjoin(person, person.c.id == document.c.person)
-_FIELDS: Final = ("id", "name", "audience", "channel", "person", "time", "link", "pages", "passages")
 
 
 def listed(connection: Connection, audiences: frozenset[str]) -> list[Document]:
     """What is known for these audiences, the oldest first."""
     found = _SHOWN.where(document.c.audience.in_(audiences), document.c.state == KNOWN).order_by(document.c.id)
-    return [_document(row) for row in connection.execute(found).mappings()]
+    return [document_of(row) for row in connection.execute(found).mappings()]
 
 
 def opened(
@@ -253,11 +310,7 @@ def opened(
     if row is None:
         return None
     first = select(passage).where(passage.c.document == id_).order_by(passage.c.number).limit(limit)
-    return _document(row), [_passage(one) for one in connection.execute(first).mappings()]
-
-
-def _document(row: Mapping[Any, Any], by: str | None = None) -> Document:
-    return Document(**{name: row[name] for name in _FIELDS}, by=(row["by"] if by is None else by) or "")
+    return document_of(row), [_passage(one) for one in connection.execute(first).mappings()]
 
 
 def _passage(row: Mapping[Any, Any]) -> Passage:
@@ -524,8 +577,8 @@ _CANDIDATES: Final = select(
     passage.c.id, passage.c.document, passage.c.number, passage.c.length, passage.c.words
 ).where(*_USABLE)
 _BEST: Final = (
-    select(passage, *(document.c[name] for name in ("name", "audience", "channel", "person", "time", "link", "pages")))
-    .add_columns(document.c.id.label("of"), document.c.passages, person.c.name.label("by"))
+    select(passage, *(document.c[name] for name in OF_DOCUMENT))
+    .add_columns(document.c.id.label("of"), person.c.name.label("by"))
     .select_from(_OF_DOCUMENT.outerjoin(person, person.c.id == document.c.person))
     .where(*_USABLE)
 )
@@ -542,4 +595,4 @@ def _read(connection: Connection, ids: Collection[int], audiences: Sequence[str]
 
 
 def _found(row: Mapping[Any, Any], score: float) -> FoundPassage:
-    return FoundPassage(_document({**row, "id": row["of"]}), _passage(row), row["number"], score)
+    return FoundPassage(document_of({**row, "id": row["of"]}), _passage(row), row["number"], score)

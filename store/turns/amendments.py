@@ -31,6 +31,7 @@ from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from store import job_queue, model_calls, rows, tool_calls
+from store.knowledge_tables import document
 from store.memory import profiles
 from store.search import index, passages
 from store.search.text import IndexedText
@@ -40,7 +41,6 @@ from store.tables import (
     WAITING,
     consent,
     conversation,
-    document,
     fact,
     fact_ground,
     job,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,24 @@ from sqlalchemy import Connection, func, select, text
 from sqlmodel import SQLModel
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
-from agent.memory.documents import DocumentPage, DocumentQuery, DocumentRefused, NewDocument, Passage, passages_of
+from agent.memory.documents import (
+    LOOK_AGAIN,
+    LOOK_EVERY,
+    Document,
+    DocumentPage,
+    DocumentQuery,
+    DocumentRefused,
+    LinkedPage,
+    NewDocument,
+    Passage,
+    passages_of,
+)
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
 from agent.records import INDEXING
 from store.engine import Store
+from store.knowledge_tables import document
 from store.search import passages
 from store.search.index import INDEXES
-from store.tables import document
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database, open_new
 
@@ -37,12 +49,15 @@ Trips are booked by train where a train takes less than five hours. Hotels may c
 
 
 def handed(
-    words: str = HANDBOOK, name: str = "handbook.md", audience: str = TEAM, channel: str = "channel", **more: str
+    words: str = HANDBOOK,
+    name: str = "handbook.md",
+    audience: str = TEAM,
+    channel: str = "channel",
+    *,
+    source: str = "test:T1",
 ) -> NewDocument:
-    told = {"source": "test:T1", "person": "ann", "link": "https://example.test/handbook"} | more
-    return NewDocument(
-        name, audience, channel=channel, time=START, passages=passages_of([DocumentPage(words, 7)]), pages=9, **told
-    )
+    passages, link = passages_of([DocumentPage(words, 7)]), "https://example.test/handbook"
+    return NewDocument(name, audience, source, channel, "ann", START, passages, link, pages=9)
 
 
 async def found(store: Store, question: str, place: Place = PUBLIC, *groups: str, limit: int = 5) -> list[str]:
@@ -256,6 +271,97 @@ async def test_two_words_that_stand_in_more_passages_than_are_looked_at_find_the
     assert (await found(store, "project budget"))[0] == "the budget of the project"
 
 
+HOUR = timedelta(hours=1)
+PAGE = LinkedPage("https://a.example/trips", START, '"one"', "Mon, 02 Feb 2026 10:00:00 GMT", "8000" + "0" * 60)
+
+
+def linked(words: str, page: LinkedPage = PAGE, name: str = "Trips") -> NewDocument:
+    return replace(handed(words, name), web=page, link=page.address)
+
+
+async def known(store: Store, *audiences: str) -> list[Document]:
+    return await store.documents.listed(frozenset(audiences or (TEAM, PRIVATE, HERS)))
+
+
+async def test_a_page_takes_the_place_of_its_older_version_whatever_the_two_are_called(store: Store) -> None:
+    await store.documents.keep(handed("The code is walnut.", "Trips"))
+    await store.documents.keep(linked("The code is hazel."))
+    await store.documents.keep(linked("The code is almond.", replace(PAGE, address="https://b.example/")))
+    await store.documents.keep(linked("The code is chestnut.", name="Travelling"))
+    assert sorted(await found(store, "code")) == [f"The code is {nut}." for nut in ("almond", "chestnut", "walnut")]
+    assert {(one.name, one.web) for one in await known(store)} >= {("Trips", None), ("Travelling", PAGE)}
+    assert "hazel" not in await all_rows(store)
+
+
+async def test_a_newer_version_belongs_to_whom_the_older_one_belongs_when_it_is_kept(store: Store) -> None:
+    """Its page was read for a public channel; meanwhile that was closed, and who handed it in was forgotten."""
+    await store.ledger.accept(said("hello", person="ann"))
+    await store.documents.keep(linked("The code is walnut."))
+    (one,) = await known(store)
+    await store.ledger.restrict_place("channel", CLUB, START)
+    await store.forgetting.forget(Everything("ann"), START)
+    assert await store.documents.keep(linked("The code is hazel."), renews=one.id) is None
+    assert (await found(store, "code"), await found(store, "code", CLUB)) == ([], ["The code is hazel."])
+    (new,) = await known(store)
+    assert (new.audience, new.person, new.by) == (PRIVATE, "", "")
+
+
+@pytest.mark.parametrize("plan", [None, Gone(channels=frozenset({"channel"}))])
+async def test_what_was_removed_or_forgotten_while_its_page_was_read_stays_so(
+    store: Store, plan: ForgettingPlan | None
+) -> None:
+    await store.documents.keep(linked("The code is walnut."))
+    (one,) = await known(store)
+    await (store.documents.remove(one.id) if plan is None else store.forgetting.retire(plan, START, 200))
+    assert await store.documents.keep(linked("The code is walnut."), renews=one.id) is DocumentRefused.GONE
+    await store.documents.looked(one.id, PAGE)
+    assert (await known(store), "walnut" in await all_rows(store)) == ([], False)
+
+
+async def test_who_removes_a_document_removes_the_version_that_is_still_to_be_indexed(store: Store) -> None:
+    for new, newer in ((linked("walnut"), linked("hazel")), (handed("walnut"), handed("hazel"))):
+        await store.documents.keep(new)
+        kept = await store.database.write(passages.keep, newer, passages.rows_of(newer))
+        assert isinstance(kept, int)
+        (one,) = await known(store)
+        await store.documents.remove(one.id)
+        await do_jobs(store)
+        assert (await known(store), "hazel" in await all_rows(store)) == ([], False)
+
+
+async def test_a_page_is_looked_at_by_one_alone_and_again_after_a_kill_or_a_day(store: Store) -> None:
+    await store.documents.keep(handed())
+    await store.documents.keep(linked("The code is walnut."))
+    now = START + LOOK_EVERY
+    assert await store.documents.next_look(now - HOUR) is None
+    looked = await store.documents.next_look(now)
+    assert (looked, await store.documents.next_look(now)) == ((await known(store))[1], None)
+    assert looked is not None
+    assert await store.documents.next_look(now + LOOK_AGAIN) == looked  # whoever had it was killed
+    away = replace(PAGE, seen=now, since=now, fault="there is no such page")
+    await store.documents.looked(looked.id, away)
+    assert await store.documents.next_look(now + LOOK_EVERY - HOUR) is None
+    again = await store.documents.next_look(now + LOOK_EVERY)
+    assert again is not None
+    assert again.web == away
+    assert await found(store, "code") == ["The code is walnut."]
+
+
+async def test_what_was_handed_in_at_one_time_is_spread_over_the_next_day(store: Store) -> None:
+    for n in range(16):
+        page = LinkedPage(f"https://a.example/{n}", START, digest=f"{n:x}fff" + "0" * 60)
+        await store.documents.keep(linked(f"The code is {n}.", page, f"page {n}"))
+    first = START + LOOK_EVERY / 2
+    due: list[list[str]] = [[]]
+    for hour in range(1, 25):
+        while (one := await store.documents.next_look(first + hour * HOUR)) is not None:
+            due[-1].append(one.name)
+            await store.documents.looked(one.id, replace(one.web or PAGE, seen=first + hour * HOUR))
+        due.append([])
+    assert sum(map(len, due)) == 16
+    assert max(map(len, due)) == 1
+
+
 def in_files(folder: Path) -> bytes:
     return b"".join(one.read_bytes() for one in folder.iterdir())
 
@@ -264,13 +370,20 @@ async def test_the_bytes_of_a_removed_document_are_wiped_from_the_files(tmp_path
     store = await open_new(await new_database(tmp_path / "store.db"))
     try:
         await store.documents.keep(handed("The code is walnutbrittle.", "hazelbrittle.txt"))
+        page = LinkedPage("https://pecan.example/", START, '"cashew"', "macadamia", "pistachio", START, "is brazil")
+        await store.documents.keep(
+            linked("The code is walnutbrittle.", replace(page, digest="0" * 64), "almondbrittle")
+        )
+        for one in await store.documents.listed(frozenset({TEAM})):
+            await store.documents.looked(one.id, page)
         held = in_files(tmp_path)
-        (one,) = await store.documents.listed(frozenset({TEAM}))
-        await store.documents.remove(one.id)
+        for one in await store.documents.listed(frozenset({TEAM})):
+            await store.documents.remove(one.id)
         assert await store.forgetting.sweep()
         left = in_files(tmp_path)
     finally:
         await store.close()
-    pieces = (b"walnutbrittle", b"hazelbrittle", b"brittle", b"walnu", b"hazel")
+    pieces = (b"walnutbrittle", b"hazelbrittle", b"brittle", b"walnu", b"hazel", b"almond", b"pecan", b"cashew")
+    pieces += (b"macadamia", b"pistachio", b"brazil")
     assert [piece for piece in pieces if piece in held] == list(pieces)
     assert [piece for piece in pieces if piece in left] == []

@@ -1,13 +1,25 @@
 """What a place was told to know, on each platform: handed in by whoever manages it, and found by those who may."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import TypeVar
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from bot.attachments.reader import Reader
 from bot.exits import Exit
+from bot.hosting import BotHost
+from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.texts import memory_texts
+from bot.web.fetching import Fetcher
+from bot.web.guard import WebGuard
+from bot.web.page_text import PageReader
+from bot.web.web_tools import LinkReader
 from tests.fakes import pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot
@@ -22,8 +34,10 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER
 from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
+from tests.fakes.web_world import WebWorld, answer, web_world
 from tests.flows.test_discord_commands import answer_to
 from tests.flows.test_terminal import environment
+from tests.patience import PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
 RECALL = '<execute>[{"name": "recall", "args": {"query": "hotel costs"}}]\n</execute>'
@@ -31,6 +45,19 @@ WRITES = str(sum(1 << bit for bit in (6, 10, 11, 14, 15, 16, 31, 35, 36, 38)))
 """What members may on Discord who manage nothing."""
 HANDBOOK = "Trips are booked by train. Hotels may cost up to 120 EUR a night in Vienna."
 FOUND = re.compile(r"\[D1\] (.*):\n(?:> .*\n)*> .*120 EUR")
+
+
+TRIPS = "http://a.example/trips"
+PAGES = {"a.example/trips": answer(HANDBOOK.encode()), "a.example/pay": answer(b"Nobody earns 120 EUR a night.")}
+Served = TypeVar("Served", bound=BotHost)
+
+
+def with_the_web(host: Served, world: WebWorld) -> Served:
+    """The same, for whose places pages of the web are read."""
+    fetcher = Fetcher(WebGuard(), "Test/1", host.clock, world.resolve, world.dial)
+    assert isinstance(host.knowledge, KnowledgeDesk)
+    reads = LinkReader(fetcher, PageReader(Reader(PATIENCE_S, niceness=0))).read
+    return replace(host, knowledge=replace(host.knowledge, read_page=reads))
 
 
 def looking(seen: list[str]) -> ScriptedProvider:
@@ -53,14 +80,14 @@ def cited(seen: list[str]) -> str:
 
 async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page_until_it_is_removed() -> None:
     seen = list[str]()
-    async with FakeSlack(FastClock()) as slack:
+    async with FakeSlack(FastClock()) as slack, web_world(PAGES) as web:
         boss, bob = slack.state.user("boss", is_admin=True), slack.state.user("bob")
         gil = slack.state.user("gil", is_ultra_restricted=True)
         dm, gils = slack.state.channel("bob", "im"), slack.state.channel("gil", "im")
         general, secret = slack.state.channel("general"), slack.state.channel("secret", "private")
         slack.state.channels[general].members.discard(gil)
         store = store_in_memory()
-        host = turns_host(store, looking(seen), slack.clock)
+        host = with_the_web(turns_host(store, looking(seen), slack.clock), web)
 
         async def order(user: str, channel: str, words: str, *files: dict[str, object]) -> str:
             before = len(slack.state.whispers)
@@ -90,15 +117,24 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
             assert (await order(boss, general, "knowledge remove 1")).startswith("Removed: handbook.pdf.")
             assert await ask(bob, general) == ""
             assert await ask(boss, secret)
+            page = f"learn this <{TRIPS}|a.example/trips>"
+            assert (await order(bob, general, page), web.requests) == (memory_texts.NOT_LEARNING, [])
+            learned = await order(boss, general, f"{page} and <http://10.0.0.7/inner>")
+            assert learned.startswith("Learned: trips (1 passage). ")
+            assert "Not learned: http://10.0.0.7/inner: it is not on the public web" in learned
+            assert (await ask(bob, general)).startswith(f"trips ({TRIPS}), learned ")
+            assert await ask(gil, gils) == ""
+            assert f"[trips]({TRIPS}) ({TRIPS}, as of" in await order(bob, general, "knowledge list")
+            assert (await order(boss, general, "knowledge remove 3")).startswith("Removed: trips.")
+            assert await ask(bob, general) == ""
 
 
 async def test_on_discord_a_manager_hands_in_a_file_behind_a_mention_or_by_command() -> None:
     seen = list[str]()
     clock = FastClock()
-    host = answering_host(looking(seen), clock)
-    async with running_discord(clock) as fake:
+    async with running_discord(clock) as fake, web_world(PAGES) as web:
         fake.world.everyone_may = WRITES
-        await handing_in(fake, host, seen)
+        await handing_in(fake, with_the_web(answering_host(looking(seen), clock), web), seen)
 
 
 async def handing_in(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> None:
@@ -136,6 +172,13 @@ async def handing_in(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) ->
         await fake.press(ANN, listed, "Remove")
         await fake.until(lambda: "Removed: handbook.md." in seen_in(listed))
         assert await ask(BO, GENERAL) == ""
+        await fake.say(ANN, f"<@{BOT}> learn this <{TRIPS}>")
+        await told("Learned: trips (1 passage).")
+        assert (await ask(BO, GENERAL)).startswith(f"trips ({TRIPS}), learned ")
+        shown = await answer_to(fake, ANN, "learn", STAFF, link="http://a.example/pay")
+        await fake.until(lambda: "Learned: pay (1 passage)." in seen_in(shown))
+        known = seen_in(await answer_to(fake, BO, "knowledge"))
+        assert (f"[trips]({TRIPS}) ({TRIPS}, as of" in known, "pay" in known) == (True, False)
 
 
 def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and_answered_from(tmp_path: Path) -> None:
@@ -153,3 +196,42 @@ def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and
         tmp_path, environment(tmp_path), "chat", typed="/learn hotels.txt\nWhat may a hotel cost in Vienna?\n"
     )
     assert re.search(r"Documents say about .*\s+hotels\.txt, learned 20[\s\S]*120 EUR a night", ran.stdout)
+
+
+@contextmanager
+def served(text: str) -> Generator[str]:
+    """The address of a page on this machine."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_in_the_terminal_a_page_is_learned_where_the_operator_allows_it_and_answered_from(tmp_path: Path) -> None:
+    with served(HANDBOOK) as host:
+        typed = f"/learn http://{host}/trips\n/knowledge\nWhat may a hotel cost in Vienna?\n"
+        closed = command(tmp_path, environment(tmp_path), "chat", typed=typed)
+        away = environment(tmp_path, COGENCY_WEB="on")
+        refused = command(tmp_path, away, "chat", typed=typed)
+        ran = command(tmp_path, away | {"COGENCY_NETWORKS_ALLOWED": host}, "chat", typed=typed)
+    assert (closed.returncode, "COGENCY_WEB=on" in closed.stderr) == (Exit.FAILED, True)
+    assert (refused.returncode, "COGENCY_NETWORKS_ALLOWED" in refused.stderr) == (Exit.FAILED, True)
+    assert "Learned: trips (1 passage). You alone can ask me about it." in ran.stdout
+    assert re.search(rf"\*\*1\*\* \[trips\]\(http://{host}/trips\) \(http://{host}/trips, as of 20\d\d-", ran.stdout)
+    assert re.search(r"Documents say about .*\s+trips \(.*\), learned 20[\s\S]*120 EUR a night", ran.stdout)

@@ -6,7 +6,7 @@ refers to, or to store it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar, assert_never
@@ -22,6 +22,7 @@ from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
 from bot.commands.knowledge import LEARN_COMMAND as LEARN
+from bot.commands.knowledge import links_in
 from bot.host import Host, KnowledgeAsker
 from bot.logs import severity
 from bot.message_intake import MessageFacts, decide, is_stop
@@ -177,8 +178,9 @@ class DiscordIntake:
                 await self._host.record_context_message(incoming)
             case message_intake.Obey():
                 self._admit_order(incoming)
-                if command == LEARN.name and message.attachments:
-                    await self._once(message, lambda: self._learn(message, incoming))
+                pages = links_in(incoming.text) if command == LEARN.name else ()
+                if pages or (command == LEARN.name and message.attachments):
+                    await self._once(message, lambda: self._learn(message, incoming, pages))
                     return False
                 words = (
                     help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
@@ -190,7 +192,7 @@ class DiscordIntake:
                 assert_never(decision)
         return False
 
-    async def _learn(self, message: discord.Message, incoming: Incoming) -> None:
+    async def _learn(self, message: discord.Message, incoming: Incoming, pages: Sequence[str]) -> None:
         """Said to everybody who reads there: they are who can ask about it. Raises Refused and StoreError."""
         author, channel = message.author, message.channel
         managing = incoming.authority >= Authority.MANAGER
@@ -200,7 +202,7 @@ class DiscordIntake:
             incoming.person, incoming.authority, incoming.place, incoming.source, incoming.channel, managing
         )
         files = attachments(message.attachments, incoming.person.name)
-        answer = await self._host.knowledge.learn(asker, files, message.jump_url)
+        answer = await self._host.knowledge.learn(asker, files, message.jump_url, pages)
         if answer.refused:
             raise Refused(answer.text)
         await self._reply(message, answer.text)

@@ -28,7 +28,7 @@ from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run
 from bot.commands.forget import COMMAND as FORGET
 from bot.commands.forget import forget
 from bot.commands.knowledge import LEARN_COMMAND as LEARN
-from bot.commands.knowledge import is_order
+from bot.commands.knowledge import is_order, links_in
 from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
 from bot.commands.tools import show as show_tools
@@ -208,7 +208,7 @@ def _decisions(panel: Panel) -> dict[str, str]:
 def _files(words: str, author: str) -> tuple[Attachment, ...]:
     """The file whose path stands behind `/learn`; "learn this" names none. Raises Refused."""
     path = split_path(words)[0]
-    if not path or (is_order(words) and not Path(path).is_file()):
+    if not path or links_in(words) or (is_order(words) and not Path(path).is_file()):
         return ()
     file = attachment_at(path, author)
     return (replace(file, name=Path(file.name).name),)

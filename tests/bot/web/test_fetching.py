@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from bot.web import fetching
-from bot.web.fetching import Fetched, Fetcher, FetchLimits, SystemResolver
+from bot.web.fetching import Fetched, Fetcher, FetchLimits, KnownVersion, SystemResolver
 from bot.web.guard import WebGuard, WebRefused, parse_networks, parse_robots
 from tests.fakes.clock import FakeClock
 from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world
@@ -66,6 +66,50 @@ async def test_redirects_are_followed_to_where_they_end() -> None:
     }
     async with web_world(pages) as world:
         assert (await fetcher(world).fetch("http://a.example/", named)).address == "http://b.example/"
+
+
+async def test_a_known_version_is_named_to_its_own_server_alone_and_not_sent_again() -> None:
+    unchanged = answer(status="304 Not Modified")
+    known = KnownVersion("http://b.example/now", '"one"', "Mon, 02 Feb 2026 10:00:00 GMT")
+    async with web_world({"a.example/": redirect("http://b.example/now"), "b.example/now": unchanged}) as world:
+        fetched = await fetcher(world).fetch("http://a.example/", named, known)
+        with pytest.raises(WebRefused, match="304"):  # which nobody asked for
+            await fetcher(world).fetch("http://b.example/now", named)
+    assert (fetched.address, fetched.is_known, fetched.data) == ("http://b.example/now", True, b"")
+    told = ["If-None-Match" in one and "If-Modified-Since" in one for one in world.requests]
+    assert told == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [('W/"one"', 'W/"one"'), ("x" * 201, ""), ("\u00fc", ""), ("a\tb", "")],
+)
+async def test_what_a_server_calls_its_version_is_kept_if_it_can_be_said_to_it_again(said: str, kept: str) -> None:
+    head = HEAD + f"ETag: {said}\r\nLast-Modified: {said}\r\nContent-Length: 2\r\n\r\nhi".encode()
+    fetched = await got(raw(head))
+    assert (fetched.etag, fetched.modified) == (kept, kept)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "is_read"),
+    [
+        ("trips", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", True),
+        ("trips", "application/vnd.oasis.opendocument.text", True),
+        ("trips.docx?raw=1", "application/octet-stream", True),
+        ("trips.md", "application/octet-stream", True),
+        ("trips.zip", "application/octet-stream", False),
+        ("trips", "application/octet-stream", False),
+        ("trips.docx", "application/zip", False),
+    ],
+)
+async def test_office_files_are_fetched_by_their_kind_or_their_names(path: str, kind: str, *, is_read: bool) -> None:
+    async with web_world({f"a.example/{path}": answer(b"words", kind=kind)}) as world:
+        fetch = fetcher(world).fetch(f"http://a.example/{path}", named)
+        if is_read:
+            assert (await fetch).data == b"words"
+        else:
+            with pytest.raises(WebRefused, match="which cannot be read as text"):
+                await fetch
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 People talk at random in rooms of their own and in shared ones; replies quote what recall gave them; tools, summaries,
 facts, facts derived from those, profiles and schedules repeat it. Each message has a word of its own, so that it can
-be found.
+be found. Their rooms know pages of the web, each with a word of its own in everything that is kept of it.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from sqlalchemy import Connection, select, text
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, GroupAudience, Place, label
+from agent.memory.documents import LinkedPage, NewDocument, Passage
 from agent.memory.forgetting_plans import (
     AboutTopic,
     Deleted,
@@ -72,6 +73,11 @@ class Said:
     time: datetime
     quoted: "Said | None"
 
+    @property
+    def page_word(self) -> str:
+        """Of the page that the room was told to know meanwhile."""
+        return self.word.replace("marmalade", "medlar")
+
 
 @dataclass
 class World:
@@ -117,6 +123,21 @@ class World:
             )
             assert isinstance(await self.store.schedules.keep(reminder), Schedule)
         self.said.append(Said(talk, word, conversation, incoming.message_id, claim.message, incoming.time, quoted))
+        await self._know(self.said[-1], label(place.audience))
+
+    async def _know(self, one: Said, audience: str) -> None:
+        """A page of the web, which changed, and then could not be read."""
+        word, store = one.page_word, self.store.documents
+        passages = [Passage(f"the {word} is ripe", f"about {word}")]
+        page = LinkedPage(f"https://{word}.example/{word}", one.time, f'"etag {word}"', f"day of {word}", "0" * 64)
+        new = NewDocument(
+            word, audience, "test", one.conversation, one.talk.person, one.time, passages, page.address, web=page
+        )
+        await store.keep(new)
+        (known,) = [each for each in await store.listed(frozenset({audience})) if each.name == word]
+        await store.keep(replace(new, passages=[Passage(f"the {word} is eaten")]), renews=known.id)
+        (known,) = [each for each in await store.listed(frozenset({audience})) if each.name == word]
+        await store.looked(known.id, replace(page, since=one.time, fault=f"{word} is away"))
 
     async def _learn(self, talk: Talk, word: str, source: int, audience: str, time: datetime) -> None:
         grounds = (self.facts[talk.rests_on % len(self.facts)],) if self.facts and talk.rests_on is not None else ()
@@ -158,6 +179,17 @@ def falls(plan: ForgettingPlan, one: Said) -> bool:
             assert_never(plan)
 
 
+def page_falls(plan: ForgettingPlan, one: Said) -> bool:
+    """What a room was told to know falls with the room alone."""
+    match plan:
+        case Everything(person):
+            return one.talk.room == "own" and one.talk.person == person
+        case Gone(conversations=conversations):
+            return one.conversation in conversations
+        case _:
+            return False
+
+
 def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPlan:
     """A plan that reaches some of what was said."""
     one = world[at % len(world)]
@@ -173,7 +205,8 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
         case "deleted":
             return Deleted(one.conversation, frozenset({one.message_id}))
         case "gone":
-            return Gone(conversations=frozenset({one.conversation}))
+            audience = f"person:{one.talk.person}" if one.talk.room == "own" else f"group:{one.talk.room}"
+            return Gone(frozenset({one.conversation}), audiences=frozenset({audience}))
         case _:
             return Expired(AudienceKind.GROUP, START + at * HOUR)
 
@@ -196,8 +229,12 @@ lives = st.lists(talks, min_size=1, max_size=4)
 
 def words_in_rows(connection: Connection) -> str:
     """Everything that stands in any row, the index included."""
-    kept = "message_index" if is_postgresql(connection) else "message_index_kept"
-    names = (kept, *(each.name for each in metadata.sorted_tables))
+    kept = (
+        ("message_index", "passage_index")
+        if is_postgresql(connection)
+        else ("message_index_kept", "passage_index_kept")
+    )
+    names = (*kept, *(each.name for each in metadata.sorted_tables))
     rows = (row for name in names for row in connection.execute(select(text("*")).select_from(text(name))))
     return "\n".join(str(held) for row in rows for held in row)
 
@@ -231,7 +268,11 @@ async def forgotten(store: Store, life: Sequence[Talk], kind: str, person: str, 
     held = await store.database.read(words_in_rows)
     assert [one.word for one in gone if one.word in held] == []
     assert [word for word in kept if f"my {word} is here" not in held] == []
-    return [one.word for one in gone], kept
+    lost = [one.page_word for one in world.said if page_falls(plan, one)]
+    left = [one.page_word for one in world.said if not page_falls(plan, one)]
+    assert [word for word in lost if word in held] == []
+    assert [word for word in left if f"{word} is away" not in held] == []
+    return [*(one.word for one in gone), *lost], kept
 
 
 async def on_a_file(life: Sequence[Talk], kind: str, person: str, at: int) -> None:

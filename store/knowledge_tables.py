@@ -1,0 +1,74 @@
+"""The tables of what places know: documents, by the rules of `store.tables`."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import Index
+from sqlmodel import Field
+
+from store.databases.database import StorableText, UtcDateTime
+from store.tables import NEVER_REUSED, Row, metadata
+
+
+class PlaceRow(Row, table=True):
+    """An audience that knows something. `number` opens its own range of the index of passages."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    number: int | None = Field(default=None, primary_key=True)
+    audience: str = Field(sa_type=StorableText, unique=True)
+
+
+class DocumentRow(Row, table=True):
+    """What a place was told to know. `audience` is the label of those who may find it; `person` handed it in, or is ""
+    once they were forgotten. `state`: see `store.search.passages`. From `address` on: of a page of the web (see
+    `agent.memory.documents.LinkedPage`), which is looked at when that is `due`.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_document_audience", "audience", "name"),
+        Index("ix_document_channel", "channel"),
+        Index("ix_document_person", "person"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    audience: str = Field(sa_type=StorableText)
+    source: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    name: str = Field(sa_type=StorableText)
+    link: str = Field(sa_type=StorableText, default="")
+    time: datetime = Field(sa_type=UtcDateTime)
+    pages: int = 0
+    passages: int
+    state: str = Field(sa_type=StorableText)
+    address: str = Field(sa_type=StorableText, default="")
+    etag: str = Field(sa_type=StorableText, default="")
+    modified: str = Field(sa_type=StorableText, default="")
+    digest: str = Field(sa_type=StorableText, default="")
+    seen: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    since: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    fault: str = Field(sa_type=StorableText, default="")
+    due: datetime | None = Field(sa_type=UtcDateTime, default=None, index=True)
+
+
+class PassageRow(Row, table=True):
+    """A piece of a document. `number`: its place there, from 1. `words`: the `length` index words of its text, and then
+    those of what stands above it. `place`: in whose range of the index it stands, if it does.
+    """
+
+    __table_args__: ClassVar[Any] = (Index("ix_passage_document", "document", "number"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    document: int = Field(foreign_key="document.id")
+    number: int
+    page: int | None = None
+    heading: str = Field(sa_type=StorableText, default="")
+    text: str = Field(sa_type=StorableText)
+    words: str = Field(sa_type=StorableText)
+    length: int
+    place: int | None = None
+
+
+place, document, passage = (metadata.tables[name] for name in ("place", "document", "passage"))

@@ -1,0 +1,15 @@
+"""Keep of which page of the web a document is, and what its server calls the version that is known."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "r0014"
+down_revision = "r0013"
+
+
+def upgrade() -> None:
+    for name in ("address", "etag", "modified", "digest", "fault"):
+        op.add_column("document", sa.Column(name, sa.Text(), nullable=False, server_default=""))
+    for name in ("seen", "since", "due"):
+        op.add_column("document", sa.Column(name, sa.DateTime(timezone=True), nullable=True))
+    op.create_index("ix_document_due", "document", ["due"])
