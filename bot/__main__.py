@@ -81,6 +81,27 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
             return exit_code(error)
 
 
+async def _init(_: Settings, *, yes: bool) -> Exit:
+    from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+    from bot.findings import finding_lines  # noqa: PLC0415 -- as above
+
+    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
+    if yes:
+        found, names = await set_up_from(environ, dotenv)
+        write_out(sys.stdout, finding_lines(found))
+        if not names:
+            complain(f"cogency init: {setup_texts.INIT_NOT_WRITTEN}")
+            return Exit.SETTINGS
+        write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
+        return Exit.OK
+    try:
+        starts = await set_up(Typed(), dotenv, environ)
+    except EOFError:
+        complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
+        return Exit.ARGUMENTS
+    return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
+
+
 async def _chat(settings: Settings) -> Exit:
     from bot.app import CLOCK, open_terminal  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
     from bot.platforms.terminal.run import chat, open_window  # noqa: PLC0415 -- as above
@@ -369,6 +390,7 @@ def local_time_zone(link: Path) -> str:
 
 
 DO: Mapping[Subcommand, Do] = {
+    Subcommand.INIT: _init,
     Subcommand.CHAT: _chat,
     Subcommand.ASK: _ask,
     Subcommand.RUN: _run,

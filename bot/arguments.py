@@ -30,6 +30,7 @@ class Subcommand(StrEnum):
     CHAT = "chat"
     ASK = "ask"
     RUN = "run"
+    INIT = "init"
     MIGRATE = "migrate"
     BACKUP = "backup"
     RESTORE = "restore"
@@ -52,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
+    init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
+    init.add_argument("--yes", action="store_true", help="ask nothing")
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _ask(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
-from agent.messages import Message, ModelCall, Role
-from agent.ports import AuditedCall, Provider, TokensArrived
-from agent.spending import By, SpendingPeriod, Total
+from agent.messages import Message, ModelCall, Role, estimate_usage
+from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
+from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
 from bot.app.from_settings import discord_settings, slack_settings
@@ -40,6 +40,7 @@ from bot.audit import pages
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses, policy_file
+from bot.spending_text import cost_text
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind
@@ -204,9 +205,9 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *_plugins(settings),
         *file_findings(office=not missing("office")),
         *await _database(settings),
-        *await _model(settings, ask_model=ask_model),
+        *await examine_model(settings, ask_model=ask_model),
         *await examine_servers(settings),
-        *await _platforms(settings),
+        *await examine_platforms(settings),
     ]
 
 
@@ -316,7 +317,8 @@ async def _database(settings: Settings) -> list[Finding]:
     return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
 
 
-async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
+async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:
+    """Which model answers, and whether it does."""
     finding = partial(Finding, where="Model")
     try:
         async with open_models(settings) as models:
@@ -339,13 +341,17 @@ async def _others_can_be_used(settings: Settings) -> None:
 
 
 async def _asked(model: Provider) -> Finding:
-    finding = partial(Finding, where="Model")
+    finding, took = partial(Finding, where="Model"), 0.0
     began = CLOCK.monotonic()
     try:
         async with aclosing(model.stream([ONE_WORD])) as stream:
             async for event in stream:
-                if isinstance(event, TokensArrived):
-                    return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
+                if isinstance(event, TokensArrived) and not took:
+                    took = CLOCK.monotonic() - began
+                if isinstance(event, ResponseEnded) and took:
+                    usage = event.usage or estimate_usage([ONE_WORD], "yes")
+                    cost = cost_text(Spent.on([ModelCall(model.name, usage)]))
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {took:.1f} s ({cost})")
     except ProviderError as error:
         return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
     remedy = setup_texts.TRY_ANOTHER_MODEL
@@ -384,7 +390,8 @@ async def discord_application(settings: Settings) -> str:
     return await application_id(discord)
 
 
-async def _platforms(settings: Settings) -> list[Finding]:
+async def examine_platforms(settings: Settings) -> list[Finding]:
+    """How each platform that has a token is set up."""
     finding = partial(Finding, Level.PROBLEM, "Settings")
     try:
         slack, discord = slack_settings(settings), discord_settings(settings)

@@ -303,3 +303,48 @@ SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it agai
 SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
 NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
+
+
+# `cogency init`.
+
+INIT_BEGINS = """\
+This asks what your bot needs, tries it, and writes it to {file}. Enter takes what stands in brackets; Ctrl-C ends it,
+and nothing was written then. You can begin again at any time: only what you change is changed."""
+INIT_MODEL = """
+1. The model: who answers?"""
+INIT_WHICH_MODEL = "A number, or another as provider:name"
+INIT_LOCAL = "on this machine, free"
+INIT_REHEARSAL = "no model: follows a few rules, to try everything else"
+INIT_KEY_THERE = "{key} is set"
+INIT_NEEDS_KEY = "needs {key}"
+INIT_SLACK = """
+2. Slack: shall it serve a workspace (y or n)?"""
+INIT_SLACK_APP = """
+A page of Slack opens that makes the app, with everything that it needs filled in. There choose your workspace, press
+"Next", and "Create". You then see the page "Basic Information" of your new app."""
+INIT_OPEN = "Press Enter to open it"
+INIT_PASTE = "No browser opened: please open this page yourself.\n\n{page}\n"
+INIT_SLACK_SOCKET = """
+On "Basic Information", below "App-Level Tokens": "Generate Token and Scopes", any name, "Add Scope" connections:write,
+"Generate". Copy the token that begins with xapp- (what you paste is not shown)."""
+INIT_SLACK_INSTALL = """
+On the page "Install App": "Install to …", "Allow". Copy the "Bot User OAuth Token" that begins with xoxb-."""
+INIT_KEEPS = " [Enter keeps the one that is set]"
+INIT_DISCORD = """
+3. Discord: shall it serve servers (y or n)?"""
+DISCORD_PORTAL = "https://discord.com/developers/applications"
+INIT_DISCORD_APP = """
+A page of Discord opens. There press "New Application", give it a name, and "Create". On its page "Bot" switch
+"Message Content Intent" on and "Public Bot" off, and save; then "Reset Token", and copy the token (what you paste is
+not shown)."""
+INIT_DATA = """
+4. Where shall be kept what people say (a file, or postgresql://…)?"""
+INIT_ANYWAY = "Keep it all the same (y), or enter it again (n)?"
+INIT_WRITTEN = """
+Written to {file}, which you alone may read: {names}."""
+INIT_TERMINAL = "No platform is set up: `cogency chat` talks to it in this terminal."
+INIT_RUN = "Start it now (y or n)? Then mention it in a channel to which you have invited it, or write to it directly."
+INIT_NOT_WRITTEN = "Nothing was written: mend what is called a problem above, and start this again."
+INIT_SAYS = "In a terminal it asks. With --yes it writes what the environment sets, once it was tried."
+INIT_NO_TERMINAL = "Nobody is here to ask, and nothing was written: start it in a terminal, or add --yes."
+DOTENV_UNWRITABLE = "{dotenv} cannot be written ({reason}): check its folder."

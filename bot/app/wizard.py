@@ -1,0 +1,295 @@
+"""`cogency init`: asks for what a bot needs, tries each answer at once, and writes it to `.env`.
+
+Rules
+  Only what was asked for changes in the file: other lines, comments and their order stay. It is for its owner alone.
+  What does not work is said with what to change, and asked again; it is written only if its person wants it so.
+  A secret is typed unseen or comes from the environment. It is no argument of a command, and is never shown.
+  Without a terminal nobody is asked: what the environment sets is tried and written.
+"""
+
+import getpass
+import json
+import os
+import re
+import sys
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+from urllib.parse import quote
+
+from agent.errors import CogencyError, ProviderError, SettingsError
+from agent.providers.catalog import ENDPOINTS
+from bot.app.operator import discord_application, examine_model, examine_platforms
+from bot.app.parts import model_settings
+from bot.exits import write_out
+from bot.findings import Finding, finding_lines, healthy
+from bot.models.choice import DEFAULT_MODELS, models_of
+from bot.platforms.discord import invite
+from bot.settings import IN_FILE, Settings, load_settings, read_dotenv, setting_names
+from bot.texts import setup_texts
+
+LISTED: Final = 5
+"""Models on this machine that are offered by number; any other can be typed."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
+"""What needs no quotes in `.env`."""
+
+
+Examine: TypeAlias = Callable[[Settings], Awaitable[list[Finding]]]
+
+
+class Dialogue(Protocol):
+    """Whoever sets the bot up, at a terminal."""
+
+    def say(self, text: str) -> None: ...
+
+    def ask(self, question: str, usual: str = "") -> str:
+        """What they type, `usual` for nothing. Raises EOFError where nobody is there any more."""
+        ...
+
+    def ask_unseen(self, question: str) -> str:
+        """The same, of a secret."""
+        ...
+
+    def open_page(self, address: str) -> bool:
+        """Show a page in a browser, if there is one."""
+        ...
+
+
+class Typed:
+    """The dialogue at the terminal where the command was started."""
+
+    def say(self, text: str) -> None:
+        write_out(sys.stdout, f"{text}\n")
+
+    def ask(self, question: str, usual: str = "") -> str:
+        return input(f"{question}{f' [{usual}]' if usual else ''}: ").strip() or usual
+
+    def ask_unseen(self, question: str) -> str:
+        return getpass.getpass(question).strip()
+
+    def open_page(self, address: str) -> bool:
+        try:
+            return webbrowser.open(address)
+        except webbrowser.Error:
+            return False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """`written`: what `.env` says now; `environ`: the environment; `changes`: what was answered."""
+
+    written: Mapping[str, str]
+    environ: Mapping[str, str]
+    changes: dict[str, str] = field(default_factory=dict[str, str])
+
+    def settings(self) -> Settings:
+        """As they would be. Raises SettingsError."""
+        return load_settings({**self.written, **self.environ, **self.changes})
+
+    def has(self, name: str) -> bool:
+        there = {**self.written, **self.environ, **self.changes}
+        return any(there.get(one, "").strip() for one in (name, f"{name}{IN_FILE}"))
+
+
+async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bool:
+    """Ask, try and write; whether the bot is to be started now. Raises SettingsError for a file that cannot be read."""
+    draft = _Draft(read_dotenv(dotenv), environ)
+    talk.say(setup_texts.INIT_BEGINS.format(file=dotenv))
+    await _model(talk, draft)
+    slack = _yes(talk, setup_texts.INIT_SLACK, usual=draft.has("SLACK_BOT_TOKEN") or not draft.has("DISCORD_TOKEN"))
+    if slack:
+        await _slack(talk, draft)
+    if _yes(talk, setup_texts.INIT_DISCORD, usual=draft.has("DISCORD_TOKEN")):
+        await _discord(talk, draft)
+    _data(talk, draft)
+    write(dotenv, draft.changes)
+    talk.say(setup_texts.INIT_WRITTEN.format(file=dotenv, names=", ".join(draft.changes) or "nothing new"))
+    if not (draft.has("SLACK_BOT_TOKEN") or draft.has("DISCORD_TOKEN")):
+        talk.say(setup_texts.INIT_TERMINAL)
+        return False
+    return _yes(talk, setup_texts.INIT_RUN, usual=True)
+
+
+async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Finding], list[str]]:
+    """Try and write what the environment sets: what was found, and the names that were written, none where something
+    is wrong. Raises SettingsError.
+    """
+    ours = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
+    draft = _Draft(read_dotenv(dotenv), environ, ours)
+    settings = draft.settings()
+    found = [*await examine_model(settings), *await examine_platforms(settings)]
+    if not healthy(found):
+        return found, []
+    write(dotenv, ours)
+    return found, [*ours]
+
+
+# The steps.
+
+
+async def _model(talk: Dialogue, draft: _Draft) -> None:
+    talk.say(setup_texts.INIT_MODEL)
+    here = await _on_this_machine(draft)
+    vendors = [name for name in DEFAULT_MODELS if name in ENDPOINTS]
+    offered = [*here, *(f"{name}:{DEFAULT_MODELS[name]}" for name in vendors), "rehearsal"]
+    for number, spec in enumerate(offered, 1):
+        talk.say(f"  {number}  {spec}  {_about(spec, draft)}".rstrip())
+    usual = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _usual(offered, draft)
+    while True:
+        said = talk.ask(setup_texts.INIT_WHICH_MODEL, usual)
+        draft.changes["COGENCY_MODEL"] = _picked(said, offered)
+        endpoint = ENDPOINTS.get(draft.changes["COGENCY_MODEL"].partition(":")[0].lower())
+        if endpoint is not None and endpoint.key_required and not draft.has(endpoint.key_setting):
+            draft.changes[endpoint.key_setting] = talk.ask_unseen(f"{endpoint.key_setting}: ")
+        if await _tried(talk, draft, examine_model):
+            return
+        if endpoint is not None:
+            draft.changes.pop(endpoint.key_setting, None)
+
+
+async def _on_this_machine(draft: _Draft) -> list[str]:
+    """The models of an Ollama that answers."""
+    try:
+        served = await models_of(model_settings(draft.settings()).endpoint("ollama"), None)
+    except (ProviderError, SettingsError):
+        return []
+    return [f"ollama:{name}" for name in (served or [])[:LISTED]]
+
+
+def _about(spec: str, draft: _Draft) -> str:
+    endpoint = ENDPOINTS.get(spec.partition(":")[0])
+    if endpoint is None:
+        return setup_texts.INIT_REHEARSAL
+    if endpoint.is_local:
+        return setup_texts.INIT_LOCAL
+    is_there = draft.has(endpoint.key_setting)
+    return (setup_texts.INIT_KEY_THERE if is_there else setup_texts.INIT_NEEDS_KEY).format(key=endpoint.key_setting)
+
+
+def _usual(offered: Sequence[str], draft: _Draft) -> str:
+    """The first that needs nothing more."""
+    for number, spec in enumerate(offered, 1):
+        endpoint = ENDPOINTS.get(spec.partition(":")[0])
+        if endpoint is None or endpoint.is_local or draft.has(endpoint.key_setting):
+            return str(number)
+    return str(len(offered))
+
+
+def _picked(said: str, offered: Sequence[str]) -> str:
+    chosen = int(said) if said.isascii() and said.isdecimal() and len(said) < 3 else 0
+    return offered[chosen - 1] if 0 < chosen <= len(offered) else said
+
+
+async def _slack(talk: Dialogue, draft: _Draft) -> None:
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- who does without Slack does not load it
+
+    made = manifest.manifest(prefix=draft.settings().slack_command_prefix)
+    page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(made, separators=(',', ':')))}"
+    talk.say(setup_texts.INIT_SLACK_APP)
+    talk.ask(setup_texts.INIT_OPEN)
+    if not talk.open_page(page):
+        talk.say(setup_texts.INIT_PASTE.format(page=page))
+    while True:
+        talk.say(setup_texts.INIT_SLACK_SOCKET)
+        _secret(talk, draft, "SLACK_APP_TOKEN")
+        talk.say(setup_texts.INIT_SLACK_INSTALL)
+        _secret(talk, draft, "SLACK_BOT_TOKEN")
+        if await _tried(talk, draft, examine_platforms, "Slack"):
+            return
+        draft.changes.pop("SLACK_APP_TOKEN", None)
+        draft.changes.pop("SLACK_BOT_TOKEN", None)
+
+
+async def _discord(talk: Dialogue, draft: _Draft) -> None:
+    talk.say(setup_texts.INIT_DISCORD_APP)
+    talk.ask(setup_texts.INIT_OPEN)
+    if not talk.open_page(setup_texts.DISCORD_PORTAL):
+        talk.say(setup_texts.DISCORD_PORTAL)
+    while True:
+        _secret(talk, draft, "DISCORD_TOKEN")
+        if await _tried(talk, draft, examine_platforms, "Discord"):
+            break
+        draft.changes.pop("DISCORD_TOKEN", None)
+    try:
+        talk.say(invite.text(await discord_application(draft.settings())).rstrip())
+    except CogencyError as error:  # it is no reason to begin anew: `cogency discord invite` prints them later
+        talk.say(str(error))
+
+
+def _secret(talk: Dialogue, draft: _Draft, name: str) -> None:
+    there = draft.has(name)
+    said = talk.ask_unseen(f"{name}{setup_texts.INIT_KEEPS if there else ''}: ").strip()
+    if said:
+        draft.changes[name] = said
+
+
+def _data(talk: Dialogue, draft: _Draft) -> None:
+    where = draft.settings().database_url
+    said = talk.ask(setup_texts.INIT_DATA, where)
+    if said != where:
+        draft.changes["COGENCY_DATABASE_URL"] = (
+            said if "://" in said else f"sqlite:///{Path(said).expanduser().absolute()}"
+        )
+        try:
+            draft.settings()
+        except SettingsError as error:
+            talk.say(str(error))
+            del draft.changes["COGENCY_DATABASE_URL"]
+            _data(talk, draft)
+
+
+async def _tried(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "") -> bool:
+    """Whether it works, or is to stay all the same. `where`: of what is found, only this."""
+    try:
+        found = [one for one in await examine(draft.settings()) if where in {"", one.where, "Settings"}]
+    except SettingsError as error:
+        talk.say(str(error))
+        return False
+    talk.say(finding_lines(found).rstrip())
+    return healthy(found) or _yes(talk, setup_texts.INIT_ANYWAY, usual=False)
+
+
+def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:
+    said = talk.ask(question, "y" if usual else "n").strip().casefold()
+    return said.startswith(("y", "j", "o", "s"))  # yes, ja, oui, sí
+
+
+# The file.
+
+
+def write(dotenv: Path, changes: Mapping[str, str]) -> None:
+    """Change these settings in the file, for its owner alone, in one step. Raises SettingsError."""
+    try:
+        before = dotenv.read_text(encoding="utf-8-sig") if dotenv.exists() else ""
+        part = dotenv.with_name(f"{dotenv.name}.part")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(changed(before, changes))
+        part.replace(dotenv)
+    except OSError as error:
+        raise SettingsError(setup_texts.DOTENV_UNWRITABLE.format(dotenv=dotenv, reason=error.strerror)) from None
+
+
+def changed(text: str, changes: Mapping[str, str]) -> str:
+    """The file with these settings, each where it stands, or stands as a comment; else at the end. Pure."""
+    lines, left = text.splitlines(), dict(changes)
+    for commented in (False, True):
+        for at in range(len(lines) - 1, -1, -1):  # of a name that stands twice, the last one counts
+            name = _named(lines[at], commented=commented)
+            if name in left:
+                lines[at] = f"{name}={_quoted(left.pop(name))}"
+    lines += [f"{name}={_quoted(value)}" for name, value in left.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _named(line: str, *, commented: bool) -> str:
+    name, sign, _ = line.removeprefix("# " if commented else "export ").partition("=")
+    return name.strip() if sign and line.startswith("# ") == commented else ""
+
+
+def _quoted(value: str) -> str:
+    if _PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
