@@ -163,6 +163,7 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
         profiles=store.profiles,
         conversations=store.conversations,
         spending=store.spending,
+        schedules=store.schedules,
         preferences=store.preferences,
         forgetting=store.forgetting,
         audiences=audiences,

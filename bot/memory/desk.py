@@ -17,6 +17,7 @@ from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
 from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Remembered, ReplyVerdict, ShownPage, Thread
+from agent.schedules import Schedules
 from agent.spending import By, SpendingPeriod, account
 from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
@@ -104,6 +105,7 @@ class MemoryDesk:
     preferences: Preferences
     conversations: Conversations
     spending: Spending
+    schedules: Schedules
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """What may be shown at a place."""
@@ -319,7 +321,8 @@ class MemoryDesk:
         chosen = await self.preferences.of(person.id)
         choices = {name: value for name, value in chosen.items() if name != NUMBERS}
         known, messages = await self.known(viewer, past=True), await self._messages(person.id, here)
-        made = as_json, person, known, threads, messages, choices, account(totals, now), now
+        mine = [one for one in await self.schedules.of_person(person.id) if label(one.made.place.audience) in here]
+        made = as_json, person, known, threads, messages, choices, mine, account(totals, now), now
         return await asyncio.to_thread(*made)  # megabytes, while other answers grow
 
     async def _messages(self, person: str, here: frozenset[str]) -> ExportedMessages:

@@ -14,11 +14,12 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias, cast
 from zlib import crc32
 
-from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of, label
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
 from agent.records import Author, Person, Receipt, Remembered, StoredMessage, Thread
+from agent.schedules import Schedule
 from agent.spending import NANO, SpendingAccount, Spent
 from bot.host import ShownEntry
 from bot.texts import memory_texts
@@ -407,6 +408,7 @@ def as_json(
     threads: Sequence[Thread],
     messages: ExportedMessages,
     choices: Mapping[str, str],
+    scheduled: Sequence[Schedule],
     spent: SpendingAccount,
     now: datetime,
 ) -> str:
@@ -423,6 +425,7 @@ def as_json(
         "messages": [*messages.exported],
         "messages_complete": messages.complete,
         "preferences": dict(choices),
+        "schedules": [_scheduled(one) for one in scheduled],
         "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
     }
     return json.dumps(whole, ensure_ascii=False, indent=2)
@@ -455,6 +458,23 @@ def _fact(one: Fact) -> Json:
         "needs_review": one.needs_review,
         "corrected": one.source == CORRECTION,
         "everywhere": one.everywhere,
+    }
+
+
+def _scheduled(one: Schedule) -> Json:
+    made, timing = one.made, one.made.timing
+    return {
+        "id": one.id,
+        "kind": made.kind.value,
+        "text": made.words,
+        "audience": label(made.place.audience),
+        "time": _time(made.created),
+        "zone": timing.zone,
+        "at": timing.at and _time(timing.at),
+        "rule": timing.rule or None,
+        "until": timing.until and _time(timing.until),
+        "next": one.next and _time(one.next),
+        "state": one.state.value,
     }
 
 

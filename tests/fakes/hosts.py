@@ -21,6 +21,7 @@ from agent.ports import (
     Spending,
     ToolAudit,
 )
+from agent.schedules import Schedules
 from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
@@ -65,6 +66,8 @@ class Stored(Protocol):
     def spending(self) -> Spending: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def schedules(self) -> Schedules: ...
     @property
     def replies(self) -> Replies: ...
     @property
@@ -128,6 +131,7 @@ def host_on(
             preferences=store.preferences,
             conversations=store.conversations,
             spending=store.spending,
+            schedules=store.schedules,
             clock=clock,
             audiences=audiences,
         ),

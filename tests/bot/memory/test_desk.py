@@ -14,6 +14,7 @@ from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
 from agent.records import Person
+from agent.schedules import NewSchedule, ScheduleKind, Timing
 from bot.commands.memory import memory_panel
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
@@ -47,6 +48,7 @@ class Office:
             profiles=self.store.profiles,
             conversations=self.store.conversations,
             spending=self.store.spending,
+            schedules=self.store.schedules,
             preferences=self.store.preferences,
             forgetting=self.store.forgetting,
             clock=self.clock,
@@ -213,6 +215,15 @@ async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> 
     assert [thread["title"] for thread in exported["threads"]] == ["about sail", "What is a boat?"]
     assert exported["preferences"] == {"model": "ollama:small"}
     assert exported["spending"]["month"]["calls"] == 0
+
+
+async def test_the_export_holds_what_is_scheduled_as_far_as_it_may_be_shown(office: Office) -> None:
+    timing = Timing("Europe/Madrid", rule="0 9 * * *")
+    for words, place in (("water the plants", DM), ("ask the club", Place(GroupAudience("club")))):
+        made = NewSchedule("ann", "test", "C1", place, ScheduleKind.REMINDER, words, timing, office.clock.now())
+        await office.store.schedules.keep(made)
+    (one,) = json.loads((await office.ask("export")).file or "")["schedules"]
+    assert (one["text"], one["rule"], one["next"]) == ("water the plants", "0 9 * * *", "2026-01-06T08:00:00+00:00")
 
 
 async def test_the_export_holds_what_its_person_said_and_was_answered_and_nothing_that_others_said(
