@@ -21,6 +21,10 @@ MAX_AGE_S: Final = 60.0
 """Authority is resolved at the time of use; a minute is the most that a change may take to count."""
 
 
+FRESH_S: Final = 5.0
+"""What counts as known at this moment, where a minute is too long: many may ask the same at once."""
+
+
 def until_too_old(_key: object, answer: tuple[float, object], _now: float) -> float:
     """For a TLRUCache of answers with the times at which they were asked for: an answer may be old when it comes."""
     return answer[0] + MAX_AGE_S
@@ -34,9 +38,10 @@ class ExpiringCache(Generic[T]):
         self._clock = clock
         self._known = TLRUCache[str, tuple[float, T], float](MAX_ENTRIES, until_too_old, clock.monotonic)
 
-    async def get(self, key: str) -> T:
-        """Raises what `load` raises."""
-        if (known := self._known.get(key)) is not None:
+    async def get(self, key: str, most_s: float = MAX_AGE_S) -> T:
+        """Asked for within `most_s` seconds. Raises what `load` raises."""
+        known = self._known.get(key)
+        if known is not None and self._clock.monotonic() - known[0] <= most_s:
             return known[1]
         asked_at = self._clock.monotonic()
         value = await self._load(key)

@@ -29,6 +29,10 @@ class ReplyAction(StrEnum):
     """Let what the turn has kept of its asker be forgotten again."""
 
 
+REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
+"""Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat."""
+
+
 class StepState(StrEnum):
     RUNNING = "running"
     DONE = "done"

@@ -193,6 +193,17 @@ NOT_ALLOWED: Mapping[str, str] = {
     "role": "Your role may not use me; please ask my operator to let you in.",
     "person": "I may not answer you; please ask my operator to let you in.",
 }
+# Why something that somebody had me do at a time is not done any more.
+SCHEDULE_PERSON_GONE = "Your account is no longer active there."
+SCHEDULE_LEFT = "You are no longer in that channel, or cannot read it any more."
+SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
+SCHEDULE_ARCHIVED = "That channel or thread is archived."
+SCHEDULE_PLACE_GONE = "That channel is gone, or I am no longer in it."
+SCHEDULE_WITHOUT_ME = "I am no longer in that channel: invite me, and set this up anew."
+SCHEDULE_WIDER = (
+    "More people can read that channel than when you set this up: if all of them may read it, set it up there anew."
+)
+
 BACKLOG_FULL = "I have {questions} to answer already, so I could not take yours; please ask again in a few minutes."
 CLOSED = "I take no questions at the moment; please ask again later."
 

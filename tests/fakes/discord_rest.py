@@ -84,6 +84,7 @@ class FakeRest(Requests):
             ("PUT", "/applications/{application}/commands", self._put_commands),
             ("GET", "/applications/{application}/commands", self._get_commands),
             ("POST", "/users/@me/channels", self._open_dm),
+            ("GET", "/users/{person}", self._get_user),
             ("GET", "/guilds/{guild}", self._get_guild),
             ("DELETE", "/users/@me/guilds/{guild}", self._leave),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
@@ -148,6 +149,11 @@ class FakeRest(Requests):
         person = str(body["recipient_id"])
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
 
+    async def _get_user(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        if (person := request.match_info["person"]) in self.world.without_account:
+            raise Refused(404, 10013, "Unknown User")
+        return user(person)
+
     async def _get_guild(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self.world.guild(request.match_info["guild"])
 
@@ -203,6 +209,8 @@ class FakeRest(Requests):
         channel = request.match_info["channel"]
         if channel not in self.world.channels and channel not in DM_OF.values():
             raise Refused(404, 10003, "Unknown Channel")
+        if channel in self.world.closed_dms:
+            raise Refused(403, 50007, "Cannot send messages to this user")
         _check_shown(body)
         await self._revive(channel)
         nonce = str(body.get("nonce") or "")

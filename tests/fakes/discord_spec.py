@@ -26,6 +26,7 @@ DESCRIPTION: Final = Path(__file__).parent / "discord_api" / "openapi.json"
 REF: Final = "#/components/schemas/"
 KEPT: Final = {
     "/users/@me": ["get"],
+    "/users/{user_id}": ["get"],
     "/users/@me/guilds": ["get"],
     "/users/@me/guilds/{guild_id}": ["delete"],
     "/users/@me/channels": ["post"],

@@ -82,6 +82,9 @@ class World:
     """The names of the servers that the bot is in."""
     owners: dict[str, str] = field(default_factory=dict[str, str])
     """By server: whose it is, if not Ann's."""
+    without_account: set[str] = field(default_factory=set[str])
+    closed_dms: set[str] = field(default_factory=set[str])
+    """The direct messages of those who take none from the bot."""
     absent: set[str] = field(default_factory=set[str])
     """Who is no longer in the server."""
     absent_from: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])

@@ -132,6 +132,7 @@ class Workspace:
             "users.list": self._users,
             "conversations.info": self._channel,
             "conversations.members": self._members,
+            "conversations.open": self._open,
             "users.conversations": self._conversations,
             "conversations.replies": self._replies,
             "conversations.history": self._history,
@@ -238,7 +239,8 @@ class Workspace:
 
     def _post(self, args: Object) -> Object:
         channel = self._direct_channel(args["channel"]) if args["channel"] in self.users else args["channel"]
-        self._member_of(channel)
+        if self._member_of(channel).facts.get("is_archived"):
+            raise Refusal("is_archived")
         message = self.write(
             BOT_USER,
             channel,
@@ -316,6 +318,14 @@ class Workspace:
 
     def _members(self, args: Object) -> Object:
         return _cut("members", sorted(self._visible(args["channel"]).members), args)
+
+    def _open(self, args: Object) -> Object:
+        user = self.users.get(args.get("users", ""))
+        if user is None:
+            raise Refusal("user_not_found")
+        if user.facts.get("deleted"):
+            raise Refusal("user_disabled")
+        return {"channel": {"id": self._direct_channel(user.id)}}
 
     def _manifest(self, args: Object) -> Object:
         if args.get("app_id") != APP:

@@ -53,7 +53,9 @@ class FakeChannel:
             "mpim": {"is_channel": True, "is_private": True, "is_mpim": True},
             "im": {"is_im": True},
         }
-        return {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind], **self.facts}
+        told = {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind]}
+        told |= {} if self.kind == "im" else {"is_member": BOT_USER in self.members, "is_archived": False}
+        return told | self.facts
 
     @property
     def event_type(self) -> str:

@@ -80,13 +80,22 @@ def _is_undo(component: Mapping[str, Any]) -> bool:
     return made is not None and made.offer is ReplyAction.UNDO
 
 
-def row(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> Components:
-    """The buttons for these, as Discord's components. Without a turn (0), those that are about one are left out."""
-    made = [
+def ids(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> frozenset[str]:
+    """What the buttons for these are known by."""
+    return frozenset(made.id for made in _made(offers, conversation, turn))
+
+
+def _made(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> list[ReplyPress]:
+    return [
         ReplyPress(offer, conversation) if offer in _OF_CONVERSATION else ReplyPress(offer, turn=turn)
         for offer in _FACES
         if offer in offers and (turn or offer in _OF_CONVERSATION)
     ]
+
+
+def row(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> Components:
+    """The buttons for these, as Discord's components. Without a turn (0), those that are about one are left out."""
+    made = _made(offers, conversation, turn)
     shown = [{"type": _BUTTON, "style": _SECONDARY, "custom_id": button.id, **_FACES[button.offer]} for button in made]
     rows = [shown[start : start + IN_A_ROW] for start in range(0, len(shown), IN_A_ROW)]
     return [{"type": _ACTION_ROW, "components": buttons} for buttons in rows] if rows else NONE

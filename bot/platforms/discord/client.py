@@ -20,6 +20,7 @@ from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.members import Members, Servers, refused_line
 from bot.platforms.discord.missed import DiscordMissed
 from bot.platforms.discord.objects import channel_place
+from bot.platforms.discord.occurrences import DiscordSchedules
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
@@ -153,6 +154,7 @@ class DiscordClient(discord.Client):
         self._servers = Servers(settings, self)
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
+        self.schedules = DiscordSchedules(self, host, members, connection)
         self._turned_away: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(

@@ -20,6 +20,7 @@ from agent.admission_terms import Authority
 from agent.memory.audience import Place
 from agent.messages import Depth
 from agent.records import EPHEMERAL_PAGE, Incoming, Person, Quoted
+from agent.schedules import ScheduleKind
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.places import SOURCE, known_as, private_place
 from bot.setting_parsers import ReplyMode
@@ -301,6 +302,17 @@ class Address:
     """The interaction was a press of a button: its first answer is the message of the button, so pages follow it."""
     by_person: bool = False
     """Only its person has installed the bot: few messages may follow the first, and it may not write there else."""
+    scheduled: str = ""
+    """The kind of schedule that asked."""
+    after: str = ""
+    """Of what a schedule asked: every page of the answer is newer than a message of this id would be."""
+    direct: bool = False
+    """`channel` is the person's direct messages, as far as a schedule knows."""
+
+    @property
+    def mentions(self) -> str:
+        """Whom what is shown calls: of a reminder for all to see its person; else nobody."""
+        return self.person if self.scheduled == ScheduleKind.REMINDER and not self.direct else ""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)

@@ -186,6 +186,11 @@ class Members:
             return replace(author, standing=ranked(found, self.ranks))
         return self.here(author)
 
+    async def author_now(self, author: DiscordAuthor) -> DiscordAuthor:
+        """The same for somebody of whom nothing is told, as the servers say at this moment."""
+        self._known.pop(author.id, None)
+        return await self.author(replace(author, standing=STRANGER))
+
     async def author_retrying(self, author: DiscordAuthor) -> DiscordAuthor:
         """The same for a command or a button, which is delivered once: asked again while somebody waits."""
         backoff, until = Backoff(), self.clock.monotonic() + COMMAND_PATIENCE_S

@@ -33,6 +33,8 @@ _LOCKED = {30046, 50005, 50083}
 _HAS_A_THREAD = 160004
 _NOTHING_THERE = {10003, 10008}
 
+MOST_LOOKED_AT = 100
+"""Discord's limit, for what was posted behind a moment at which nobody asked anything."""
 LOOK_BACK = 50
 """Messages read to find one again that was posted moments ago."""
 
@@ -83,14 +85,17 @@ class Rest:
         """Who writes the bot's messages, and its answers to interactions: one number, but for very old applications."""
 
     async def send(
-        self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE
+        self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE, mentions: str = ""
     ) -> tuple[str, bool]:
-        """Post a message and return its id, and whether it shows what it should.
+        """Post a message and return its id, and whether it shows what it should. `mentions`: who alone may be called by
+        its text.
 
         Within some minutes the same nonce makes no second message: Discord answers with the first one, as it was. So a
         process that died between posting and storing the id goes on in its message.
         """
         body = _body(text, components=components) | {"nonce": nonce, "enforce_nonce": True}
+        if mentions:
+            body["allowed_mentions"] = NO_PINGS | {"users": [mentions]}
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         made = await self._made("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
@@ -191,6 +196,23 @@ class Rest:
             (str(message["id"]) for message in messages if message["content"] and _follows(message, interaction)),
             key=int,
         )
+
+    async def with_buttons(self, channel: str, after: str, ids: Collection[str]) -> str:
+        """The oldest of our messages behind that one below which a button of one of these ids stands; "" for none."""
+        path, look = "/channels/{channel_id}/messages", {"after": after, "limit": MOST_LOOKED_AT}
+        said = await self._ask("GET", path, {"params": look}, channel_id=channel)
+        messages = cast("list[Payload]", said if isinstance(said, list) else [])
+        ours = [
+            str(message["id"])
+            for message in messages
+            if message["author"]["id"] in self._ours
+            and any(
+                one.get("custom_id") in ids
+                for row in message.get("components", ())
+                for one in row.get("components", ())
+            )
+        ]
+        return min(ours, key=int, default="")
 
     async def with_files(self, channel: str, files: Collection[OutFile]) -> list[str]:
         """The ids of our latest messages that hold exactly files of these names and sizes."""

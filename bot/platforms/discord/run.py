@@ -97,6 +97,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                 client = _client(host, settings, connection, listening, message_content=message_content)
                 host.platforms.ask_readers(SOURCE, DiscordMembership(client))
                 host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
+                host.platforms.register_schedules(SOURCE, client.schedules)
                 reader = DiscordChannelReader(client, client.refuses)
                 host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.learn_nothing)])
                 try:

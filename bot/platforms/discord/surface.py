@@ -6,6 +6,7 @@ from hashlib import blake2s
 from typing import TypeAlias
 
 from agent.records import Incoming
+from agent.schedules import ScheduleKind
 from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
@@ -62,11 +63,14 @@ class DiscordSurface:
         """Nothing may be shown where the question was asked."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
+        self._call = f"<@{self._address.mentions}> " if self._address.mentions else ""
+        """What stands before the words of each page."""
+        reminds = self._address.scheduled == ScheduleKind.REMINDER
         self._limits = reply_surface.Limits(
-            PAGE_CHARS,
+            PAGE_CHARS - len(self._call),
             edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
             announce_final=False,
-            offers=buttons.OFFERS,
+            offers=reply_surface.REMINDER_OFFERS if reminds else buttons.OFFERS,
             notes=True,
         )
         self._gates: dict[str, WriteTurns] = {}
@@ -81,6 +85,8 @@ class DiscordSurface:
         """Only among what followed an interaction's answer, which takes no nonce: any other page is found as it is
         posted again, and the answer itself is there already. What one person alone sees is listed to nobody.
         """
+        if self._address.scheduled:
+            return await self._find_scheduled(key)
         address, behind = self._address, key.number - (0 if self._address.follows else 1)
         if not address.interaction or address.private or address.by_person or behind < 0:
             return None
@@ -91,10 +97,23 @@ class DiscordSurface:
             return None
         return reply_surface.PageRef(page_of_answer(address, following[behind])) if behind < len(following) else None
 
+    async def _find_scheduled(self, key: reply_surface.PageKey) -> reply_surface.PageRef | None:
+        """The first page is known by its buttons, however long ago it was posted; the others by their nonces."""
+        if key.number:
+            return None
+        about = buttons.ids(self._limits.offers, self._asked.conversation, key.turn)
+        rest = await self._connection.rest()
+        try:
+            channel, _ = await self._channel(rest)
+            found = await rest.with_buttons(channel, self._address.after, about)
+        except (reply_surface.PageGone, reply_surface.PageLocked):  # we may not look
+            return None
+        return reply_surface.PageRef(f"{channel}/{found}") if found else None
+
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
         try:
-            page = await self._post(rest, key, _text(look), self._row(look))
+            page = await self._post(rest, key, self._text(look), self._row(look))
         except reply_surface.PageRefused:
             self._refused = True
             raise
@@ -106,12 +125,12 @@ class DiscordSurface:
         rest = await self._connection.rest()
         components = None if self._below.get(page.id) == look.offers else self._row(look)
         try:
-            await self._edit(rest, page, _text(look), components)
+            await self._edit(rest, page, self._text(look), components)
         except TokenGone:
             if self._token_ended or self._address.private:
                 raise
             self._token_ended = True
-            await self._edit(rest, page, _text(look), components)
+            await self._edit(rest, page, self._text(look), components)
         self._below[page.id] = look.offers
 
     async def _edit(self, rest: Rest, page: reply_surface.PageRef, text: str, components: Components | None) -> None:
@@ -178,7 +197,7 @@ class DiscordSurface:
         """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""
         if not text:
             self._typing = None
-        elif self._typing is None and not self._address.token:
+        elif self._typing is None and not (self._address.token or self._address.scheduled):
             rest = await self._connection.rest()
             channel, _ = await self._channel(rest)
             self._typing = typing = object()
@@ -186,6 +205,12 @@ class DiscordSurface:
 
     def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
         self._typing = None
+
+    def _text(self, look: reply_surface.PageContent) -> str:
+        """With its note in small letters, where there is room for it."""
+        text = f"{self._call}{look.text}"
+        noted = f"{text}\n-# {look.note}".lstrip() if look.note else text
+        return noted if len(noted) <= PAGE_CHARS else text
 
     def _row(self, look: reply_surface.PageContent) -> Components:
         return buttons.row(look.offers, self._asked.conversation, look.turn)
@@ -200,7 +225,8 @@ class DiscordSurface:
             channel, reply_to = await self._channel(rest)
             reply_to = "" if key.number else reply_to
             async with self._turn(f"post {channel}"):
-                message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
+                nonce, mentions = self._nonce(key), self._address.mentions
+                message, as_it_should = await rest.send(channel, text, nonce, reply_to, components, mentions)
         except reply_surface.PageGone:
             if self._is_spent(key):
                 with suppress(reply_surface.SurfaceError):
@@ -285,9 +311,3 @@ class DiscordSurface:
             except reply_surface.SurfaceError:
                 return  # an ornament: the first page meets what is really wrong
             await self._connection.clock.sleep(TYPING_EVERY_S)
-
-
-def _text(look: reply_surface.PageContent) -> str:
-    """With its note in small letters, where there is room for it."""
-    noted = f"{look.text}\n-# {look.note}".lstrip() if look.note else look.text
-    return noted if len(noted) <= PAGE_CHARS else look.text

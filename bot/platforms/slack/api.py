@@ -41,6 +41,7 @@ _OPAQUE: Final = frozenset(
     | {"query", "action_token"}
 )
 """Fields that nobody reads: they come back at a click, or lead somewhere."""
+_USER: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
 _TYPED: Final = frozenset({"initial_value"})
 """What a person finds in a field of a window, to be changed: shown as plain characters, and sent back by them."""
 
@@ -63,6 +64,16 @@ def harmless(value: Json) -> Json:
 def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     """The same for the fields of an object, or the arguments of a method."""
     return {name: value if name in _OPAQUE | _TYPED else harmless(value) for name, value in fields.items()}
+
+
+def mentioning(message: dict[str, Json], user: str) -> dict[str, Json]:
+    """A message that is harmless but for calling this user; "" or what is no user's id calls nobody."""
+    if not _USER.fullmatch(user):
+        return message
+    call, blocks = f"<@{user}>", message.get("blocks")
+    first: Json = {"type": "section", "text": {"type": "mrkdwn", "text": call}}
+    called: dict[str, Json] = {**message, "text": f"{call} {message.get('text', '')}"}
+    return {**called, "blocks": [first, *blocks]} if isinstance(blocks, list) else called
 
 
 # Reading what Slack sends, where every field may be missing. Pure.
@@ -226,12 +237,15 @@ class SlackApi:
         self.said_at: datetime | None = None
         """What time it was there."""
 
-    async def call(self, method: Method, **args: Json) -> JsonObject:
-        """The method's answer. Raises SlackError; None among the arguments means: leave it out."""
+    async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
+        """The method's answer. Raises SlackError; None among the arguments means: leave it out.
+
+        `mentions`: the id of whom the message calls, before its words.
+        """
         given = {name: value for name, value in args.items() if value is not None}
         if method.verb == "GET":
             return _body(await self._send(method, params=given, http_verb="GET"))
-        given = harmless_fields(given)
+        given = mentioning(harmless_fields(given), mentions)
         return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
 
     async def pages(self, method: Method, most: int, **args: Json) -> AsyncGenerator[JsonObject]:

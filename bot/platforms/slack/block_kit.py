@@ -168,7 +168,8 @@ def button_rows(
 
     `plain`: with ordinary buttons only, for a server that refuses `context_actions` (invalid_blocks).
     """
-    value = _Value(turn, conversation, replace(to, response_url=""))  # its address is long, and good for half an hour
+    # The address of a response is long, and good for half an hour; what is pressed for is no schedule's.
+    value = _Value(turn, conversation, replace(to, response_url="", scheduled=""))
     if plain:
         return row([_button(offer, value) for offer in ReplyAction if offer in offers])
     judging: list[Json] = [_feedback(value)] if offers >= {*_JUDGING} else []

@@ -44,7 +44,8 @@ class Method(StrEnum):
     USER = "users.info", "GET", "users:read"
     USERS = "users.list", "GET", "users:read"
     CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
-    MEMBERS = "conversations.members", "GET", "channels:read"  # asked about public channels only
+    MEMBERS = "conversations.members", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
+    OPEN = "conversations.open", "POST", "im:write"  # without it words for one person alone cannot be edited
     CONVERSATIONS = "users.conversations", "GET", "channels:read", "groups:read", "im:read", "mpim:read"
     REPLIES = "conversations.replies", "GET", *_HISTORY
     HISTORY = "conversations.history", "GET", *_HISTORY

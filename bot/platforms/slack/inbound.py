@@ -22,6 +22,7 @@ from agent.memory.audience import GroupAudience, label
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment, ReplyVerdict
+from agent.schedules import ScheduleKind
 from bot.platforms.slack.api import at, fields, first_text, flag, items, number, text
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.options import PLATFORM
@@ -516,7 +517,7 @@ class ReplyTo:
 
     `after` is the question's own time stamp: pages of its answer are newer. `response_url`, if there is one, answers
     privately even where the bot is no member. `home`: what the view of the person's Home tab carries, if it was asked
-    for there; the answer is then shown there, and there is no channel.
+    for there; the answer is then shown there, and there is no channel. `scheduled`: the kind of schedule that asked.
     """
 
     channel: str
@@ -526,6 +527,12 @@ class ReplyTo:
     private: bool = False
     response_url: str = ""
     home: str = ""
+    scheduled: str = ""
+
+    @property
+    def mentions(self) -> str:
+        """Whom what is shown calls: of a reminder for all to see its person; else nobody."""
+        return self.user if self.scheduled == ScheduleKind.REMINDER and not is_direct(self.channel) else ""
 
     def encode(self, action_token: str = "") -> str:
         """`action_token`: the message's, kept with its question alone. What is carried elsewhere, as by buttons, is
@@ -578,6 +585,7 @@ def decode_reply_to(stored: str) -> ReplyTo:
         private=flag(value, "private"),
         response_url=text(value, "response_url"),
         home=text(value, "home"),
+        scheduled=text(value, "scheduled"),
     )
 
 

@@ -56,10 +56,10 @@ class Groups:
         default_factory=dict[str, "tuple[float, asyncio.Task[frozenset[str] | None]]"]
     )
 
-    async def of(self, user: str) -> Belonging:
-        """Never raises: a failure is unknown."""
+    async def of(self, user: str, most_s: float = GROUPS_MAX_AGE_S) -> Belonging:
+        """As it was within `most_s` seconds. Never raises: a failure is unknown."""
         groups = sorted(self.managers | self.allowed | self.denied)
-        members = dict(zip(groups, await self._members(groups), strict=True))
+        members = dict(zip(groups, await self._members(groups, most_s), strict=True))
         surely = {group for group, users in members.items() if users is not None and user in users}
         unknown = {group for group, users in members.items() if users is None}
         return Belonging(bool(surely & self.managers), frozenset(surely | (unknown & self.denied)), bool(unknown))
@@ -70,17 +70,17 @@ class Groups:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _members(self, groups: Collection[str]) -> list[frozenset[str] | None]:
+    async def _members(self, groups: Collection[str], most_s: float) -> list[frozenset[str] | None]:
         """Of each group; None for unknown."""
-        asked = [self._ask(group) for group in groups]
+        asked = [self._ask(group, most_s) for group in groups]
         if asked:
             await asyncio.wait(asked, timeout=PATIENCE_S)
         return [task.result() if task.done() else None for task in asked]
 
-    def _ask(self, group: str) -> "asyncio.Task[frozenset[str] | None]":
+    def _ask(self, group: str, most_s: float) -> "asyncio.Task[frozenset[str] | None]":
         now = self.clock.monotonic()
         when, task = self._asked.get(group, (float("-inf"), None))
-        if task is None or now - when > GROUPS_MAX_AGE_S:
+        if task is None or now - when > most_s:
             task = asyncio.create_task(self._load(group))
             self._asked[group] = (now, task)
         return task
@@ -169,10 +169,10 @@ class People:
         self._groups = groups
         self._known = ExpiringCache(self._load, clock)
 
-    async def member(self, user: str) -> Member:
-        """Raises MemberUnknown."""
+    async def member(self, user: str, most_s: float = GROUPS_MAX_AGE_S) -> Member:
+        """As they were within `most_s` seconds. Raises MemberUnknown."""
         try:
-            member, to = await asyncio.gather(self._known.get(user), self._groups.of(user))
+            member, to = await asyncio.gather(self._known.get(user, most_s), self._groups.of(user, most_s))
         except SlackError as error:
             raise SlackMemberUnknown(error) from error
         return belonging(member, to)

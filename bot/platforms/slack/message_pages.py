@@ -185,7 +185,7 @@ class MessagePages:
         *better, last = self._forms(look)
         for form in better:
             try:
-                return await self.api.call(method, **where, **form)
+                return await self.api.call(method, self.to.mentions, **where, **form)
             except SlackRefused as refused:
                 if refused.code != "no_text" and not (
                     "blocks" in form and refused.code in BLOCKS_REFUSED | {"msg_blocks_too_many"}
@@ -193,13 +193,15 @@ class MessagePages:
                     raise
                 log.info("%s The page is shown in a simpler form.", refused)
                 self.abilities.plain_buttons |= "blocks" in form
-        return await self.api.call(method, **where, **last)
+        return await self.api.call(method, self.to.mentions, **where, **last)
 
     def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
-        for buttons in self.buttons(look):
+        below = self.buttons(look) or ([[]] if self.to.mentions else [])
+        for buttons in below:
             words: Json = {"type": "markdown", "text": look.text}
             yield {"text": notice(look.text), "blocks": [words, *buttons]}
-        yield {"markdown_text": look.text}
+        if not self.to.mentions:  # beside it nothing else may stand
+            yield {"markdown_text": look.text}
         yield {"text": look.text}  # a server that does not know markdown_text
 
 

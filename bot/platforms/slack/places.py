@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
@@ -15,7 +16,9 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, 
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Guests, Member
 
-NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+SHARED = ("is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+"""A channel of which any of these is true is read by others than the workspace's own people, or soon is."""
+NARROW = ("is_private", "is_im", "is_mpim", *SHARED)
 """A channel of which any of these is true is not simply public."""
 
 _KIND, _CLOSED, _OPEN = "kind", "closed", "open"
@@ -131,6 +134,11 @@ class Places:
     async def _closing(self, channel: str) -> str:
         """Since when it is closed, or open again, as far as any process knows. Raises StoreError."""
         return (await self._host.preferences.of(self._owner(channel))).get(_KIND, "")
+
+    async def closed_after(self, channel: str, time: datetime) -> bool:
+        """Whether it was made private or shared after that time, as far as any process knows. Raises StoreError."""
+        kind, _, since = (await self._closing(channel)).partition(" ")
+        return kind == _CLOSED and datetime.fromisoformat(since) > time
 
     async def _load(self, channel: str) -> _Known:
         closing = await self._closing(channel)

@@ -20,6 +20,7 @@ from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_c
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import Ephemeral
+from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import ReplyAction
@@ -91,9 +92,7 @@ class ReplyPresses:
             if made.conversation != inbound.private_conversation(self.me, channel, here.user):
                 raise Refused(reply_texts.NOT_YOURS)
             return
-        whole = inbound.whole_channel(self.me, channel)
-        thread = made.conversation.removeprefix(f"{whole}:")
-        if made.conversation != whole and not inbound.is_ts(thread):
+        if not is_conversation_of(self.me, channel, made.conversation):
             raise Refused(reply_texts.NO_SUCH_REPLY)
         if inbound.is_direct(channel) and elsewhere:
             raise Refused(reply_texts.NOT_YOURS)

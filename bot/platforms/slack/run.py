@@ -43,6 +43,7 @@ from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
+from bot.platforms.slack.occurrences import SlackSchedules
 from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.search_slack import search_tools
@@ -131,6 +132,7 @@ def _put_together(
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch, threads.files_now)
     reading = ReadChannelTool(SlackChannelReader(api, me, people, places, membership, clock), host.learn_nothing)
+    host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
 
     home = Home(host, api, me, people, clock)

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, assert_never
 
@@ -10,6 +11,7 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
+from agent.schedules import ScheduleKind
 from agent.turn_setup import asker_of
 from bot.commands import tools
 from bot.commands.tools import WaitingPanel
@@ -25,7 +27,17 @@ from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageQueued, PageRef, ReplyAction, Surface
+from bot.reply_surface import (
+    REMINDER_OFFERS,
+    Limits,
+    OutFile,
+    PageContent,
+    PageKey,
+    PageQueued,
+    PageRef,
+    ReplyAction,
+    Surface,
+)
 from bot.setting_parsers import Streaming
 from bot.texts import memory_texts
 
@@ -54,6 +66,8 @@ WORDLESS_S: Final = 1.0
 
 LOOK_BACK: Final = 100
 """Messages read to find a page again: it was posted moments ago."""
+
+MOST_LOOKS: Final = 10
 
 HELD_S: Final = 0.5
 MOST_HELD_S: Final = 6.0
@@ -111,6 +125,8 @@ class SlackSurface:
         )
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
+        if to.scheduled == ScheduleKind.REMINDER:
+            self._limits = replace(LIMITS, offers=REMINDER_OFFERS)
         self._held_until: float | None = None
         self._live: dict[str, message_pages.Stream] = {}
         """The streams that have not ended, by their messages."""
@@ -126,12 +142,15 @@ class SlackSurface:
         where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
         method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
         where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
+        pages = MOST_LOOKS if self._to.scheduled else 1  # a channel of which nobody asked anything goes on meanwhile
+        ours: list[JsonObject] = []
         with message_pages.page_errors():
             try:
-                said = await self._api.call(method, **where, include_all_metadata=True)
+                async with aclosing(self._api.pages(method, pages, **where, include_all_metadata=True)) as said:
+                    async for page in said:
+                        ours += [message for message in api.items(page, "messages") if self._is_ours(message)]
             except SlackRefused:
                 return None
-        ours = [message for message in api.items(said, "messages") if self._is_ours(message)]
         found = [api.text(message, "ts") for message in ours if _key(message) == str(key)]
         if self._streaming:
             found += [api.text(message, "ts") for message in ours if self._is_unfinished(message)]
@@ -179,7 +198,8 @@ class SlackSurface:
         await _show_waiting(self._workspace, self._to, self._waiting, turn)
 
     async def status(self, text: str) -> None:
-        self._session.doing(text)
+        if not self._to.scheduled:  # nobody waits, and there is no thread to say it in
+            self._session.doing(text)
 
     def finish(self, *, ended: bool) -> None:
         self._session.finish(ended=ended)

@@ -57,7 +57,7 @@ DOCUMENTED_SCOPES = {
     "chat.update": "chat:write",
     "conversations.history": "channels:history groups:history im:history mpim:history",
     "conversations.info": "channels:read groups:read mpim:read",
-    "conversations.members": "channels:read",
+    "conversations.members": "channels:read groups:read mpim:read",
     "conversations.open": "im:write",
     "conversations.replies": "channels:history groups:history im:history mpim:history",
     "files.completeUploadExternal": "files:write",

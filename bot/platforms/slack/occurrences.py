@@ -1,0 +1,199 @@
+"""What Slack says of a schedule that is due: whether it may still be done, for whom, and who reads it there.
+
+Rules
+  All of it is asked now, of Slack: seconds count, as what was taken away from somebody is not theirs any more.
+  What is no more is a no, which is told to the person; what Slack does not tell now is tried again.
+  What a person was shown is a channel, and whether it was public: what they said for a private channel is not said in a
+  public one, and nothing in a channel that is shared with others since. Where fewer read it now, they do.
+"""
+
+import re
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.messages import JsonObject
+from agent.ports import Clock
+from agent.records import Incoming
+from agent.schedules import SCHEDULED, Admitted, NewSchedule, NotAllowed, Occurrence, Schedule, occurrence_id
+from bot.access.acl import Requester
+from bot.caches import FRESH_S, ExpiringCache
+from bot.host import Host
+from bot.platforms.slack.api import (
+    Method,
+    SlackApi,
+    SlackDown,
+    SlackError,
+    SlackRefused,
+    fields,
+    flag,
+    has_more,
+    items,
+    text,
+    texts,
+)
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_direct, is_ts, organization, whole_channel
+from bot.platforms.slack.members import MEMBERS_PAGE, Guests, Member, People, SlackMemberUnknown
+from bot.platforms.slack.message_pages import CURABLE
+from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
+from bot.texts import reply_texts
+
+LOOK_BEHIND: Final = timedelta(minutes=5)
+"""What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most."""
+MOST_MEMBERS_PAGES: Final = 10
+MOST_CHANNELS: Final = 200
+"""As many of a person's channels as Slack tells at once; ten such pages for who is in so many."""
+
+_GONE: Final = frozenset({"channel_not_found", "not_in_channel", "is_archived", "channel_is_archived"})
+_SCHEDULE: Final = re.compile(rf"{SCHEDULED}\d{{1,19}}", re.ASCII)
+
+
+def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
+    """What a schedule asks and says in a channel, time after time: no thread of it."""
+    return f"{whole_channel(me, channel)}:{SCHEDULED}{schedule}"
+
+
+def is_conversation_of(me: SlackBot, channel: str, conversation: str) -> bool:
+    """Whether all who read this channel may read what was said there: its whole, a thread, or a schedule's."""
+    whole = whole_channel(me, channel)
+    part = conversation.removeprefix(f"{whole}:")
+    return conversation == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
+
+
+@dataclass(slots=True)
+class SlackSchedules:
+    """Implements `SchedulePlatform`."""
+
+    host: Host
+    api: SlackApi
+    me: SlackBot
+    people: People
+    places: Places
+    guests: Guests
+    clock: Clock
+    _channels: ExpiringCache[JsonObject] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._channels = ExpiringCache(self._told, self.clock)
+
+    async def admit(self, occurrence: Occurrence) -> Admitted:
+        made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
+        member = await self.people.member(self._user(made.person), FRESH_S)
+        if (why := self._refusal(made, member)) is not None:
+            return NotAllowed(why)
+        if made.direct or isinstance(made.place.audience, PersonAudience):
+            return await self._alone(occurrence.schedule, occurrence.time, member, name)
+        place = await self._place(made, self._user(made.person))
+        if isinstance(place, NotAllowed):
+            return place
+        return self._incoming(occurrence.schedule, occurrence.time, member, place, made.channel, name)
+
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
+        member = await self.people.member(self._user(schedule.made.person), FRESH_S)
+        return await self._alone(schedule, time, member, f"{occurrence_id(schedule.id, time)}:told")
+
+    def _user(self, person: str) -> str:
+        return person.removeprefix(f"{self.me.source}:")
+
+    def _refusal(self, made: NewSchedule, member: Member) -> str | None:
+        """Why they may ask nothing there any more. Raises MemberUnknown where that is not known."""
+        if member.gone:
+            return reply_texts.SCHEDULE_PERSON_GONE
+        who = Requester(member.person.id, made.channel, member.groups, self.me.team)
+        why = self.host.admission.closed_to(who, member.authority)
+        if why is not None and member.unsure:
+            raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD))
+        return why
+
+    async def _place(self, made: NewSchedule, user: str) -> Place | NotAllowed:
+        """Who reads the channel now, if the person and the bot are in it. Raises SlackError and StoreError."""
+        channel = made.channel
+        try:
+            info = await self._channels.get(channel, FRESH_S)
+            if flag(info, "is_archived"):
+                return NotAllowed(reply_texts.SCHEDULE_ARCHIVED)
+            if info.get("is_member") is False:
+                return NotAllowed(reply_texts.SCHEDULE_WITHOUT_ME)
+            if not await self._is_in(user, channel):
+                return NotAllowed(reply_texts.SCHEDULE_LEFT)
+        except SlackRefused as refused:
+            if refused.code not in _GONE:
+                raise
+            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+        return await self._not_wider(made, info)
+
+    async def _not_wider(self, made: NewSchedule, info: JsonObject) -> Place | NotAllowed:
+        now, was_public = channel_place(self.me, made.channel, info), isinstance(made.place.audience, TeamAudience)
+        if isinstance(now.audience, TeamAudience):
+            if made.place.is_closed:
+                return NotAllowed(reply_texts.SCHEDULE_WIDER)
+            with_guests = not was_public or await self.guests.read(made.channel)
+            return group_place(self.me, made.channel) if with_guests else now
+        if any(flag(info, fact) for fact in SHARED):
+            shared_since = was_public or await self.places.closed_after(made.channel, made.created)
+            return NotAllowed(reply_texts.SCHEDULE_WIDER) if shared_since else now
+        return now
+
+    async def _told(self, channel: str) -> JsonObject:
+        return fields(await self.api.call(Method.CHANNEL, channel=channel), "channel")
+
+    async def _is_in(self, user: str, channel: str) -> bool:
+        """Asked of the channel; where that has too many members, of the person. Raises SlackError."""
+        page: JsonObject = {}
+        members = self.api.pages(Method.MEMBERS, MOST_MEMBERS_PAGES, channel=channel, limit=MEMBERS_PAGE)
+        async with aclosing(members) as pages:
+            async for page in pages:
+                if user in texts(page, "members"):
+                    return True
+        if not has_more(page):
+            return False
+        theirs = self.api.pages(Method.CONVERSATIONS, MOST_MEMBERS_PAGES, user=user, types=KINDS, limit=MOST_CHANNELS)
+        async with aclosing(theirs) as pages:
+            async for page in pages:
+                if any(text(one, "id") == channel for one in items(page, "channels")):
+                    return True
+        if has_more(page):
+            raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN)
+        return False
+
+    async def _alone(self, schedule: Schedule, time: datetime, member: Member, name: str) -> Incoming:
+        place, channel = person_place(self.me, member), schedule.made.channel
+        if not is_direct(channel):
+            channel = await self._open(self._user(schedule.made.person))
+        return self._incoming(schedule, time, member, place, channel, name)
+
+    async def _open(self, user: str) -> str:
+        """Their direct messages; the user's own id, to which words can be posted, where Slack does not say which those
+        are: whether they can be is seen then. Raises SlackError for what may pass.
+        """
+        try:
+            opened = await self.api.call(Method.OPEN, users=user)
+        except SlackRefused as refused:
+            if refused.code in CURABLE - {"missing_scope"}:
+                raise
+            return user
+        return text(opened, "channel", "id") or user
+
+    def _incoming(
+        self, schedule: Schedule, time: datetime, member: Member, place: Place, channel: str, name: str
+    ) -> Incoming:
+        after = (self.clock.now() - LOOK_BEHIND).timestamp()
+        to = ReplyTo(channel, self._user(schedule.made.person), after=f"{after:.6f}", scheduled=schedule.made.kind)
+        return Incoming(
+            source=self.me.source,
+            event_id=name,
+            channel=channel,
+            message_id=name,
+            conversation=schedule_conversation(self.me, channel, schedule.id),
+            person=member.person,
+            place=place,
+            text=schedule.made.words,
+            time=time,
+            reply_to=to.encode(),
+            authority=member.authority,
+            roles=member.groups,
+            team=self.me.team,
+            organization=organization(self.me, member.authority),
+        )
