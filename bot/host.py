@@ -15,7 +15,7 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
-from agent.schedules import SchedulePlatform
+from agent.schedules import SchedulePlatform, ScheduleState
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, Requester
 from bot.attachments.reading import Fetch, FilesNow
@@ -147,8 +147,8 @@ class QuestionAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeAsker:
-    """Somebody who asks what a place knows, or has it learn something. `source`: the platform's; `channel`: its id of
+class PlaceAsker:
+    """Somebody who asks what a place knows, or has something done there. `source`: the platform's; `channel`: its id of
     where they ask; `manages`: whether they may decide there for everybody.
     """
 
@@ -177,6 +177,31 @@ class KnowledgeAnswer:
     documents: tuple[ShownDocument, ...] = ()
     page: int = 1
     pages: int = 1
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSchedule:
+    """A reminder, or what is asked at a time, as its person sees it in a list; `words`: what is said or asked."""
+
+    id: int
+    text: str
+    state: ScheduleState = ScheduleState.ACTIVE
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnswer:
+    """What `/remind` and `/schedules` answer, as Markdown, and what may be decided about each of `entries`.
+
+    `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's time zone, and it is needed.
+    `refused`: nothing was done, and the text says why, or asks.
+    """
+
+    text: str
+    entries: tuple[ShownSchedule, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
+    by_clock: bool = False
     refused: bool = False
 
 
@@ -411,16 +436,28 @@ class DirectMessages(Protocol):
 class PlaceKnowledge(Protocol):
     """What places know, and who may have them learn. Raises StoreError."""
 
-    async def answer(self, asker: KnowledgeAsker, words: str) -> KnowledgeAnswer:
+    async def answer(self, asker: PlaceAsker, words: str) -> KnowledgeAnswer:
         """What `/knowledge` with these words (see `bot.memory.knowledge_desk`) says to this person there, alone."""
         ...
 
     async def learn(
-        self, asker: KnowledgeAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+        self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
         """Have the place know these files and pages of the web (addresses) from now on. `link`: to the message with
         which they were handed in.
         """
+        ...
+
+
+class ScheduleAnswers(Protocol):
+    """What is done at a time. Raises StoreError."""
+
+    async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+        """What `/remind` with these words (see `bot.schedule_reading`) does, as is said to this person there, alone."""
+        ...
+
+    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+        """The same of `/schedules`."""
         ...
 
 
@@ -511,6 +548,8 @@ class CommandHost(Protocol):
     def questions(self) -> ToolQuestions: ...
     @property
     def knowledge(self) -> PlaceKnowledge: ...
+    @property
+    def schedules(self) -> ScheduleAnswers: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""

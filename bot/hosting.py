@@ -23,7 +23,16 @@ from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff
 from bot.health import Health
-from bot.host import MemoryAnswer, PlaceKnowledge, PlatformUnavailable, PolicyAsker, Suggestion, ToolsAnswer, Viewer
+from bot.host import (
+    MemoryAnswer,
+    PlaceKnowledge,
+    PlatformUnavailable,
+    PolicyAsker,
+    ScheduleAnswers,
+    Suggestion,
+    ToolsAnswer,
+    Viewer,
+)
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import LearningPauses
@@ -304,6 +313,7 @@ class BotHost:
     forgetting: ForgetDesk
     sign_ins: ToolSignIns
     knowledge: PlaceKnowledge
+    schedules: ScheduleAnswers
     budgets: BudgetDesk
     models: ModelDesk
     direct_messages: RollingConversations

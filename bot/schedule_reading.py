@@ -214,6 +214,8 @@ class _Meaning:
         today, spoken = now.date(), isinstance(clock, ClockTime) and clock.spoken and clock.hour > 6
         moments = [(on, hour) for on in dates for hour in (hours if on == today or not spoken else hours[:1])]
         ahead = [one for one in moments if self._moment(*one) > now]
+        if not ahead and isinstance(day, OnDate) and day.year is not None:
+            return self._kept(*moments[0])
         if not ahead:
             return self._unclear([(today + timedelta(days=1), hour) for hour in hours], passed=True)
         if isinstance(clock, ClockTime) and clock.midnight:

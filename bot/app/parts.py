@@ -45,6 +45,7 @@ from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch, open_embedd
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
+from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, policy_file, tool_modules
 from bot.texts import memory_texts, setup_texts
@@ -185,6 +186,10 @@ def knowledge_desk(
         audiences=audiences,
         read_page=page_reader(settings),
     )
+
+
+def schedule_desk(store: Store, operates: Callable[[str], bool]) -> ScheduleDesk:
+    return ScheduleDesk(store.schedules, store.preferences, CLOCK, operates)
 
 
 def forget_desk(

@@ -151,6 +151,7 @@ def _host(
         knowledge=replace(
             parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator
         ),
+        schedules=parts.schedule_desk(store, access.is_operator),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),
@@ -269,6 +270,7 @@ async def open_terminal(
             forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store)),
             sign_ins=sources[0] if sources else NOWHERE,
             knowledge=parts.knowledge_desk(settings, store, reader),
+            schedules=parts.schedule_desk(store, person.id.__eq__),
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             tool_desk=parts.tools_desk(answering, policy, turns, sources),

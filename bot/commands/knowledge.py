@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bot.commands import declaration
-from bot.host import KnowledgeAnswer, KnowledgeAsker, ShownDocument
+from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
 from bot.memory.knowledge_desk import is_knowledge_request
 from bot.texts import memory_texts
 
@@ -13,11 +13,11 @@ WORDS = ("list", "show 3", "remove 3")
 """Offered while somebody types."""
 
 
-async def asker_of(call: declaration.CommandCall) -> KnowledgeAsker:
+async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
     """Who asks, as they would be asked about here, and whether they manage it."""
     asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
     source = asker.person.id.rpartition(":")[0]
-    return KnowledgeAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
+    return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
 
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:

@@ -31,7 +31,7 @@ from agent.ports import Clock, Forgetting, Jobs
 from agent.records import Attachment, Job
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
-from bot.host import KnowledgeAnswer, KnowledgeAsker, ShownDocument
+from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
 from bot.job_worker import Handler
 from bot.memory.desk import flowing
 from bot.texts import memory_texts
@@ -95,7 +95,7 @@ class KnowledgeDesk:
     """None where the operator has not given the bot the web."""
 
     async def learn(
-        self, asker: KnowledgeAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+        self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
         if not self._decides(asker):
             return KnowledgeAnswer(memory_texts.NOT_LEARNING, refused=True)
@@ -109,7 +109,7 @@ class KnowledgeDesk:
             told.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
         return KnowledgeAnswer("\n".join(said for _, said in told), refused=not any(done for done, _ in told))
 
-    async def answer(self, asker: KnowledgeAsker, words: str) -> KnowledgeAnswer:
+    async def answer(self, asker: PlaceAsker, words: str) -> KnowledgeAnswer:
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(memory_texts.NOT_FOR_GUESTS, refused=True)
         asked = _NUMBERED.fullmatch(words.strip())
@@ -125,11 +125,11 @@ class KnowledgeDesk:
             case _:
                 return KnowledgeAnswer(memory_texts.KNOWLEDGE_USAGE, refused=True)
 
-    async def _file(self, asker: KnowledgeAsker, file: Attachment, link: str) -> tuple[bool, str]:
+    async def _file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"
         return await self._learned(asker, name, await self.read(file, asker.source, asker.person.id), link)
 
-    async def _page(self, asker: KnowledgeAsker, address: str) -> tuple[bool, str]:
+    async def _page(self, asker: PlaceAsker, address: str) -> tuple[bool, str]:
         if self.read_page is None:
             return False, memory_texts.NO_LINKS
         read = await self.read_page(address, asker.person.id, None)
@@ -137,7 +137,7 @@ class KnowledgeDesk:
         return await self._learned(asker, page_name(read), read.document, read.link, page)
 
     async def _learned(
-        self, asker: KnowledgeAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
+        self, asker: PlaceAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
     ) -> tuple[bool, str]:
         """Whether it is known now, and the sentence about it."""
         said, (passages, why) = literal(name), await cut(read)
@@ -169,7 +169,7 @@ class KnowledgeDesk:
                 done = memory_texts.LEARNED.format(name=said, size=size, who=_readers(asker.place.audience))
                 return True, f"{done} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else done
 
-    async def _listed(self, asker: KnowledgeAsker, page: int, before: str = "") -> KnowledgeAnswer:
+    async def _listed(self, asker: PlaceAsker, page: int, before: str = "") -> KnowledgeAnswer:
         known = await self.documents.listed(await self.audiences(asker.place))
         if not known:
             nothing = memory_texts.NOTHING_KNOWN if self._decides(asker) else memory_texts.NOTHING_KNOWN_YET
@@ -180,7 +180,7 @@ class KnowledgeDesk:
         heading = memory_texts.KNOWN_HERE.format(many=counted(len(known), "document", "documents"))
         return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, here, pages)
 
-    async def _opened(self, asker: KnowledgeAsker, id_: int) -> KnowledgeAnswer:
+    async def _opened(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
         found = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)
         if found is None:
             return KnowledgeAnswer(memory_texts.NO_SUCH_DOCUMENT.format(number=id_), refused=True)
@@ -189,7 +189,7 @@ class KnowledgeDesk:
         text = "\n\n".join([memory_texts.BEGINS_SO, *begins])
         return KnowledgeAnswer(text, (self._shown(asker, document),))
 
-    async def _removed(self, asker: KnowledgeAsker, id_: int) -> KnowledgeAnswer:
+    async def _removed(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
         known = await self.documents.listed(await self.audiences(asker.place))
         document = next((one for one in known if one.id == id_), None)
         if document is None:
@@ -201,7 +201,7 @@ class KnowledgeDesk:
         done = memory_texts.DOCUMENT_REMOVED if wiped else memory_texts.DOCUMENT_REMOVED_LATER
         return await self._listed(asker, 1, done.format(name=literal(document.name)))
 
-    def _shown(self, asker: KnowledgeAsker, document: Document) -> ShownDocument:
+    def _shown(self, asker: PlaceAsker, document: Document) -> ShownDocument:
         name, page = literal(document.name), document.web
         link = document.link if page is None or len(document.link) <= LINK_CHARS else ""
         named = f"[{name}]({link})" if link else name
@@ -219,11 +219,11 @@ class KnowledgeDesk:
         about = ", ".join(filter(None, [at, pages, learned, _where(document.audience), unread]))
         return ShownDocument(document.id, f"**{document.id}** {named} ({about})", self._may_remove(asker, document))
 
-    def _decides(self, asker: KnowledgeAsker) -> bool:
+    def _decides(self, asker: PlaceAsker) -> bool:
         own = asker.place.audience == PersonAudience(asker.person.id)
         return own or asker.manages or self.operates(asker.person.id)
 
-    def _may_remove(self, asker: KnowledgeAsker, document: Document) -> bool:
+    def _may_remove(self, asker: PlaceAsker, document: Document) -> bool:
         here = asker.manages and document.channel == asker.channel
         of_team = asker.authority >= Authority.MANAGER and isinstance(audience_of(document.audience), TeamAudience)
         return here or of_team or document.person == asker.person.id or self.operates(asker.person.id)

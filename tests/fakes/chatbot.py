@@ -23,6 +23,7 @@ from bot.host import (
     ModelMenu,
     PlaceKnowledge,
     PolicyAsker,
+    ScheduleAnswers,
     ShownEntry,
     TellProgress,
     ToolQuestions,
@@ -36,7 +37,7 @@ from bot.texts import memory_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.facts import fact
 from tests.fakes.no_questions import NoQuestions
-from tests.fakes.nothing_known import NothingKnown
+from tests.fakes.nothing_known import NothingKnown, NothingScheduled
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -138,6 +139,10 @@ class FakeChatBot:
     @property
     def sign_ins(self) -> ToolSignIns:
         return NOWHERE
+
+    @property
+    def schedules(self) -> ScheduleAnswers:
+        return NothingScheduled()
 
     @property
     def knowledge(self) -> PlaceKnowledge:

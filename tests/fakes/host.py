@@ -27,6 +27,7 @@ from bot.host import (
     ModelMenu,
     PlaceKnowledge,
     PolicyAsker,
+    ScheduleAnswers,
     Suggestion,
     TellProgress,
     ToolQuestions,
@@ -38,7 +39,7 @@ from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from tests.fakes.no_questions import NoQuestions
-from tests.fakes.nothing_known import NothingKnown
+from tests.fakes.nothing_known import NothingKnown, NothingScheduled
 
 T = TypeVar("T")
 
@@ -66,6 +67,7 @@ class FakeHost:
     delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
         default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
     )
+    scheduled: ScheduleAnswers = field(default_factory=NothingScheduled)
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
@@ -135,6 +137,10 @@ class FakeHost:
     @property
     def knowledge(self) -> PlaceKnowledge:
         return NothingKnown()
+
+    @property
+    def schedules(self) -> ScheduleAnswers:
+        return self.scheduled
 
     @property
     def budgets(self) -> Self:

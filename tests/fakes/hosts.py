@@ -34,6 +34,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
+from bot.schedule_desk import ScheduleDesk
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.policy_table import PolicyTable
@@ -70,6 +71,8 @@ class Stored(Protocol):
     def schedules(self) -> Schedules: ...
     @property
     def replies(self) -> Replies: ...
+    @property
+    def schedules(self) -> Schedules: ...
     @property
     def audit(self) -> ToolAudit: ...
 
@@ -120,6 +123,7 @@ def host_on(
             clock=clock,
             audiences=audiences,
         ),
+        schedules=ScheduleDesk(store.schedules, store.preferences, clock, rules.access.is_operator),
         budgets=BudgetDesk(rules.access, allowances, clock),
         models=ModelDesk(rehearsal, store.preferences, rules.access),
         direct_messages=RollingConversations(store.conversations, store.preferences),

@@ -23,7 +23,7 @@ from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
 from bot.commands.knowledge import LEARN_COMMAND as LEARN
 from bot.commands.knowledge import links_in
-from bot.host import Host, KnowledgeAsker
+from bot.host import Host, PlaceAsker
 from bot.logs import severity
 from bot.message_intake import MessageFacts, decide, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
@@ -198,7 +198,7 @@ class DiscordIntake:
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
             managing |= channel.permissions_for(author).manage_channels
-        asker = KnowledgeAsker(
+        asker = PlaceAsker(
             incoming.person, incoming.authority, incoming.place, incoming.source, incoming.channel, managing
         )
         files = attachments(message.attachments, incoming.person.name)

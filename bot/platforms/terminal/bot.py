@@ -26,6 +26,7 @@ from bot.host import (
     ModelMenu,
     PlaceKnowledge,
     PolicyAsker,
+    ScheduleAnswers,
     ToolQuestions,
     ToolsAnswer,
     Viewer,
@@ -164,6 +165,7 @@ class TerminalBot:
     forgetting: ForgetDesk
     sign_ins: ToolSignIns
     knowledge: PlaceKnowledge
+    schedules: ScheduleAnswers
     budgets: BudgetDesk
     policies: PolicyDesk
     tool_desk: ToolsDesk

@@ -16,7 +16,7 @@ from agent.memory.documents import LOOK_AGAIN, LOOK_EVERY, DocumentQuery
 from agent.records import Attachment, Person
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
-from bot.host import KnowledgeAsker
+from bot.host import PlaceAsker
 from bot.job_worker import JobWorker
 from bot.memory.knowledge_desk import LOOKS, LOOKS_MOST, MAX_FILES, KnowledgeDesk, LinkedPages
 from bot.texts import memory_texts
@@ -32,7 +32,7 @@ from tests.fakes.web_world import PUBLIC, SECRET, Behaviour, WebWorld, answer, r
 from tests.patience import PATIENCE_S
 
 TEAM: Final = Place(TeamAudience("team"), within_team="team")
-BOSS: Final = KnowledgeAsker(Person("ann", "Ann"), Authority.EMPLOYEE, TEAM, "test:T1", channel="general", manages=True)
+BOSS: Final = PlaceAsker(Person("ann", "Ann"), Authority.EMPLOYEE, TEAM, "test:T1", channel="general", manages=True)
 ADDRESS: Final = "http://a.example/trips"
 HOTEL: Final = b"Hotels may cost up to 120 EUR a night."
 LIMITS: Final = FetchLimits(PATIENCE_S, PATIENCE_S, text_bytes=200_000, file_bytes=200_000)

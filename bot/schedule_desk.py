@@ -1,0 +1,236 @@
+"""What `/remind` and `/schedules` say and do.
+
+Rules
+  A time is confirmed in words, in the person's zone; what may mean two is asked back. Nobody is silently in UTC.
+  "me" means the person alone, in their direct messages; otherwise a reminder is posted where it was asked for.
+  People see and change their own; operators see when everybody's come and where, without the words, and cancel them.
+  In a channel whoever manages it may forbid what is posted there at a time.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from agent.memory.audience import PersonAudience, Place
+from agent.ports import Clock, Preferences
+from agent.schedules import (
+    NewSchedule,
+    Schedule,
+    ScheduleKind,
+    ScheduleRefused,
+    Schedules,
+    ScheduleState,
+    in_words,
+    problem_of,
+)
+from bot.host import PlaceAsker, ScheduleAnswer, ShownSchedule
+from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
+from bot.texts import schedule_texts
+
+FORBIDS: Final = "schedules"
+"""The preference of a channel in which nobody may have anything posted at a time."""
+OFF: Final = "off"
+MOST_LISTED: Final = 20
+MOST_OF_ALL: Final = 50
+ID_DIGITS: Final = 9
+EAST, WEST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDesk:
+    schedules: Schedules
+    preferences: Preferences
+    clock: Clock
+    operates: Callable[[str], bool] = lambda _: False
+
+    async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+        """What `/remind` with these words does. Raises StoreError."""
+        if not words.strip():
+            return ScheduleAnswer(schedule_texts.REMIND_USAGE, refused=True)
+        return await self._new(asker, words, ScheduleKind.REMINDER)
+
+    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+        """What `/schedules` with these words does. Raises StoreError."""
+        word, _, rest = words.strip().partition(" ")
+        number, _, behind = rest.strip().partition(" ")
+        id_ = int(number) if number.isascii() and number.isdecimal() and len(number) <= ID_DIGITS else 0
+        match word.casefold():
+            case "" | "list":
+                return await self._listed(asker)
+            case "all" if not rest:
+                return await self._of_all(asker)
+            case "remind" if rest:
+                return await self._new(asker, rest, ScheduleKind.REMINDER, before="remind ")
+            case "ask":
+                return await self._new(asker, rest, ScheduleKind.QUESTION, before="ask ")
+            case "pause" | "resume" | "cancel" as order if id_ and not behind:
+                return await self._ordered(asker, order, id_)
+            case "edit" if id_ and behind.strip():
+                return await self._edited(asker, id_, behind.strip())
+            case "forbid" | "allow" as order if not rest:
+                return await self._allowed(asker, forbids=order == "forbid")
+            case _:
+                return ScheduleAnswer(schedule_texts.USAGE, refused=True)
+
+    async def forbidden_in(self, channel: str) -> bool:
+        """Whether nothing may be posted there at a time. Raises StoreError."""
+        return bool(channel) and (await self.preferences.of(f"channel:{channel}")).get(FORBIDS) == OFF
+
+    async def _new(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
+        now = self.clock.now()
+        read = await self._read(asker, words, before)
+        if isinstance(read, ScheduleAnswer):
+            return read
+        if not read.words:
+            asks = kind is ScheduleKind.QUESTION
+            return ScheduleAnswer(schedule_texts.ASK_USAGE if asks else schedule_texts.NO_WORDS, refused=True)
+        if trouble := problem_of(read.timing, now):
+            return ScheduleAnswer(trouble, refused=True)
+        own = PersonAudience(asker.person.id)
+        direct = asker.place.audience == own or read.direct is True
+        if not direct and await self.forbidden_in(asker.channel):
+            return ScheduleAnswer(schedule_texts.FORBIDDEN, refused=True)
+        new = NewSchedule(
+            person=asker.person.id,
+            source=asker.source,
+            channel=asker.channel,
+            place=Place(own) if direct else asker.place,
+            kind=kind,
+            words=read.words,
+            timing=read.timing,
+            created=now,
+            direct=direct,
+        )
+        kept = await self.schedules.keep(new)
+        if isinstance(kept, ScheduleRefused):
+            return ScheduleAnswer(schedule_texts.REFUSED[kept], refused=True)
+        text = schedule_texts.KEPT[kind].format(
+            whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
+            where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
+            when=in_words(kept.made.timing, now),
+            words=schedule_texts.quoted(read.words),
+        )
+        return ScheduleAnswer(text, (shown(kept, now, alone=True),))
+
+    async def _read(self, asker: PlaceAsker, words: str, before: str) -> WhenRead | ScheduleAnswer:
+        """When that is, or what is asked back. `before`: what stands before the words where they are written again."""
+        if len(words) > MAX_CHARS:
+            return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
+        now, (time_words, divided, rest) = self.clock.now(), words.partition("|")
+        zone = ZoneInfo(asker.person.time_zone) if asker.person.time_zone else ZoneInfo("UTC")
+        read = await asyncio.to_thread(read_when, time_words, now, zone)
+        if not asker.person.time_zone and self._needs_zone(time_words, now):
+            return ScheduleAnswer(schedule_texts.ZONE_FIRST, by_clock=True, refused=True)
+        match read:
+            case None:
+                return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
+            case WhenUnclear(choices, passed):
+                behind = f" |{rest}" if divided else ""
+                spelled = [f"{before}{one.words}{behind}" for one in choices]
+                labels = [schedule_texts.choice_label(one.time, zone) for one in choices]
+                text = schedule_texts.choices_text(labels, spelled[0], passed=passed)
+                return ScheduleAnswer(text, choices=tuple(zip(labels, spelled, strict=True)), refused=True)
+            case WhenRead():
+                return replace(read, words=rest.strip() if divided else read.words)
+
+    @staticmethod
+    def _needs_zone(words: str, now: datetime) -> bool:
+        def meant(zone: ZoneInfo) -> When:
+            read = read_when(words, now, zone)
+            return replace(read, timing=replace(read.timing, zone="")) if isinstance(read, WhenRead) else read
+
+        return meant(EAST) != meant(WEST) or _is_by_clock(meant(EAST))
+
+    async def _edited(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
+        """Another time, other words, or both: "tomorrow at 9:00 | call Ann"."""
+        timing, said = None, words
+        if words.startswith("|"):
+            said = words[1:].strip()
+        else:
+            read = await self._read(asker, words, f"edit {id_} ")
+            if isinstance(read, ScheduleAnswer):
+                return read
+            timing, said = read.timing, read.words
+        now = self.clock.now()
+        if timing is not None and (trouble := problem_of(timing, now)):
+            return ScheduleAnswer(trouble, refused=True)
+        if len(said) > MAX_CHARS:
+            return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
+        changed = await self.schedules.change(asker.person.id, id_, timing=timing, words=said or None, now=now)
+        if changed is None:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+        return self._told(schedule_texts.CHANGED, changed, now)
+
+    async def _ordered(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
+        now, person = self.clock.now(), asker.person.id
+        if order != "cancel":
+            found = await self.schedules.pause(person, id_, paused=order == "pause", now=now)
+            if found is None:
+                return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+            if found.state is ScheduleState.ENDED:
+                return ScheduleAnswer(schedule_texts.NEVER_AGAIN, (shown(found, now, alone=True),), refused=True)
+            return self._told(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, found, now)
+        gone = await self.schedules.cancel(person, id_, now)
+        if gone is None and self.operates(person):
+            others = {one.id: one.made.person for one in await self.schedules.all(MOST_OF_ALL)}
+            gone = await self.schedules.cancel(others.get(id_, person), id_, now)
+            gone = gone and replace(gone, made=replace(gone.made, words="…"))
+        if gone is None:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+        return ScheduleAnswer(schedule_texts.CANCELLED.format(words=schedule_texts.quoted(gone.made.words)))
+
+    @staticmethod
+    def _told(text: str, one: Schedule, now: datetime) -> ScheduleAnswer:
+        when, words = in_words(one.made.timing, now), schedule_texts.quoted(one.made.words)
+        return ScheduleAnswer(text.format(when=when, words=words), (shown(one, now, alone=True),))
+
+    async def _listed(self, asker: PlaceAsker) -> ScheduleAnswer:
+        theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
+        if not theirs:
+            return ScheduleAnswer(schedule_texts.NOTHING)
+        return ScheduleAnswer(schedule_texts.YOURS, tuple(shown(one, now) for one in theirs[:MOST_LISTED]))
+
+    async def _of_all(self, asker: PlaceAsker) -> ScheduleAnswer:
+        if not self.operates(asker.person.id):
+            return ScheduleAnswer(schedule_texts.OPERATORS_ONLY, refused=True)
+        everybody, now = await self.schedules.all(MOST_OF_ALL), self.clock.now()
+        if not everybody:
+            return ScheduleAnswer(schedule_texts.NOTHING_OF_ANYBODY)
+        lines = [f"- {shown(one, now, whose=one.made.person).text}" for one in everybody]
+        return ScheduleAnswer("\n".join([schedule_texts.OF_ALL.format(shown=len(lines)), "", *lines]))
+
+    async def _allowed(self, asker: PlaceAsker, *, forbids: bool) -> ScheduleAnswer:
+        if not asker.channel or asker.place.audience == PersonAudience(asker.person.id):
+            return ScheduleAnswer(schedule_texts.NO_CHANNEL, refused=True)
+        if not (asker.manages or self.operates(asker.person.id)):
+            return ScheduleAnswer(schedule_texts.MANAGERS_ONLY, refused=True)
+        await self.preferences.set(f"channel:{asker.channel}", FORBIDS, OFF if forbids else None)
+        return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
+
+
+def _is_by_clock(read: When) -> bool:
+    """A rule, or an hour that is asked for, is read the same everywhere, and means another time in each zone."""
+    return isinstance(read, WhenUnclear) or (isinstance(read, WhenRead) and bool(read.timing.rule))
+
+
+def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
+    """As its person sees it in a list. `whose`: for operators, who see no words; `alone`: below what is said of it."""
+    made = one.made
+    match one.state:
+        case ScheduleState.ACTIVE:
+            when = in_words(made.timing, now)
+        case ScheduleState.PAUSED:
+            when = f"{schedule_texts.REST_PAUSED} ({in_words(made.timing, now)})"
+        case ScheduleState.ENDED:
+            when = f"{schedule_texts.REST_ENDED}. {one.why}".strip()
+    where = (
+        schedule_texts.IN_DIRECT
+        if made.direct
+        else schedule_texts.IN_CHANNEL.format(channel=made.channel.rpartition(":")[2])
+    )
+    where = where if not whose else f"{where} ({whose})"
+    text = "" if alone else schedule_texts.entry(one.id, made.kind, when, where, "" if whose else made.words)
+    return ShownSchedule(one.id, text, one.state, made.words)

@@ -1,0 +1,207 @@
+"""What `/remind` and `/schedules` say and do, on the real store."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from agent.admission_terms import Authority
+from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.records import Person
+from agent.schedules import Schedule, ScheduleKind, ScheduleState
+from bot.commands import schedules
+from bot.commands.declaration import CommandCall, Panel
+from bot.host import PlaceAsker
+from bot.schedule_desk import ScheduleDesk
+from bot.texts import schedule_texts
+from tests.fakes.caller import FakeCaller
+from tests.fakes.clock import FakeClock
+from tests.fakes.host import FakeHost
+from tests.fakes.store import StoreInMemory, store_in_memory
+
+NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
+ANN = Person("slack:T1:U1", "Ann", "Europe/Berlin")
+BOB = Person("slack:T1:U2", "Bob", "Europe/Berlin")
+"""An operator."""
+GENERAL = Place(TeamAudience("slack:T1"))
+
+
+class Desk:
+    """The commands of one process, as Ann uses them in her direct messages unless a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.store: StoreInMemory = store_in_memory()
+        self.clock = FakeClock(NOW)
+        desk = ScheduleDesk(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
+        self.host = FakeHost(scheduled=desk)
+        self.ann = FakeCaller(ANN, place=Place(PersonAudience(ANN.id)), entry_chars=600)
+
+    async def remind(self, words: str, caller: FakeCaller | None = None, *, pressed: bool = False) -> Panel:
+        call = CommandCall(words=words, caller=caller or self.ann, host=self.host, pressed=pressed)
+        return await schedules.remind(call)
+
+    async def show(self, words: str = "", caller: FakeCaller | None = None) -> Panel:
+        return await schedules.show(CommandCall(words=words, caller=caller or self.ann, host=self.host))
+
+    async def kept(self, person: Person = ANN) -> list[Schedule]:
+        return await self.store.schedules.of_person(person.id)
+
+
+def in_general(person: Person = ANN, authority: Authority = Authority.EMPLOYEE) -> FakeCaller:
+    return FakeCaller(person, "C1", GENERAL, authority, entry_chars=600)
+
+
+def labels(panel: Panel) -> list[str]:
+    return [action.label for action in panel.actions]
+
+
+async def test_a_reminder_is_confirmed_in_words_in_the_persons_zone_with_buttons_and_kept() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 8:00 to sum up")
+    (kept,) = await desk.kept()
+    assert panel.text == (
+        "I will remind you in a direct message: **Monday 30 November, 08:00 Europe/Berlin; "
+        "then every Monday at 08:00, until 22 May 2027**.\n“sum up”"
+    )
+    assert labels(panel) == ["Change", "Cancel"]
+    assert (kept.made.words, kept.made.kind, kept.made.direct) == ("sum up", ScheduleKind.REMINDER, True)
+    assert kept.made.place == Place(PersonAudience(ANN.id))
+    assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
+    gone = await desk.show(panel.actions[1].words)
+    assert gone.text == "Cancelled: “sum up”"
+    assert await desk.kept() == []
+
+
+async def test_what_may_mean_two_times_is_asked_back_and_a_press_means_one() -> None:
+    desk = Desk()
+    panel = await desk.remind("tomorrow at 3 to call Ben")
+    assert panel.refused
+    assert labels(panel) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
+    assert await desk.kept() == []
+    await desk.remind(panel.actions[1].words, pressed=True)
+    (kept,) = await desk.kept()
+    assert (kept.made.words, kept.made.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
+    edited = await desk.show(f"edit {kept.id} tomorrow at 4")
+    assert labels(edited) == ["Tue 24 Nov 2026, 04:00", "Tue 24 Nov 2026, 16:00"]
+    await desk.show(edited.actions[1].words)
+    (kept,) = await desk.kept()
+    assert (kept.made.words, kept.made.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
+
+
+async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
+    desk = Desk()
+    here = await desk.remind("tomorrow at 9:00 standup", in_general())
+    alone = await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
+    made = [one.made for one in await desk.kept()]
+    assert [(one.direct, one.place, one.channel) for one in made] == [
+        (False, GENERAL, "C1"),
+        (True, Place(PersonAudience(ANN.id)), "C1"),
+    ]
+    assert schedule_texts.YOU_HERE in here.text
+    assert schedule_texts.YOU_ALONE in alone.text
+
+
+async def test_who_has_no_zone_is_asked_for_it_first_and_only_where_it_is_needed() -> None:
+    desk = Desk()
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    asked = await desk.remind("tomorrow at 9:00 to call Ben", nobody_knows)
+    assert asked.parts[0].select is not None
+    assert await desk.kept() == []
+    chosen = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert nobody_knows.zone == ["Europe/Berlin"]
+    assert chosen.text == schedule_texts.ZONE_FIRST  # the caller's person is what a platform tells: it says the same
+    await desk.remind("in 20 minutes the oven", nobody_knows)
+    (kept,) = await desk.kept()
+    assert kept.made.timing.at == NOW + timedelta(minutes=20)
+
+
+async def test_a_list_shows_them_with_buttons_that_pause_resume_and_cancel() -> None:
+    desk = Desk()
+    await desk.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
+    await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
+    shown = await desk.show()
+    assert [part.text for part in shown.parts] == [
+        "**2** · reminder for you in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
+        (
+            "**1** · question in <#C1> · Monday 30 November, 08:00 Europe/Berlin; then every Monday at 08:00, "
+            "until 22 May 2027\n“sum up \\*the week\\* here”"
+        ),
+    ]
+    assert [action.label for action in shown.parts[1].actions] == ["Change", "Pause", "Cancel"]
+    paused = await desk.show("pause 1")
+    assert labels(paused) == ["Resume", "Cancel"]
+    assert [one.state for one in await desk.kept()] == [ScheduleState.ACTIVE, ScheduleState.PAUSED]
+    await desk.show("resume 1")
+    assert {one.state for one in await desk.kept()} == {ScheduleState.ACTIVE}
+    assert (await desk.show("pause 99")).refused
+    assert (await desk.show("edit 1 | sum up the month")).text.endswith("“sum up the month”")
+    (_, question) = await desk.kept()
+    assert (question.made.kind, question.made.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
+
+
+async def test_nobody_touches_what_is_anothers_and_operators_see_when_and_where_without_the_words() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 secret errand")
+    bob = FakeCaller(BOB, place=Place(PersonAudience(BOB.id)))
+    stranger = FakeCaller(replace(ANN, id="slack:T1:U3"), place=Place(PersonAudience("slack:T1:U3")))
+    for words in ("cancel 1", "pause 1", "edit 1 | mine", "all"):
+        assert (await desk.show(words, stranger)).refused
+    every = await desk.show("all", bob)
+    assert ANN.id in every.text
+    assert "Tuesday 24 November, 09:00" in every.text
+    assert "secret" not in every.text
+    assert (await desk.show("pause 1", bob)).refused
+    assert "secret" not in (await desk.show("cancel 1", bob)).text
+    assert await desk.kept() == []
+
+
+async def test_whoever_manages_a_channel_forbids_what_is_posted_there_and_nothing_else() -> None:
+    desk = Desk()
+    assert (await desk.show("forbid", in_general())).refused
+    assert (await desk.show("forbid")).refused
+    assert not (await desk.show("forbid", in_general(BOB, Authority.MANAGER))).refused
+    assert (await desk.remind("tomorrow at 9:00 standup", in_general())).text == schedule_texts.FORBIDDEN
+    assert not (await desk.remind("me tomorrow at 9:00 to call Ben", in_general())).refused
+    await desk.show("allow", in_general(BOB, Authority.MANAGER))
+    assert not (await desk.remind("tomorrow at 9:00 standup", in_general())).refused
+
+
+async def test_what_cannot_be_kept_is_said_with_what_to_do() -> None:
+    desk = Desk()
+    said = {
+        "call Ben": schedule_texts.NO_TIME,
+        "tomorrow at 9:00": schedule_texts.NO_WORDS,
+        "2020-01-01 09:00 call Ben": "That time is over: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
+        "every 3 minutes look": "The rule '*/3 * * * *' comes too often: leave at least 5 minutes between two times.",
+    }
+    assert {words: (await desk.remind(words)).text for words in said} == said
+    assert (await desk.remind("x" * 5_000)).text == schedule_texts.TOO_LONG.format(most=2_000)
+    assert (await desk.show("nonsense")).text == schedule_texts.USAGE
+
+
+async def test_a_window_spells_the_words_and_begins_with_what_is_said_now() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 call Ben every day")
+    call = CommandCall(words="edit 1", caller=desk.ann, host=desk.host)
+    assert schedules.CHANGE.prefill is not None
+    assert await schedules.CHANGE.prefill(call) == {"what": "call Ben every day"}
+    spelled = schedules.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
+    await desk.show(spelled)
+    (kept,) = await desk.kept()
+    assert (kept.made.words, kept.made.timing.rule) == ("call Eve every Monday at 8", "")
+    new = schedules.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
+    assert new == "me in 5 minutes | tea"
+
+
+async def test_where_there_are_no_buttons_the_words_for_them_are_said() -> None:
+    desk = Desk()
+    plain = replace(desk.ann, entry_chars=None)
+    assert "/schedules cancel 1" in (await desk.remind("tomorrow at 9:00 tea", plain)).text
+    assert schedule_texts.USAGE in (await desk.show("", plain)).text
+
+
+async def test_nobody_keeps_more_than_fifty() -> None:
+    desk = Desk()
+    for _ in range(50):
+        await desk.remind("tomorrow at 9:00 tea")
+    assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
+    asker = PlaceAsker(BOB, Authority.EMPLOYEE, Place(PersonAudience(BOB.id)), "slack:T1")
+    assert not (await desk.host.schedules.remind(asker, "tomorrow at 9:00 tea")).refused
