@@ -105,7 +105,7 @@ class FakeHost:
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
-    schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
+    schedule_platforms: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -190,7 +190,7 @@ class FakeHost:
         self.fetchers[source], self.files_now[source] = fetch, files_now
 
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
-        self.schedules[source] = platform
+        self.schedule_platforms[source] = platform
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.tools_of[source] = [tool.name for tool in tools]
