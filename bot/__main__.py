@@ -187,12 +187,15 @@ async def _check_model(settings: Settings) -> Exit:
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
 
 
-async def _doctor(settings: Settings, *, ask_model: bool) -> Exit:
+async def _doctor(settings: Settings, *, ask_model: bool, as_json: bool) -> Exit:
     from bot.app import examine  # noqa: PLC0415 -- as above
     from bot.findings import finding_lines, healthy  # noqa: PLC0415 -- as above
 
-    found = await examine(settings, ask_model=ask_model)
-    write_out(sys.stdout, finding_lines(found))
+    found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"))
+    told: list[Json] = [
+        {"level": one.level.value, "where": one.where, "what": one.what, "remedy": one.remedy} for one in found
+    ]
+    write_out(sys.stdout, f"{printable_json(told, indent=2)}\n" if as_json else finding_lines(found))
     return Exit.OK if healthy(found) else Exit.FAILED
 
 

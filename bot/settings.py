@@ -1,18 +1,13 @@
 """Every setting of the program: read once, from the environment and `.env`, into one frozen value."""
 
-import os
-import stat
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.admission_terms import Authority
@@ -26,84 +21,19 @@ from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
+from bot.setting_sources import (
+    IN_FILE,
+    Keychain,
+    from_keychain,
+    is_in_keychain,
+    named_file,
+    read_dotenv,
+    system_keychain,
+    with_files,
+)
 from bot.texts import setup_texts
 from bot.tools.mcp_config import ENVIRONMENT, McpFile, parse_file
 from bot.web.guard import Networks, parse_networks
-
-# The file `.env`: names and values, taken literally.
-#
-# It lies in the folder where the program is started, which may be anybody's. So it is read only if nobody else could
-# have written it: it belongs to the user (or to root, who may do anything), and only they may write it.
-
-if sys.platform != "win32":
-    import grp
-    import pwd
-
-MAX_BYTES = 1_000_000
-"""Every setting written out takes a hundredth of it."""
-
-
-def read_dotenv(dotenv: Path | None) -> dict[str, str]:
-    """What `.env` sets, by name; nothing when there is none.
-
-    Raises SettingsError with the line that cannot be read, or if somebody else owns the file or may write it.
-    """
-    if dotenv is None:
-        return {}
-    try:
-        content = _content(dotenv)
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(setup_texts.DOTENV_UNREADABLE.format(dotenv=dotenv)) from None
-    written: dict[str, str] = {}
-    for binding in parse_stream(StringIO(content)):
-        if binding.error or (binding.key is not None and binding.value is None):
-            raise SettingsError(setup_texts.DOTENV_LINE.format(dotenv=dotenv, line=binding.original.line))
-        if binding.key is not None and binding.value is not None:
-            written[binding.key] = binding.value
-    return written
-
-
-def _content(dotenv: Path) -> str:
-    # What was opened is what is judged: the name may lead elsewhere a moment later. A pipe would wait for its writer.
-    descriptor = os.open(dotenv, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            raise OSError("no text file")
-        if (fault := _fault(status, dotenv.name)) is not None:
-            raise SettingsError(f"{dotenv} {fault}")
-        return file.read(MAX_BYTES).decode("utf-8-sig")
-
-
-def _fault(status: os.stat_result, name: str) -> str | None:
-    """How somebody else could have written the file, and what to do; None if nobody could."""
-    if sys.platform == "win32":
-        return None
-    if status.st_uid not in {os.geteuid(), 0}:
-        return (
-            "belongs to another user, who could send your keys elsewhere: make it yours with `chown`, "
-            "or start in another folder."
-        )
-    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
-    if by_group or status.st_mode & stat.S_IWOTH:
-        return (
-            f"may be written by others, who could send your keys elsewhere: `chmod go-w {name}` makes it yours alone."
-        )
-    return None
-
-
-def _is_own_group(group: int) -> bool:
-    """Whether it is the user's private group, as most systems give one to each: then its right to write is theirs."""
-    if sys.platform == "win32":
-        return True
-    try:
-        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
-    except KeyError:
-        return False
-    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
-
 
 T = TypeVar("T")
 
@@ -119,8 +49,6 @@ PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
 """What decides which programs are started, and to whom keys that stand in the environment could go."""
-IN_FILE: Final = "_FILE"
-"""Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 
@@ -149,8 +77,8 @@ class Settings:
 
     The rules.
     - The environment is an argument. It goes before `.env`; an empty value counts as not set.
-    - A secret may stand in a file that NAME_FILE names. Such a file, too, is read only if nobody else could have
-      written it, and its secret goes to no address that `.env` alone has moved: `.env` may come with a folder.
+    - A secret may stand in a file that NAME_FILE names, or in the system's keychain. Such a file, too, is read only if
+      nobody else could have written it; and the secret goes to no address that `.env` alone has moved.
     - Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
     - Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
     - Values in `.env` are taken literally: a "$" in a password is a "$".
@@ -386,7 +314,13 @@ class Settings:
         return tuple(filter(None, [*kept, *named, *parsers.passwords_of(self.database_url)]))
 
 
-def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
+def load_settings(
+    environ: Mapping[str, str],
+    dotenv: Path | None = None,
+    data_folder: Path | None = None,
+    *,
+    keychain: Keychain = system_keychain,
+) -> Settings:
     """Read the settings. `data_folder` holds the database unless another is named (None: the person's own folder).
 
     Raises SettingsError with one sentence for the first problem found.
@@ -396,7 +330,11 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     sources = _sources()
     known = {source.name for source in sources.values()}
     in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_file, **given}}
-    from_file, given = _with_files(from_file), _with_files(given)
+    from_file, given = with_files(from_file, _secret_names()), with_files(given, _secret_names())
+    in_keychain = {name for name in _secret_names() if is_in_keychain({**from_file, **given}.get(name, ""))}
+    for name in in_keychain:
+        layer = given if name in given else from_file
+        layer[name] = from_keychain(name, layer[name], keychain)
     written = {**from_file, **given}
     unknown = sorted(written.keys() - known)
     for name in unknown:
@@ -427,7 +365,7 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
         raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
     for source, address in _moved(settings):
-        lent = [key for key in source.keys if key in given.keys() | in_files]
+        lent = [key for key in source.keys if key in given.keys() | in_files | in_keychain]
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
@@ -440,38 +378,12 @@ def _secret_names() -> list[str]:
     return [*secret, "COGENCY_DATABASE_URL"]
 
 
-def _with_files(written: Mapping[str, str]) -> dict[str, str]:
-    """With what stands in the files that it names, in place of their names."""
-    whole = dict(written)
-    for name in _secret_names():
-        setting_, file = f"{name}{IN_FILE}", whole.pop(f"{name}{IN_FILE}", "").strip()
-        if file and whole.get(name, "").strip():
-            raise SettingsError(setup_texts.SET_TWICE.format(name=name, file=setting_))
-        if file:
-            whole[name] = _named(setting_, file)[1].strip()
-            if not whole[name]:
-                raise SettingsError(setup_texts.FILE_EMPTY.format(setting=setting_, file=file))
-    return whole
-
-
 def tool_modules(settings: Settings) -> tuple[str, ...]:
     """What COGENCY_TOOLS names, files by their whole paths. They run here, so they are judged as `.env` is.
 
     Raises SettingsError.
     """
-    return tuple(str(_named(TOOLS, name)[0]) if name.endswith(".py") else name for name in settings.tools)
-
-
-def _named(setting: str, name: str) -> tuple[Path, str]:
-    """The file that a setting names, by its whole path, and what stands in it. Raises SettingsError."""
-    try:
-        file = Path(name).expanduser().absolute()
-        return file, _content(file)
-    except FileNotFoundError:
-        where = "" if Path(name).expanduser().is_absolute() else f" in {Path.cwd()}"
-        raise SettingsError(setup_texts.FILE_MISSING.format(setting=setting, file=name, where=where)) from None
-    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
-        raise SettingsError(setup_texts.FILE_UNREADABLE.format(setting=setting, file=name)) from None
+    return tuple(str(named_file(TOOLS, name)[0]) if name.endswith(".py") else name for name in settings.tools)
 
 
 def mcp_file(settings: Settings) -> McpFile:
@@ -481,7 +393,7 @@ def mcp_file(settings: Settings) -> McpFile:
     """
     if settings.mcp is None:
         return McpFile()
-    file, content = _named(MCP, settings.mcp)
+    file, content = named_file(MCP, settings.mcp)
     return parse_file(content, file, settings.mcp_variables)
 
 
@@ -492,7 +404,7 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     """
     if settings.tool_policy is None:
         return ()
-    file, content = _named(TOOL_POLICY, settings.tool_policy)
+    file, content = named_file(TOOL_POLICY, settings.tool_policy)
     rows, faults = read_rows(content)
     if faults:
         more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []

@@ -39,6 +39,7 @@ from bot.attachments.reader import missing
 from bot.audit import pages
 from bot.findings import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
+from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file
 from bot.spending_text import cost_text
 from bot.texts import setup_texts
@@ -185,7 +186,7 @@ NOT_ASKED = Finding(
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
 
-async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
+async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = None) -> list[Finding]:
     """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
     return [
         Finding(Level.GOOD, "Settings", "all of them can be read"),
@@ -198,6 +199,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
             )
             for name, meant in settings.misspelt
         ),
+        *_dotenv(dotenv),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
         *_policy(settings),
@@ -209,6 +211,13 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
         *await examine_servers(settings),
         *await examine_platforms(settings),
     ]
+
+
+def _dotenv(dotenv: Path | None) -> list[Finding]:
+    if dotenv is None or not is_open(dotenv):
+        return []
+    what, remedy = setup_texts.DOTENV_OPEN.format(dotenv=dotenv), setup_texts.DOTENV_CLOSE.format(dotenv=dotenv)
+    return [Finding(Level.WARNING, "Settings", what, remedy)]
 
 
 def _tools(settings: Settings) -> list[Finding]:

@@ -27,7 +27,8 @@ from bot.exits import write_out
 from bot.findings import Finding, finding_lines, healthy
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import invite
-from bot.settings import IN_FILE, Settings, load_settings, read_dotenv, setting_names
+from bot.setting_sources import IN_FILE, read_dotenv
+from bot.settings import Settings, load_settings, setting_names
 from bot.texts import setup_texts
 
 LISTED: Final = 5

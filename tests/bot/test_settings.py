@@ -8,9 +8,11 @@ from dataclasses import FrozenInstanceError, fields
 from itertools import pairwise
 from pathlib import Path
 
+import keyring
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keyring.backend import KeyringBackend
 
 from agent.errors import SettingsError
 from agent.spending import NANO
@@ -181,6 +183,37 @@ def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path
     assert "OPENAI_API_KEY from the environment or another file" in refusal({}, dotenv)
     assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).openai_api_key == Secret(HIDDEN)
     assert "OPENAI_API_KEY from" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
+
+
+class Keychain(KeyringBackend):
+    """In memory, for one service."""
+
+    priority = 1  # pyright: ignore[reportAssignmentType] -- keyring reads it as a number
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return HIDDEN if (service, username) == ("cogency", "OPENAI_API_KEY") else None
+
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def test_a_secret_may_stand_in_the_systems_keychain(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(Keychain())
+    try:
+        for settings in (
+            load_settings({"OPENAI_API_KEY": "keyring"}),
+            load_settings({}, dotenv_with(tmp_path, "OPENAI_API_KEY=keyring:cogency\n")),
+        ):
+            assert settings.openai_api_key == Secret(HIDDEN)
+        assert refusal({"OPENAI_API_KEY": "keyring:other"}) == (
+            "OPENAI_API_KEY is not in the keychain: `keyring set other OPENAI_API_KEY` puts it there."
+        )
+        moved = dotenv_with(tmp_path, "OPENAI_API_KEY=keyring\nOPENAI_BASE_URL=https://catcher.example\n")
+        assert "OPENAI_API_KEY from the environment or another file" in refusal({}, moved)
+    finally:
+        keyring.set_keyring(before)
 
 
 @pytest.mark.parametrize("lent", ["PGPASSWORD", "PGPASSFILE"])

@@ -181,6 +181,16 @@ def test_setting_up_that_is_interrupted_says_what_to_do_and_shows_no_traceback(t
     assert said == "\nStopped: the same command begins again.\n"
 
 
+async def test_doctor_says_who_else_can_read_the_keys_also_to_programs(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("COGENCY_LANGUAGE=Irish\n")
+    for mode, told in [(0o644, True), (0o600, False)]:
+        dotenv.chmod(mode)
+        _, said, _ = await cogency(tmp_path, "doctor", "--no-model", "--json")
+        remedies = [one["remedy"] for one in json.loads(said) if one["where"] == "Settings"]
+        assert ("`chmod 600 .env` closes it." in remedies) is told
+
+
 async def test_a_newcomer_goes_from_nothing_to_answers_on_both_platforms(tmp_path: Path) -> None:
     program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
     async with FakeSlack(CLOCK) as slack, running_discord(CLOCK) as discord:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from bot.app.wizard import changed, set_up, set_up_from, write
-from bot.settings import load_settings, read_dotenv
+from bot.setting_sources import read_dotenv
+from bot.settings import load_settings
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock

@@ -1,0 +1,154 @@
+"""Where the texts of settings come from: the file `.env`, files of secrets, the system's keychain.
+
+Rules
+  What is read may decide where keys go, so a file is read only if nobody else could have written it: it belongs to the
+  user (or to root, who may do anything), and only they may write it. `.env` lies in the folder where the program is
+  started, which may be anybody's.
+  Values are taken literally, and are never repeated in an error.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from dotenv.parser import parse_stream
+
+from agent.errors import SettingsError
+from bot.texts import setup_texts
+
+if sys.platform != "win32":
+    import grp
+    import pwd
+
+IN_FILE: Final = "_FILE"
+"""Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over."""
+KEYCHAIN: Final = "keyring"
+"""The value of a secret that stands in the system's keychain: "keyring", or "keyring:SERVICE"."""
+Keychain: TypeAlias = Callable[[str, str], str | None]
+"""Finds a secret by the name of a service and its own."""
+MAX_BYTES = 1_000_000
+"""Every setting written out takes a hundredth of it."""
+
+
+def read_dotenv(dotenv: Path | None) -> dict[str, str]:
+    """What `.env` sets, by name; nothing when there is none.
+
+    Raises SettingsError with the line that cannot be read, or if somebody else owns the file or may write it.
+    """
+    if dotenv is None:
+        return {}
+    try:
+        content = _content(dotenv)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(setup_texts.DOTENV_UNREADABLE.format(dotenv=dotenv)) from None
+    written: dict[str, str] = {}
+    for binding in parse_stream(StringIO(content)):
+        if binding.error or (binding.key is not None and binding.value is None):
+            raise SettingsError(setup_texts.DOTENV_LINE.format(dotenv=dotenv, line=binding.original.line))
+        if binding.key is not None and binding.value is not None:
+            written[binding.key] = binding.value
+    return written
+
+
+def _content(dotenv: Path) -> str:
+    # What was opened is what is judged: the name may lead elsewhere a moment later. A pipe would wait for its writer.
+    descriptor = os.open(dotenv, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            raise OSError("no text file")
+        if (fault := _fault(status, dotenv.name)) is not None:
+            raise SettingsError(f"{dotenv} {fault}")
+        return file.read(MAX_BYTES).decode("utf-8-sig")
+
+
+def is_open(dotenv: Path) -> bool:
+    """Whether others on this machine can read the file."""
+    if sys.platform == "win32" or not dotenv.exists():
+        return False
+    return bool(dotenv.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def _fault(status: os.stat_result, name: str) -> str | None:
+    """How somebody else could have written the file, and what to do; None if nobody could."""
+    if sys.platform == "win32":
+        return None
+    if status.st_uid not in {os.geteuid(), 0}:
+        return (
+            "belongs to another user, who could send your keys elsewhere: make it yours with `chown`, "
+            "or start in another folder."
+        )
+    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    if by_group or status.st_mode & stat.S_IWOTH:
+        return (
+            f"may be written by others, who could send your keys elsewhere: `chmod go-w {name}` makes it yours alone."
+        )
+    return None
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether it is the user's private group, as most systems give one to each: then its right to write is theirs."""
+    if sys.platform == "win32":
+        return True
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+
+
+def named_file(setting: str, name: str) -> tuple[Path, str]:
+    """The file that a setting names, by its whole path, and what stands in it. Raises SettingsError."""
+    try:
+        file = Path(name).expanduser().absolute()
+        return file, _content(file)
+    except FileNotFoundError:
+        where = "" if Path(name).expanduser().is_absolute() else f" in {Path.cwd()}"
+        raise SettingsError(setup_texts.FILE_MISSING.format(setting=setting, file=name, where=where)) from None
+    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
+        raise SettingsError(setup_texts.FILE_UNREADABLE.format(setting=setting, file=name)) from None
+
+
+def with_files(written: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """With what stands in the files that it names for these settings, in place of their names. Raises SettingsError."""
+    whole = dict(written)
+    for name in names:
+        setting_, file = f"{name}{IN_FILE}", whole.pop(f"{name}{IN_FILE}", "").strip()
+        if file and whole.get(name, "").strip():
+            raise SettingsError(setup_texts.SET_TWICE.format(name=name, file=setting_))
+        if file:
+            whole[name] = named_file(setting_, file)[1].strip()
+            if not whole[name]:
+                raise SettingsError(setup_texts.FILE_EMPTY.format(setting=setting_, file=file))
+    return whole
+
+
+def is_in_keychain(value: str) -> bool:
+    return value.strip() == KEYCHAIN or value.strip().startswith(f"{KEYCHAIN}:")
+
+
+def from_keychain(name: str, value: str, keychain: Keychain) -> str:
+    """The secret to which this value of a setting points. Raises SettingsError."""
+    service = value.strip().partition(":")[2].strip() or "cogency"
+    found = keychain(service, name)
+    if not found:
+        raise SettingsError(setup_texts.NOT_IN_KEYCHAIN.format(name=name, service=service))
+    return found.strip()
+
+
+def system_keychain(service: str, name: str) -> str | None:
+    try:
+        import keyring  # noqa: PLC0415 -- who has no secret there need not have it
+        from keyring.errors import KeyringError  # noqa: PLC0415 -- as above
+    except ImportError:
+        raise SettingsError(setup_texts.NO_KEYCHAIN.format(name=name)) from None
+    try:
+        return keyring.get_password(service, name)
+    except KeyringError:
+        raise SettingsError(setup_texts.KEYCHAIN_CLOSED.format(name=name)) from None
