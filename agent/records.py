@@ -294,11 +294,11 @@ class Known:
     actions: LastActions
     facts: Sequence[Fact]
     profile: UserProfile
-    wrote_elsewhere: bool = False
-    """The person has other threads, which the question may be about."""
+    wrote_elsewhere: bool = False  # the question may be about that
     working_set: Sequence[WorkingItem] = ()
     covered: int = 0
     """The id of the last message that the summary covers."""
+    something_shared: bool = False
 
 
 class ConsentOutcome(Enum):
@@ -431,7 +431,7 @@ class RecallQuery:
     text: str
     audiences: frozenset[str]
     exclude_conversation: str
-    """The conversation that goes on: what its model sees already is not found (see `visible_from`)."""
+    """What goes on: of it only what stands before `visible_from` (a message's id) is found; its model sees the rest."""
     limit: int = 10
     periods: tuple[TimeSpan, ...] = ()
     within: TimeSpan | None = None
@@ -439,8 +439,9 @@ class RecallQuery:
     by: str = ""
     meaning: Meaning | None = None
     visible_from: int = 0
-    """Of the excluded conversation what stands before this message (its id) is found all the same."""
     wordings: tuple[str, ...] = ()
+    shared: bool = False
+    """What others share with their team is looked for, too (`agent.memory.documents.SHARING`)."""
 
     def admits(self, message: StoredMessage) -> bool:
         """Whether it may flow into the reply."""
@@ -450,10 +451,11 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found message. What stands beside it in its thread is a hit of its own where it helps."""
+    """A found message; what stands beside it is a hit of its own where it helps. `shared`: by others, in a thread."""
 
     message: StoredMessage
     score: float
+    shared: bool = False
 
 
 class ReplyVerdict(StrEnum):

@@ -11,6 +11,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Protocol
 
+from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers, references_of
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
@@ -95,7 +96,9 @@ async def known_context(
     is_cut = len(known.said) == limit
     hidden = visible_from(history, window, is_cut=is_cut)
     until = summary_due(history, known.covered, window, limit)
-    earlier = await _earlier(config, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else ()
+    shared = known.something_shared and incoming.authority >= Authority.EMPLOYEE
+    looks = known.wrote_elsewhere or hidden or shared
+    earlier = await _earlier(config, incoming, audiences, hidden, shared=shared) if looks else ()
     schemas, specs = tools.offered([one.text for one in (incoming, *history, *earlier)])
     parts = ContextParts(
         persona=config.persona(incoming),
@@ -140,13 +143,13 @@ def asker_of(incoming: Incoming) -> Asker:
 
 
 async def _earlier(
-    config: ContextConfig, incoming: Incoming, audiences: frozenset[str], hidden: int
+    config: ContextConfig, incoming: Incoming, audiences: frozenset[str], hidden: int, *, shared: bool
 ) -> Sequence[PastMessage]:
     if config.recollect is None:
         return ()
     conversation, now = incoming.conversation, incoming.time
     query = query_about(incoming.text, incoming.person, audiences, conversation, now)
-    return await config.recollect(replace(query, visible_from=hidden))
+    return await config.recollect(replace(query, visible_from=hidden, shared=shared))
 
 
 def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from agent import texts
 from agent.errors import StoreError
 from agent.memory.audience import NOWHERE, WIDE, AudienceKind, GroupAudience, audience_of
+from agent.memory.documents import ON, SHARING
+from agent.memory.forgetting_plans import PAUSED
 from agent.memory.layers import WorkingItem
 from agent.memory.own_words import FILES_NOTE
 from agent.records import AttachedMessage, Author, Claim, LastSeen, StoredMessage, Thread
@@ -18,6 +20,7 @@ from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
 from store.databases.database import SqlStore, in_order, reads, storable, writes
+from store.knowledge_tables import place
 from store.tables import (
     action_record,
     conversation,
@@ -26,6 +29,7 @@ from store.tables import (
     meta,
     participant,
     person,
+    preference,
     profile,
     turn,
     working_item,
@@ -104,6 +108,30 @@ def _latest() -> sa.Select[Any]:
     )
 
 
+# What is told in public and serves others there (`agent.memory.documents.SHARING`).
+
+_SHARED: Final = sa.select(
+    sa.exists().where(
+        place.c.audience.in_(sa.bindparam("audiences", expanding=True)), message.c.place == place.c.number
+    )
+)
+
+
+def something_shared(connection: sa.Connection, audiences: frozenset[str]) -> bool:
+    """Whether something was ever shared with one of these teams."""
+    return bool(connection.execute(_SHARED, {"audiences": sorted(audiences)}).scalar_one())
+
+
+def shares(channel: sa.ColumnElement[str], who: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Whether the channel ("channel:" and its id) is switched on, and this person has not taken theirs out."""
+    about = preference.c.name == SHARING
+    on = sa.exists().where(preference.c.owner == channel, about, preference.c.value == ON)
+    return sa.and_(on, ~sa.exists().where(preference.c.owner == who, about, preference.c.value == PAUSED))
+
+
+# What was said, and done, in a conversation.
+
+
 def stored_messages() -> sa.Select[tuple[object, ...]]:
     """Messages with the name of their person, for `rows.message`."""
     return sa.select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
@@ -162,7 +190,7 @@ def last_actions(
     found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
     drawn = [{column: rows.read_ids(row[column]) for column in _DRAWN} for row in found]
     closed = {
-        column: _closed(connection, table, {id_ for one in drawn for id_ in one[column]}, audiences)
+        column: _closed(connection, table, {id_ for one in drawn for id_ in one[column]}, audiences, person_id)
         for column, table in _DRAWN.items()
     }
     usable = [at for at, one in enumerate(drawn) if not any(closed[column] & set(one[column]) for column in _DRAWN)]
@@ -170,12 +198,26 @@ def last_actions(
     return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
 
 
-def _closed(connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str]) -> set[int]:
-    """Those of these rows that may not be used for these audiences: what was drawn from them would tell of them."""
+_TAKES_PART: Final = sa.exists().where(
+    participant.c.conversation == message.c.conversation, participant.c.person == sa.bindparam("asker")
+)
+_SHARED_NO_MORE: Final = sa.and_(
+    message.c.place.is_not(None), ~_TAKES_PART, ~shares("channel:" + message.c.channel, message.c.person)
+)
+
+
+def _closed(
+    connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str], asker: str
+) -> set[int]:
+    """Those of these rows that may not be used for these audiences: what was drawn from them would tell of them. Of
+    others' messages also those that are shared no more.
+    """
     if not ids:
         return set()
-    closed = sa.select(table.c.id).where(table.c.id.in_(ids), table.c.audience.not_in(sorted(audiences)))
-    return set(connection.execute(closed).scalars())
+    elsewhere = table.c.audience.not_in(sorted(audiences))
+    narrower = sa.or_(elsewhere, _SHARED_NO_MORE) if table is message else elsewhere
+    closed = sa.select(table.c.id).where(table.c.id.in_(ids), narrower)
+    return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())
 
 
 def threads(

@@ -11,7 +11,7 @@ from store.tables import NEVER_REUSED, Row, metadata
 
 
 class PlaceRow(Row, table=True):
-    """An audience that knows something. `number` opens its own range of the index of passages."""
+    """An audience that knows something. `number` opens its own range of the indexes."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 

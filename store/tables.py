@@ -83,7 +83,7 @@ class MessageRow(Row, table=True):
     `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
     `taken_back`: its person took back what was kept of it, so nothing is kept of it again. `drawn_from`: see
     `agent.memory.audience`; what is drawn from NOWHERE has no length, so that it is neither indexed nor embedded.
-    `retold`: it is the bot's, and may tell what others wrote than the one it answers.
+    `retold`: it is the bot's, and may tell what others wrote than the one it answers. `place`: whose team shares it.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -93,6 +93,7 @@ class MessageRow(Row, table=True):
         Index("ix_message_channel", "channel", "audience"),
         _index("ix_message_to_learn", "person", "audience", where="to_learn"),
         _index("ix_message_drawn", "conversation", "id", where="drawn_from <> ''"),
+        _index("ix_message_place", "place", "id", where="place IS NOT NULL"),
         NEVER_REUSED,
     )
 
@@ -107,6 +108,7 @@ class MessageRow(Row, table=True):
     audience: str = Field(sa_type=StorableText)
     drawn_from: str = Field(sa_type=StorableText, default="")
     retold: bool = False
+    place: int | None = None
     channel: str = Field(sa_type=StorableText)
     message_id: str | None = Field(sa_type=StorableText, default=None)
     permalink: str | None = Field(sa_type=StorableText, default=None)
@@ -116,10 +118,7 @@ class MessageRow(Row, table=True):
 
 
 class EmbeddingRow(Row, table=True):
-    """What a message means to a model for embeddings. It falls with its message, whoever deletes that.
-
-    `vector` holds numbers of four bytes, `signs` a bit for each of them (see `store.search.vectors`).
-    """
+    """What a message means to a model for embeddings (`store.search.vectors`); it falls with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
 
@@ -172,9 +171,8 @@ class FactRow(Row, table=True):
     used: datetime | None = Field(sa_type=UtcDateTime, default=None)
     """When it last stood in the context of a turn."""
     reading: str = Field(sa_type=StorableText, default="")
-    """What the value says, as `store.memory.fact_index` keeps it."""
+    """What the value says, as `store.memory.fact_index` keeps it; `reader`: the version of whoever read it."""
     reader: int = 0
-    """The version of whoever read it."""
 
 
 class FactTermRow(Row, table=True):

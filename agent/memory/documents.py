@@ -34,6 +34,11 @@ LOOK_EVERY: Final = timedelta(days=1)
 LOOK_AGAIN: Final = timedelta(hours=1)
 """The same, where nobody says how the look ended: its process was killed."""
 
+SHARING: Final = "sharing"
+"""A choice: of a channel ON, if what full members say there from then on may serve others of its team; of a person
+PAUSED, if theirs may not."""
+ON: Final = "on"
+
 _MARKED: Final = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _NUMBERED: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})\.?[ \t]+(\S.*)")
 _UNDERLINE: Final = re.compile(r"[ \t]*(?:={3,}|-{3,})[ \t]*")

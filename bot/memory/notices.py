@@ -156,5 +156,5 @@ class WithheldNotice:
             wider = query_of(args, replace(here, place=alone, readable_groups=groups))
         except ToolError:  # the model was told so, and looked for nothing
             return frozenset()
-        hits = await self.memories.search(replace(wider, audiences=shown.audiences | wider.audiences))
+        hits = await self.memories.search(replace(wider, audiences=shown.audiences | wider.audiences, shared=False))
         return frozenset(hit.message.id for hit in hits if not shown.admits(hit.message))

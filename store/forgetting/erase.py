@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, union, update
@@ -244,7 +245,7 @@ def erase_by_plan(
     jobs, planned = _jobs(connection, plan, doomed)
     planned += values_in(connection, schedule.c.words, schedule.c.id, doomed.schedules)
     texts, summaries = _texts(connection, doomed, planned)
-    readers = index.readers(connection, *doomed.conversations)
+    readers = [look(connection, *doomed.conversations) for look in (index.readers, index.places_of)]
     known = selection.documents_of(plan)
     texts += passages.texts_of(connection, known)
     deleting = queue_page_deletions(connection, doomed, now) if wishes.replies else 0
@@ -273,7 +274,7 @@ def erase_by_plan(
         counts["schedules"] = schedules
     _drop_people(connection, plan, counts, whole=doomed.whole)
     owe(connection)
-    return Erasure(doomed, texts, summaries, touched, readers, counts, deleting)
+    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
 
 
 def owed(connection: Connection) -> bool:

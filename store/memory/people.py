@@ -6,9 +6,21 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, literal, select, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from agent.records import Author, Incoming, Person
+from store import history
 from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.search import index
 from store.tables import conversation, erased, message, participant, person, preference, turn
@@ -29,6 +41,8 @@ class KnownParticipant:
     audience: str | None
     latest: datetime | None
     readers: Mapping[str, int]
+    shares: bool = False
+    """What the person says in the channel is shared, where its team reads it (`agent.memory.documents.SHARING`)."""
 
 
 def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> KnownParticipant:
@@ -41,6 +55,7 @@ def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]
         "conversation": incoming.conversation,
         "person": incoming.person.id,
         "hashes": hashes,
+        "shared": f"channel:{incoming.channel}",
     }
     found = connection.execute(_standing(), values).all()
     row = found[0]
@@ -52,6 +67,7 @@ def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]
         audience=row.audience,
         latest=row.latest,
         readers={one.reader: one.reader_number for one in found if one.reader is not None},
+        shares=bool(row.shares),
     )
 
 
@@ -85,6 +101,7 @@ def _standing() -> Select[*tuple[Any, ...]]:
         asker.c.time_zone,
         conversation.c.audience,
         latest.scalar_subquery().label("latest"),
+        history.shares(bindparam("shared"), bindparam("person")).label("shares"),
         reader.c.id.label("reader"),
         reader.c.number.label("reader_number"),
     ).select_from(known)

@@ -264,6 +264,7 @@ def known(
         history.wrote_elsewhere(connection, person, here),
         history.working_items(connection, here, audiences, incoming.time),
         covered,
+        history.something_shared(connection, audiences),
     )
 
 

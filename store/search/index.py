@@ -1,21 +1,20 @@
 """The full-text index on either engine: one entry for each message and each person who may find it.
 
 Rules
-  An entry belongs to a reader, who is a number: a person's, or a place's in the index of what places know. It stands in
-  the reader's own range.
+  An entry belongs to a reader, who is a number: a person's, or a place's. It stands in the reader's own range.
   The index keeps the words that it was given, so a removal is exact even after Python's Unicode tables have changed.
   Words arrive ready (see `store.search.text`); the engines only cut English endings, both in the same way. The parts
   of words, by which other forms are found, are added here: nobody else sees them, and on SQLite they are not kept, but
   made again of the words that are.
-  Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries and nobody
-  else's.
+  Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries, and those
+  of places with what their team shares: of messages whose rows name the place (`message.place`).
   Nobody's write waits for many entries. Whose a message is finds it at once, so that they can have it forgotten. What a
   long thread has for somebody who joins it, and a message for the last of many readers, a job makes in steps, each
   with what stands then and for who is there then.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate, groupby
@@ -25,6 +24,7 @@ from sqlalchemy import (
     ARRAY,
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Integer,
     Select,
@@ -65,7 +65,9 @@ AT_ONCE_WORDS: Final = 10_000
 READ_ASIDE: Final = 20_000
 """Characters of which the words take more than some milliseconds."""
 NEWEST: Final = (1 << 31) - 1
-"""No message and no person has a higher number."""
+"""No message and no reader has a higher number."""
+PLACES: Final = 1 << 30
+"""Places are readers of messages behind all people: under their number and this."""
 
 _DUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """When a job may run that waits for nothing; the order of such jobs is that in which they came."""
@@ -112,7 +114,7 @@ class Fts5Words:
         connection.execute(self._keep, [{"entry": entry, "words": kept} for entry in entries])
         connection.execute(self._add, [{"entry": entry, "body": body} for entry in entries])
 
-    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
+    def remove(self, connection: Connection, pairs: Select[Any, Any] | CompoundSelect[Any, Any]) -> None:
         """Of these pairs of a reader's number and the id of what the entry is of."""
         number, id_ = pairs.subquery().c
         entry = number.bitwise_lshift(self.SHIFT).bitwise_or(id_)
@@ -212,7 +214,7 @@ class TsvectorWords:
         ]
         connection.execute(self._add, entries)
 
-    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None:
+    def remove(self, connection: Connection, pairs: Select[Any, Any] | CompoundSelect[Any, Any]) -> None:
         """Of these pairs of a reader's number and the id of what the entry is of."""
         connection.execute(delete(self.table).where(tuple_(self.table.c.reader, self._of).in_(pairs)))
 
@@ -284,13 +286,23 @@ async def indexed(database: Database, said: str) -> IndexedText:
     return indexed_text(said, stemmed=database.is_shared)
 
 
-def add(connection: Connection, message_id: int, conversation: str, said: IndexedText, numbers: Sequence[int]) -> None:
-    """Let the people with these numbers find a message: the first of them, whose it is, at once, as some more."""
+def add(
+    connection: Connection,
+    message_id: int,
+    conversation: str,
+    said: IndexedText,
+    numbers: Sequence[int],
+    place: int | None = None,
+) -> None:
+    """Let the people with these numbers find a message: the first of them, whose it is, at once, as some more.
+
+    `place`: the one with whose team it is shared, if it is.
+    """
     if not said.words or not numbers:
         return
     own, others = numbers[0], sorted(numbers[1:])
     at_once = max(min(AT_ONCE, AT_ONCE_WORDS // said.length) - 1, 0)
-    _engine(connection).add(connection, message_id, said, [own, *others[:at_once]])
+    _engine(connection).add(connection, message_id, said, [own, *others[:at_once], *_place_readers(place)])
     if len(others) > at_once:
         rest = Missing(message_id, message_id, others[at_once], NEWEST)
         _make_later(connection, f"{message_id}", rest, conversation)
@@ -370,14 +382,15 @@ def renew(connection: Connection, after: int) -> list[int]:
     """
     if after == 0 and not is_postgresql(connection):
         clear(connection)
-    columns = select(message.c.id, message.c.conversation, message.c.text, message.c.length).order_by(message.c.id)
-    some = connection.execute(columns.where(message.c.id > after).limit(_BATCH)).all()
+    columns = select(*(message.c[name] for name in ("id", "conversation", "text", "length", "place")))
+    some = connection.execute(columns.where(message.c.id > after).order_by(message.c.id).limit(_BATCH)).all()
     ids = [row.id for row in some]
-    _remove(connection, message.c.id.in_(ids))
+    _remove_of(connection, ids)
     theirs = {name: readers(connection, name) for name in {row.conversation for row in some}}
     for row in some:
-        if row.length and (said := _read(connection, row.text)).words and theirs[row.conversation]:
-            _engine(connection).add(connection, row.id, said, theirs[row.conversation])
+        numbers = [*theirs[row.conversation], *_place_readers(row.place)]
+        if row.length and (said := _read(connection, row.text)).words and numbers:
+            _engine(connection).add(connection, row.id, said, numbers)
     return ids
 
 
@@ -398,6 +411,17 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
     return list(connection.execute(numbers.where(participant.c.conversation.in_(conversations))).scalars())
 
 
+def places_of(connection: Connection, *conversations: str) -> list[int]:
+    """The numbers, as readers, of the places with which something of these conversations is shared."""
+    shared = select(message.c.place).distinct().where(message.c.place.is_not(None))
+    found = connection.execute(shared.where(message.c.conversation.in_(conversations))).scalars()
+    return [number for place in found for number in _place_readers(place)]
+
+
+def _place_readers(place: int | None) -> list[int]:
+    return [] if place is None else [PLACES + place]
+
+
 def readers_of(connection: Connection, message_id: int) -> list[int]:
     """The numbers of everybody who may find a message; the first is that of the person whose it is."""
     numbers = select(person.c.number).select_from(_WRITTEN).where(message.c.id == message_id)
@@ -407,7 +431,7 @@ def readers_of(connection: Connection, message_id: int) -> list[int]:
 def remove(connection: Connection, messages: Iterable[int]) -> None:
     """Let nobody find these messages, by their words or by their meaning."""
     ids = list(messages)
-    _remove(connection, message.c.id.in_(ids))
+    _remove_of(connection, ids)
     connection.execute(delete(embedding).where(embedding.c.message.in_(ids)))
 
 
@@ -418,7 +442,8 @@ def change_text(
     changed = update(message).where(message.c.id == message_id)
     connection.execute(changed.values(text=said.text, length=said.length, **values))  # first: it is held from here on
     remove(connection, [message_id])
-    add(connection, message_id, conversation, said, readers_of(connection, message_id))
+    place = connection.execute(select(message.c.place).where(message.c.id == message_id)).scalar_one_or_none()
+    add(connection, message_id, conversation, said, readers_of(connection, message_id), place)
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -442,6 +467,13 @@ def ids_having(connection: Connection, words: list[str], number: int) -> Textual
 def optimize(connection: Connection) -> None:
     """Rewrite the index without the words of removed entries, where it keeps them for a while."""
     _engine(connection).optimize(connection)
+
+
+def _remove_of(connection: Connection, ids: Collection[int]) -> None:
+    """All entries of these messages."""
+    theirs = select(person.c.number, message.c.id).select_from(_WRITTEN).where(message.c.id.in_(ids))
+    shared = select(message.c.place + PLACES, message.c.id).where(message.c.id.in_(ids), message.c.place.is_not(None))
+    _engine(connection).remove(connection, theirs.union_all(shared))
 
 
 def _remove(connection: Connection, *where: ColumnElement[bool]) -> None:

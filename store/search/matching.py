@@ -6,13 +6,27 @@ from dataclasses import replace
 from itertools import count, takewhile
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Integer, Text, bindparam, column, func, literal, select, text
+from sqlalchemy import (
+    ARRAY,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Integer,
+    Text,
+    TextClause,
+    bindparam,
+    column,
+    func,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy import table as table_named
 
 from agent.memory.audience import NOWHERE
 from store.databases.database import StorableText, is_postgresql
 from store.search.index import MESSAGES, Fts5Words, MessageWords
-from store.search.text import PARAMETERS, Range, SearchQuery, wanted_terms
+from store.search.text import OF_SHARED, PARAMETERS, SHARED, Range, SearchQuery, wanted_terms
 from store.tables import person
 
 MOST: Final = 500
@@ -36,13 +50,19 @@ _SHIFT, _ID_BITS = Fts5Words.SHIFT, Fts5Words.ID_BITS
 _ENTRIES: Final = table_named(MESSAGES, column("reader", Integer), column("message", Integer))
 
 
+def _both(sql: str, *parameters: BindParameter[Any]) -> tuple[TextClause, TextClause]:
+    """A statement for what stands in the reader's own threads, and the same for what is shared with them."""
+    shared = sql.replace(_VISIBLE, f"{_VISIBLE} AND {SHARED}")
+    return text(sql).bindparams(*PARAMETERS, *parameters), text(shared).bindparams(*PARAMETERS, *OF_SHARED, *parameters)
+
+
 class Fts5(Fts5Words):
     """On SQLite. What a message's entry is found by, and for whom, is asked in one statement."""
 
     READER: Final[Sequence[ColumnElement[Any]]] = (literal(0),)
     """What a search asks first besides: the newest entry, which nothing needs, as they are found in their order."""
     # One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
-    MATCHES: Final = text(
+    MATCHES: Final = _both(
         f"""
         SELECT
           (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
@@ -53,7 +73,7 @@ class Fts5(Fts5Words):
         FROM json_each(:words) AS word
         ORDER BY word.key
         """  # noqa: S608 -- of constants, as those below
-    ).bindparams(*PARAMETERS)
+    )
     HOLDING: Final = text(
         f"""
         SELECT count(DISTINCT message_index.rowid)
@@ -72,7 +92,7 @@ class Fts5(Fts5Words):
     def matches(self, connection: Connection, sought: SearchQuery, _among: Range) -> list[list[Match]]:
         words = json.dumps([self.query(words, " OR ") for words in sought.words])
         bound = {**sought.bound, **self.entries_of(sought.number), "words": words, "most": MOST}
-        return [json.loads(some) for (some,) in connection.execute(self.MATCHES, bound)]
+        return [json.loads(some) for (some,) in connection.execute(self.MATCHES[sought.place is not None], bound)]
 
     def holding(
         self, connection: Connection, texts: list[list[str]], numbers: list[int], person: str, conversation: str | None
@@ -107,7 +127,7 @@ class Tsvector(MessageWords):
     # with enough that may be seen has the newest, and so has all of it: which one answers is only a matter of time.
     # Words and stretch are two conditions: GIN passes over what one of them lacks. Of one query with both it weighs
     # each entry, which takes three times as long. Arrays between the steps and OFFSET keep the planner to them.
-    MATCHES: Final = text(
+    MATCHES: Final = _both(
         f"""
         SELECT best.ids, best.by_person, best.lengths
         FROM unnest(:words) WITH ORDINALITY AS word (query, place)
@@ -138,10 +158,9 @@ class Tsvector(MessageWords):
              AND (stretch.part = '' OR cardinality(newest.ids) >= :most)
            LIMIT 1) AS best
         ORDER BY word.place
-        """  # noqa: S608 -- of constants
-    ).bindparams(
+        """,  # noqa: S608 -- of constants
         *(bindparam(name, type_=ARRAY(Text)) for name in ("words", "stretches")),
-        *(bindparam("sizes", type_=ARRAY(Integer)), bindparam("most", type_=Integer), *PARAMETERS),
+        *(bindparam("sizes", type_=ARRAY(Integer)), bindparam("most", type_=Integer)),
     )
     HOLDING: Final = text(
         f"""
@@ -175,7 +194,8 @@ class Tsvector(MessageWords):
         queries = [self.query(words, sought.number, " | ") for words in sought.words]
         stretches = self.stretches(sought.number, among)
         ends = {"stretches": list(stretches), "sizes": list(stretches.values())}
-        found = connection.execute(self.MATCHES, {**sought.bound, **ends, "words": queries, "most": MOST})
+        matches = self.MATCHES[sought.place is not None]
+        found = connection.execute(matches, {**sought.bound, **ends, "words": queries, "most": MOST})
         return [list(zip(ids, *more, strict=True)) if ids else [] for ids, *more in found]
 
     def holding(

@@ -4,6 +4,9 @@ Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
   the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it, not
   as a hit, not as a neighbour, not in the rarity of a word.
+  If it is asked to, it also reads the entries of the places with what their teams share. That a message is shared at
+  this moment is a condition of the query in the same way (`store.search.text.SHARED`): its channel is switched on, its
+  writer has not taken theirs out, it is still for the team's audience.
   What the engines find is ranked here, so both rank alike.
   A time with nothing to look for is a question too: then what was said at that time is found, the newest first.
 """
@@ -13,24 +16,38 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    ScalarSelect,
+    Select,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    tuple_,
+)
 
-from agent.memory.audience import WIDE
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Hit, RecallQuery
 from store import rows
 from store.databases.database import StorableText, is_postgresql
 from store.history import stored_messages
+from store.knowledge_tables import place
 from store.rows import ids_in_parameter, json_rows
 from store.search import matching
+from store.search.index import PLACES
 from store.search.matching import MOST, Match
-from store.search.text import EVER, Range, SearchQuery, index_words, keywords, normalised, stem
+from store.search.text import EVER, OF_SHARED, SHARED, Range, SearchQuery, index_words, keywords, normalised, stem
 from store.search.vectors import nearness_of
 from store.tables import message, participant, person
 
@@ -152,8 +169,8 @@ def fused(rankings: Sequence[Sequence[tuple[int, float]]]) -> Sequence[tuple[int
     *apart, together = rankings
     scores: defaultdict[int, float] = defaultdict(float)
     for ranking, votes in (*((one, 1) for one in apart), (together, len(apart))):
-        for place, (id_, _) in enumerate(ranking, 1):
-            scores[id_] += votes / (RANK + place)
+        for at, (id_, _) in enumerate(ranking, 1):
+            scores[id_] += votes / (RANK + at)
     return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
 
 
@@ -224,10 +241,11 @@ def _dated(time: datetime, period: TimeSpan) -> float:
 #   A message without words, such as a picture alone, is nobody's neighbour.
 
 _hit, _near_it = message.alias("hit"), message.alias("near")
+_NEAR_IS_SHARED: Final = text(SHARED.replace("message.", "near.")).bindparams(*OF_SHARED)
 _HERE: Final = bindparam("exclude", type_=StorableText)
 
 
-def _beside(*, after: bool) -> ScalarSelect[str]:
+def _beside(*, after: bool, shared: bool) -> ScalarSelect[str]:
     """The next messages of the thread on one side of a hit that the search may see, nearest first."""
     here, there = tuple_(_hit.c.turn, _hit.c.id), tuple_(_near_it.c.turn, _near_it.c.id)
     order = (_near_it.c.turn, _near_it.c.id)
@@ -238,6 +256,7 @@ def _beside(*, after: bool) -> ScalarSelect[str]:
         .where(_near_it.c.audience.in_(bindparam("audiences", expanding=True)))
         .where(or_(_near_it.c.drawn_from.in_(bindparam("drawn", expanding=True)), _near_it.c.conversation == _HERE))
         .where(there > here if after else there < here, _near_it.c.length > 0)
+        .where(*([_NEAR_IS_SHARED] if shared else []))
         .order_by(*(order if after else [column.desc() for column in order]))
         .limit(len(NEAR) - 1)
         .correlate(_hit)
@@ -246,22 +265,27 @@ def _beside(*, after: bool) -> ScalarSelect[str]:
     return select(json_rows(*nearest.c)).scalar_subquery()
 
 
-SURROUNDINGS: Final = (
-    select(_hit.c.id, _hit.c.conversation, _hit.c.author, _hit.c.person, person.c.name, _hit.c.time)
-    .add_columns(_beside(after=False), _beside(after=True))
-    .join_from(_hit, person, person.c.id == _hit.c.person)
-    .where(_hit.c.id.in_(ids_in_parameter("hits")))
-)
+def _surroundings(*, shared: bool) -> Select[*tuple[Any, ...]]:
+    return (
+        select(_hit.c.id, _hit.c.conversation, _hit.c.author, _hit.c.person, person.c.name, _hit.c.time)
+        .add_columns(_beside(after=False, shared=shared), _beside(after=True, shared=shared))
+        .join_from(_hit, person, person.c.id == _hit.c.person)
+        .where(_hit.c.id.in_(ids_in_parameter("hits")))
+    )
+
+
+SURROUNDINGS: Final = (_surroundings(shared=False), _surroundings(shared=True))
+"""By whether they are shared."""
 
 
 def lines_of(
-    connection: Connection, hits: Iterable[int], audiences: tuple[str, ...], here: str = ""
+    connection: Connection, hits: Iterable[int], sought: SearchQuery
 ) -> tuple[dict[int, FoundLine], dict[str, str]]:
     """The lines of these messages and of those beside them, and the names of their people by id."""
     lines: dict[int, FoundLine] = {}
     names: dict[str, str] = {}
-    usable = {"audiences": audiences, "drawn": (WIDE, *audiences), "exclude": here}
-    found = connection.execute(SURROUNDINGS, {"hits": list(hits), **usable}).all()
+    surroundings = SURROUNDINGS[sought.place is not None]
+    found = connection.execute(surroundings, {**sought.bound, "hits": list(hits)}).all()
     sides = iter(
         json.loads(f"[{','.join(f'{before},{after}' for *_, before, after in found)}]")
     )  # at once: 3 times as fast
@@ -334,45 +358,100 @@ def word_forms(word: str) -> tuple[str, ...]:
 
 
 COUNTED: Final = 10_000
-"""Messages of the person, the newest, that are counted; by their ids it is estimated how many more there are."""
+"""Messages of a reader, the newest, that are counted; by their ids it is estimated how many more there are."""
 
-_theirs = select(message.c.id).where(message.c.person == bindparam("person"))
-_newest = _theirs.order_by(message.c.id.desc()).limit(COUNTED).subquery()
-_counted = select(
-    select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery(),
-    func.coalesce(_theirs.order_by(message.c.id).limit(1).scalar_subquery(), 0),
-    func.count(_newest.c.id, type_=Integer),
-    func.coalesce(func.min(_newest.c.id), 0),
-    func.coalesce(func.max(_newest.c.id), 0),
+
+def _counted(theirs: Select[int]) -> tuple[ColumnElement[Any], ...]:
+    """Of these messages the first, how many of the newest, and the first and the last of those."""
+    newest = theirs.order_by(message.c.id.desc()).limit(COUNTED).subquery()
+    return (
+        func.coalesce(theirs.order_by(message.c.id).limit(1).scalar_subquery(), 0),
+        func.count(newest.c.id, type_=Integer),
+        func.coalesce(func.min(newest.c.id), 0),
+        func.coalesce(func.max(newest.c.id), 0),
+    )
+
+
+_number = select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery()
+_theirs = _counted(select(message.c.id).where(message.c.person == bindparam("person")))
+READER: Final = {
+    postgresql: select(_number, *_theirs).add_columns(*engine.READER) for postgresql, engine in matching.ENGINES.items()
+}
+_in_place = message.c.place == place.c.number
+_PLACES: Final = select(place.c.number, place.c.audience).where(
+    place.c.audience.in_(bindparam("audiences", expanding=True)), exists().where(_in_place)
 )
-READER: Final = {postgresql: _counted.add_columns(*engine.READER) for postgresql, engine in matching.ENGINES.items()}
+_IN_PLACE: Final[Select[*tuple[Any, ...]]] = select(
+    *_counted(select(message.c.id).where(message.c.place == bindparam("place")))
+)
 STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wanted")))
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
-    """All wordings in one look at the index, and in one at what stands around the matches."""
+    """All wordings in one look at the index, and in one at what stands around the matches; the same once more for each
+    place with something shared.
+    """
     asked = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
     every = list(dict.fromkeys(chain(*asked)))
-    number, among = _reader(connection, query.person)
-    if number is None or not query.audiences or not (every or query.within):
+    if not query.audiences or not (every or query.within):
         return []
-    wrote = _people_named(connection, query) if query.by else None
     forms = {word: word_forms(word) for word in every}
-    sought = _sought(query, _groups(every, forms), number, wrote)
-    matches = dict(zip(sought.words, matching.matches(connection, sought, among), strict=True))
+    groups = _groups(every, forms)
+    sources = _sources(connection, query, groups)
+    if not sources:
+        return []
+    held = [matching.matches(connection, sought, size) for sought, size in sources]
+    matches = dict(zip(groups, map(_newest, zip(*held, strict=True)), strict=True))
+    among = _all([size for _, size in sources])
     searches = asked if len(asked) == 1 else [*asked, every]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
-    best = {id_ for some in found for id_ in some}
-    near = nearness_of(connection, query.meaning, query.person, sought, best, among.total) if query.meaning else {}
-    lines, names = lines_of(connection, {*best, *near}, sought.audiences, sought.exclude)
+    best, near = {id_ for some in found for id_ in some}, dict[int, float]()
+    lines, names, shared = dict[int, FoundLine](), dict[str, str](), set[int]()
+    for (sought, size), some in zip(sources, held, strict=True):
+        its = best if len(sources) == 1 else best.intersection(id_ for matched in some for id_, _, _ in matched)
+        if query.meaning:
+            near |= (meant := nearness_of(connection, query.meaning, query.person, sought, its, size.total))
+            its = {*its, *meant}
+        its_lines, its_names = lines_of(connection, its, sought)
+        lines, names = lines | its_lines, names | its_names
+        shared.update(its_lines if sought.place is not None else ())
     rankings = [
         ranked(some, lines, _hints(query, words, forms, names), near)
         for words, some in zip(searches, found, strict=True)
     ]
-    fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sought)]
+    fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sources[0][0])]
     if not fitting and query.within is not None:
-        fitting = [(id_, 0.0) for id_ in _recent(connection, query, sought)]
-    return _hits(connection, fitting[: max(query.limit, 0)])
+        recent = [(_recent(connection, query, sought), sought.place) for sought, _ in sources]
+        fitting = [(id_, 0.0) for some, _ in recent for id_ in some]
+        shared = {id_ for some, place_ in recent if place_ is not None for id_ in some}
+    return _hits(connection, fitting[: max(query.limit, 0)], shared)
+
+
+def _sources(
+    connection: Connection, query: RecallQuery, groups: tuple[tuple[str, ...], ...]
+) -> list[tuple[SearchQuery, Range]]:
+    """Whose entries are read, and how many there are: the person's, and those of places with something shared."""
+    number, among = _reader(connection, query.person)
+    audiences = {"audiences": sorted(query.audiences)}
+    shared = connection.execute(_PLACES, audiences).all() if query.shared else ()
+    wrote = _people_named(connection, query, [place_ for place_, _ in shared]) if query.by else None
+    own = _sought(query, groups, number or 0, wrote)
+    sources = [] if number is None else [(own, among)]
+    for place_, audience in shared:
+        first, total, oldest, last = connection.execute(_IN_PLACE, {"place": place_}).one()
+        theirs = replace(own, number=PLACES + place_, place=place_, audiences=(audience,), asker=query.person)
+        sources.append((theirs, _range(first, total, oldest, last, last)))
+    return sources
+
+
+def _newest(matches: Sequence[Sequence[Match]]) -> Sequence[Match]:
+    """Of one keyword in all sources: no message is in two of them."""
+    return matches[0] if len(matches) == 1 else sorted(chain(*matches), reverse=True)[:MOST]
+
+
+def _all(sizes: Sequence[Range]) -> Range:
+    first, last = min(size.first for size in sizes), max(size.last for size in sizes)
+    return Range(sum(size.total for size in sizes), first, last)
 
 
 def _groups(words: Iterable[str], forms: Forms) -> tuple[tuple[str, ...], ...]:
@@ -382,10 +461,14 @@ def _groups(words: Iterable[str], forms: Forms) -> tuple[tuple[str, ...], ...]:
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
     """The person's number, and the size of what they said and were answered: others' threads hardly change it."""
     reader = READER[is_postgresql(connection)]
-    number, first, total, oldest, last, newest, *_ = connection.execute(reader, {"person": person_id}).one()
+    number, *sizes = connection.execute(reader, {"person": person_id}).one()
+    return number, _range(*sizes[:5])
+
+
+def _range(first: int, total: int, oldest: int, last: int, newest: int) -> Range:
     if total >= COUNTED:  # as many again in each stretch of that length
         total = round(total * (last - first) / max(last - oldest, 1))
-    return number, Range(total, first, last, newest)
+    return Range(total, first, last, newest)
 
 
 def _sought(
@@ -406,14 +489,18 @@ def _sought(
     )
 
 
-def _people_named(connection: Connection, query: RecallQuery) -> tuple[str, ...]:
-    """Who is meant by `query.by`, among those who wrote in the person's threads."""
+def _people_named(connection: Connection, query: RecallQuery, places: Sequence[int]) -> tuple[str, ...]:
+    """Who is meant by `query.by`, among those who wrote in the person's threads, or share something in these places."""
     mine, theirs = participant.alias(), participant.alias()
     wrote = mine.join(theirs, theirs.c.conversation == mine.c.conversation).join(person, person.c.id == theirs.c.person)
     met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(mine.c.person == query.person)
+    shares = exists().where(message.c.place.in_(places), message.c.person == person.c.id)
+    known = met.union(select(person.c.id, person.c.name).where(shares)) if places else met
     wanted = set(index_words(query.by))
     return tuple(
-        id_ for id_, name in connection.execute(met) if id_ == query.by or (wanted and wanted <= set(index_words(name)))
+        id_
+        for id_, name in connection.execute(known)
+        if id_ == query.by or (wanted and wanted <= set(index_words(name)))
     )
 
 
@@ -441,13 +528,14 @@ def _fits(line: FoundLine, sought: SearchQuery) -> bool:
 
 
 def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> list[int]:
-    found = (
-        select(message.c.id)
-        .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .where(participant.c.person == query.person, sought.is_elsewhere)
-        .where(sought.is_usable, message.c.length > 0)
-        .where(message.c.time >= sought.since, message.c.time < sought.until)
-    )
+    found = select(message.c.id)
+    if sought.place is None:
+        found = found.join_from(participant, message, message.c.conversation == participant.c.conversation)
+        found = found.where(participant.c.person == query.person, sought.is_elsewhere)
+    else:
+        found = found.where(sought.is_shared)
+    found = found.where(sought.is_usable, message.c.length > 0)
+    found = found.where(message.c.time >= sought.since, message.c.time < sought.until)
     if sought.author:
         found = found.where(message.c.author == sought.author)
     if sought.people is not None:
@@ -456,7 +544,7 @@ def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> 
     return list(connection.execute(newest).scalars())
 
 
-def _hits(connection: Connection, best: Sequence[tuple[int, float]]) -> list[Hit]:
+def _hits(connection: Connection, best: Sequence[tuple[int, float]], shared: Container[int]) -> list[Hit]:
     found = connection.execute(STORED, {"wanted": [id_ for id_, _ in best]}).mappings().all()
     stored = {row["id"]: rows.message(row) for row in found}
-    return [Hit(stored[id_], score) for id_, score in best]
+    return [Hit(stored[id_], score, id_ in shared) for id_, score in best]

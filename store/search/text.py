@@ -23,9 +23,11 @@ from functools import lru_cache
 from itertools import accumulate, islice, pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, and_, bindparam, or_
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, TextClause, and_, bindparam, or_, text
 
 from agent.memory.audience import NOWHERE, WIDE
+from agent.memory.documents import ON, SHARING
+from agent.memory.forgetting_plans import PAUSED
 from agent.messages import normalisable
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
@@ -456,6 +458,27 @@ PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
 """By which both engines say which messages a search may find; `Sought.bound` gives the values."""
 
 
+SHARED: Final = """
+    message.place = :place
+    AND EXISTS (SELECT 1 FROM preference AS channel
+        WHERE channel.owner = 'channel:' || message.channel AND channel.name = :sharing AND channel.value = :on)
+    AND NOT EXISTS (SELECT 1 FROM preference AS writer
+        WHERE writer.owner = message.person AND writer.name = :sharing AND writer.value = :paused)
+    AND NOT EXISTS (SELECT 1 FROM participant AS wrote
+        WHERE wrote.conversation = message.conversation AND wrote.person = :asker)
+"""
+"""Of a message: it is shared with the asker at this moment, who did not write in its thread."""
+OF_SHARED: Final[tuple[BindParameter[Any], ...]] = (
+    bindparam("place", type_=Integer),
+    *(bindparam(name, type_=StorableText) for name in ("asker", "sharing", "on", "paused")),
+)
+
+
+def shared_with(place: int, asker: str) -> dict[str, object]:
+    """The values of OF_SHARED."""
+    return {"place": place, "asker": asker, "sharing": SHARING, "on": ON, "paused": PAUSED}
+
+
 class Range(NamedTuple):
     """About how many messages could match, and the ids of the first and the last: they need not be exact. But no
     message that the person can find is newer than `newest`, where the engine asks for that.
@@ -469,7 +492,10 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """`words`: for each keyword its forms, any of which counts. `number` is the person's; `people` None: anybody's."""
+    """`words`: for each keyword its forms, any of which counts. `number` is the reader's; `people` None: anybody's.
+
+    `place`: what is shared there with the `asker` is looked for, in place of what stands in their own threads.
+    """
 
     words: tuple[tuple[str, ...], ...]
     number: int
@@ -481,6 +507,8 @@ class SearchQuery:
     people: tuple[str, ...] | None = None
     visible_from: int = 0
     """Of the excluded conversation what stands before this message is looked for, too."""
+    place: int | None = None
+    asker: str = ""
 
     @property
     def is_elsewhere(self) -> ColumnElement[bool]:
@@ -495,8 +523,14 @@ class SearchQuery:
         return and_(message.c.audience.in_(self.audiences), flows)
 
     @property
+    def is_shared(self) -> TextClause:
+        """Of a message: see SHARED, where `place` is set."""
+        return text(SHARED).bindparams(*OF_SHARED).bindparams(**shared_with(self.place or 0, self.asker))
+
+    @property
     def bound(self) -> dict[str, Any]:
-        return {
+        shared = {} if self.place is None else shared_with(self.place, self.asker)
+        return shared | {
             "audiences": self.audiences,
             "drawn": (WIDE, *self.audiences),
             "exclude": self.exclude,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import mul
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, bindparam, delete, exists, func, insert, select
 
 from agent.records import Author, Meaning, Unembedded
 from store.databases.database import BitString, SqlStore, is_postgresql, reads, writes
@@ -138,7 +138,7 @@ def nearness_of(
     """What the meaning of messages is worth, from nothing for the farthest to `wanted.weight` for the nearest: of the
     nearest ones, and of those `found` otherwise. `total`: about how many messages there are.
 
-    All that the person may see is compared: two microseconds for each of their messages, and no memory but a thread's.
+    All that the search may see is compared: two microseconds for each of their messages, and no memory but a thread's.
     """
     signs, packed = sign_bits(wanted.vector), pack_vector(wanted.vector)
     rescored = max(RESCORED, total // RESCORED_SHARE)
@@ -160,11 +160,12 @@ def nearness_of(
 
 def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:
     differing = func.bit_count(embedding.c.signs.op("#")(bindparam("signs", signs, type_=BitString())))
+    said = select(embedding.c.message).join_from(message, embedding, embedding.c.message == message.c.id)
+    if sought.place is None:
+        theirs = participant.c.conversation == message.c.conversation
+        said = said.join(participant, theirs).where(participant.c.person == person)
     return (
-        select(embedding.c.message)
-        .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .join(embedding, embedding.c.message == message.c.id)
-        .where(participant.c.person == person, embedding.c.model == model, *_visible(sought))
+        said.where(embedding.c.model == model, *_visible(sought))
         .where(func.length(embedding.c.signs) == 8 * len(signs))
         .order_by(differing, embedding.c.message.desc())
         .limit(limit)
@@ -180,14 +181,16 @@ def _signs_by_thread(person: str, model: str, signs: bytes, sought: SearchQuery)
     same = (its, embedding.c.model == model, func.length(embedding.c.signs) == len(signs))
     digits = select(func.hex(embedding.c.signs)).where(*same).correlate(message).scalar_subquery()
     numbered = func.printf(f"%0{2 * ID_BYTES}x", message.c.id).concat(digits)
+    if sought.place is not None:
+        return select(func.group_concat(numbered, "")).where(*_visible(sought)).group_by(message.c.conversation)
     here = message.c.conversation == participant.c.conversation
     held = select(func.group_concat(numbered, "")).where(here, *_visible(sought)).correlate(participant)
     return select(held.scalar_subquery()).where(participant.c.person == person)
 
 
-def _visible(sought: SearchQuery) -> list[ColumnElement[bool]]:
+def _visible(sought: SearchQuery) -> list[ColumnElement[bool] | TextClause]:
     """Of a message: the search may see it."""
-    conditions = [
+    conditions: list[ColumnElement[bool] | TextClause] = [
         sought.is_elsewhere,
         sought.is_usable,
         message.c.time >= sought.since,
@@ -197,4 +200,6 @@ def _visible(sought: SearchQuery) -> list[ColumnElement[bool]]:
         conditions.append(message.c.author == Author(sought.author))
     if sought.people is not None:
         conditions.append(message.c.person.in_(sought.people))
+    if sought.place is not None:
+        conditions.append(sought.is_shared)
     return conditions

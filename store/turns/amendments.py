@@ -12,7 +12,8 @@ Rules
 A channel that fewer can read than before: what it holds for the whole team becomes its own, and stays so
   Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
   What a message means to a search stays: its entries name no audience. Schedules and documents move, too; until
-  their index has followed, which a job sees to, they are not found. Nothing becomes wider, ever.
+  their index has followed, which a job sees to, they are not found. Nothing becomes wider, ever. What was shared is no
+  more, as its rows are not the team's; the choice to share goes, and has to be made anew.
   What came from two closed channels belongs to neither, and goes.
   An answer that runs there starts anew: it was thought out for more readers, or with more than may be used now.
   Whoever learns meanwhile from what moved finds another revision, or no message to learn from, and begins anew.
@@ -26,13 +27,14 @@ from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, or_,
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, Place, label
+from agent.memory.documents import SHARING
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from store import job_queue, model_calls, rows, tool_calls
 from store.knowledge_tables import document
-from store.memory import profiles
+from store.memory import people, profiles
 from store.search import index, passages
 from store.search.text import IndexedText
 from store.tables import (
@@ -265,6 +267,8 @@ _PUBLIC: Final = union(
 
 def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
     """Let what this channel holds for its team belong to `place`; how many messages that were."""
+    if place.is_closed:
+        people.choose(connection, f"channel:{channel}", SHARING, None)
     wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
     if not wide or not place.is_closed:
         return 0

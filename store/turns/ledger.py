@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from cachetools import LRUCache
 
 from agent import texts
-from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import Authority, BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
@@ -27,7 +27,7 @@ from store import history, model_calls, rows, tool_calls
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people, profiles
-from store.search import index
+from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
 from store.tables import (
     DONE,
@@ -233,13 +233,23 @@ def accept(
     }
     if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
         asked |= {"taken_back": True, "passed_over": True}
-    index.add(connection, row_id(connection.execute(_NEW_MESSAGE, asked)), incoming.conversation, said, readers)
+    place = _shared_in(connection, incoming, audience) if known.shares else None
+    asked_id = row_id(connection.execute(_NEW_MESSAGE, asked | {"place": place}))
+    index.add(connection, asked_id, incoming.conversation, said, readers, place)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)
     if claiming is not None and claiming.waits:
         claims.hold_place(connection, incoming.source, claiming.now + claiming.lease)
     return Accepted(turn_id, duplicate=False, claim=claim)
+
+
+def _shared_in(connection: sa.Connection, incoming: Incoming, audience: str) -> int | None:
+    """The place with whose team this is shared, in a channel where that is switched on: what a full member says to the
+    team.
+    """
+    to_team = isinstance(incoming.place.audience, TeamAudience) and incoming.authority >= Authority.EMPLOYEE
+    return passages.place_number(connection, audience) if to_team else None
 
 
 def _taken_back(connection: sa.Connection, incoming: Incoming) -> bool:
@@ -304,6 +314,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     drawn = drawn_from({closing.drawn_from, *again, *brought}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
+        place = None if closing.retold else _shared_with_question(connection, claim)
         replied = _message(asked, reply, audience) | {
             "drawn_from": drawn,
             "retold": closing.retold,
@@ -311,9 +322,11 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
             "author": Author.BOT,
             "time": now,
             "message_id": closing.pages[0] if closing.pages else None,
+            "place": place,
         }
         answer = row_id(connection.execute(_NEW_MESSAGE, replied))
-        index.add(connection, answer, asked.conversation, reply, index.readers_of(connection, answer))
+        readers = index.readers_of(connection, answer)
+        index.add(connection, answer, asked.conversation, reply, readers, place)
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
         profiles.exempt_from_learning(connection, claim)
@@ -331,6 +344,14 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, claim, closing.summarise_until, now)
+
+
+def _shared_with_question(connection: sa.Connection, claim: Claim) -> int | None:
+    """With whom a reply is shared: as its question is, if the channel is still switched on."""
+    channel = sa.literal(f"channel:{claim.incoming.channel}")
+    still = sa.select(message.c.place).where(message.c.id == claim.message, history.shares(channel, message.c.person))
+    is_public = isinstance(claim.incoming.place.audience, TeamAudience)
+    return connection.execute(still).scalar_one_or_none() if is_public else None
 
 
 # What a reply tells again of an earlier one for which tools brought what not all may read.

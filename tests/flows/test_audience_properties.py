@@ -33,7 +33,8 @@ from agent.memory.audience import (
     label,
     may_flow_from,
 )
-from agent.memory.documents import NewDocument, Passage
+from agent.memory.documents import ON, SHARING, NewDocument, Passage
+from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
@@ -77,11 +78,15 @@ def secrets(messages: Sequence[Message]) -> set[str]:
 
 @dataclass(frozen=True)
 class Said:
-    """For whom (a label) something was said, in which conversation, and what of a tool it was drawn from."""
+    """For whom (a label) something was said, in which conversation of which channel, and what of a tool it was drawn
+    from. `shared`: by whom it was said in public while that was switched on there; "" if it was not.
+    """
 
     audience: str
     where: str
+    channel: str = ""
     drawn: str = WIDE
+    shared: str = ""
     untold: bool = False
     """No reply says it; only a record of what was done there does."""
     document: bool = False
@@ -114,7 +119,10 @@ class Look:
 
 @dataclass
 class Town:
-    """People who talk to the bot. `stands`: for whom and where each secret was said so far; `wrote`: also by whom."""
+    """People who talk to the bot. `stands`: for whom and where each secret was said so far; `wrote`: also by whom.
+
+    `part`: who wrote in which conversation. `on`: the channels that share; `out`: who has taken theirs out.
+    """
 
     store: Store
     history: int
@@ -123,6 +131,9 @@ class Town:
     members: FakeMembership = field(default_factory=lambda: FakeMembership({place: set(PEOPLE) for place in CHANNELS}))
     stands: dict[str, set[Said]] = field(default_factory=lambda: defaultdict[str, set[Said]](set))
     wrote: set[tuple[str, str, Said]] = field(default_factory=set[tuple[str, str, Said]])
+    part: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    on: set[str] = field(default_factory=set[str])
+    out: set[str] = field(default_factory=set[str])
     numbers: "count[int]" = field(default_factory=count)
     notes: bool = False
     repeats: bool = False
@@ -197,13 +208,14 @@ class Town:
         secret, place = f"secret{next(self.numbers)}", self.place(person, where)
         self.brought = ToolOutput(f"The canoe is called {secret}.", audience=audience, keep=keep)
         here = f"{person} {where}" if where == "dm" else where
+        shared = self.shared_by(person, where, place)
         drawn = NOWHERE if keep is Keep.TURN else drawn_from([label(audience or PersonAudience(person))], place)
-        self.stands[secret].add(Said(label(place.audience), here, drawn))  # as this turn sees it
+        self.stands[secret].add(Said(label(place.audience), here, where, drawn, shared))  # as this turn sees it
         self.looks = True
         await self.say(person, where, alone=False, notes=notes, repeats=repeats)
         self.looks = False
         if not repeats:
-            self.stands[secret] = {replace(one, untold=True) for one in self.stands[secret]}
+            self.stands[secret] = {replace(one, untold=True, shared="") for one in self.stands[secret]}
 
     async def point(self, person: str, where: str, number: int) -> None:
         """Ask here about a reply that they read elsewhere, and have it told again."""
@@ -224,15 +236,19 @@ class Town:
         notes: bool,
         repeats: bool,
         pointed: tuple[Said, Quoted] | None = None,
+        thread: str = "",
     ) -> None:
         """Ask something here, and look at everything that the model is given for the answer."""
         if not self.reads(person, where):
             return
         place = self.place(person, "dm" if alone else where)
-        here = f"{person} {where}" if alone or where == "dm" else where
+        here = f"{person} {where}" if alone or where == "dm" else f"{where}{thread}"
         number = next(self.numbers)
-        asked = self.asked(number, person, here, place)
-        said, brought = Said(label(place.audience), here), set[str]()
+        alone = isinstance(place.audience, PersonAudience)
+        asked = replace(self.asked(number, person, here, place), channel=here if alone else where)
+        shared, brought = self.shared_by(person, where, place), set[str]()
+        said = Said(label(place.audience), here, where, shared=shared)
+        self.part.add((person, here))
         if pointed is not None:
             asked, brought = replace(asked, quoted=(pointed[1],)), {*SECRET.findall(pointed[1].text)}
         self.stands[f"secret{number}"].add(said)
@@ -245,11 +261,13 @@ class Town:
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
             usable = {one for one in self.stands[secret] if one.may_be_used(allowed, here, person)}
+            usable = {one for one in usable if self.finds(person, one)}
             if pointed is not None and secret in brought:  # they read it there, and carry it here themselves
                 usable |= {one for one in self.stands[secret] if one.is_with(pointed[0])}
             assert usable, f"{secret} of {self.stands[secret]} was used for {place} in {here}"
             if notes or repeats:
-                self.stands[secret] |= {replace(said, drawn=drawn_from([one.drawn], place)) for one in usable}
+                again = {replace(said, drawn=drawn_from([one.drawn], place), shared="") for one in usable}
+                self.stands[secret] |= again
 
     async def turn(self, asked: Incoming, said: Said) -> None:
         await self.store.ledger.accept(asked)
@@ -277,7 +295,7 @@ class Town:
         here, name = f"{person} {where}" if where == "dm" else where, f"boats {number}"
         passages = (Passage(f"The canoe of the club is called {secret}.", page=2),)
         await self.store.documents.keep(NewDocument(name, audience, "t", here, person, self.clock.now(), passages))
-        self.stands[secret].add(Said(audience, here, document=True))
+        self.stands[secret].add(Said(audience, here, where, document=True))
 
     async def index(self) -> None:
         """Let what was narrowed be found where it belongs now."""
@@ -306,17 +324,38 @@ class Town:
         self.members.readers[where] ^= {person}
         await self.clock.advance(MAX_AGE_S + 1)
 
+    def shared_by(self, person: str, where: str, place: Place) -> str:
+        """Who shares what they say here, as it is now; "" if nobody does."""
+        shares = isinstance(place.audience, TeamAudience) and where in self.on and person not in {GUEST, *self.out}
+        return person if shares else ""
+
+    def finds(self, person: str, one: Said) -> bool:
+        """Whether it stands in a thread of theirs, or is shared with them at this moment."""
+        shared = bool(one.shared) and one.channel in self.on and one.shared not in self.out and person != GUEST
+        return one.document or (person, one.where) in self.part or (shared and one.audience == f"team:{TEAM}")
+
+    async def switch(self, where: str) -> None:
+        """Let what is told in this channel serve others from now on, or no longer."""
+        self.on ^= {where}
+        await self.store.preferences.set(f"channel:{where}", SHARING, ON if where in self.on else None)
+
+    async def take_out(self, person: str) -> None:
+        """Take theirs out, or leave it there again."""
+        self.out ^= {person}
+        await self.store.preferences.set(person, SHARING, PAUSED if person in self.out else None)
+
     async def turn_over(self, where: str) -> None:
         """Make a private channel public, or a public one private: what was said there is then its own."""
         self.public ^= {where}
         if where in self.public:
             return
+        self.on.discard(where)
         closed = self.place("", where)
         await self.store.ledger.restrict_place(where, closed, self.clock.now())
 
         def moved(said: Said) -> Said:
-            there = said.where == where and said.audience == f"team:{TEAM}"
-            return replace(said, audience=label(closed.audience)) if there else said
+            there = said.channel == where and said.audience == f"team:{TEAM}"
+            return replace(said, audience=label(closed.audience), shared="") if there else said
 
         for secret, stands in self.stands.items():
             self.stands[secret] = set(map(moved, stands))
@@ -338,8 +377,16 @@ def insights(messages: Sequence[Message]) -> str:
 Deed = Callable[[Town], Awaitable[None]]
 
 
-def saying(person: str, where: str, alone: bool, notes: bool, repeats: bool) -> Deed:
-    return lambda town: town.say(person, where, alone=alone, notes=notes, repeats=repeats)
+def saying(person: str, where: str, alone: bool, notes: bool, repeats: bool, thread: str = "") -> Deed:
+    return lambda town: town.say(person, where, alone=alone, notes=notes, repeats=repeats, thread=thread)
+
+
+def switching(where: str) -> Deed:
+    return lambda town: town.switch(where)
+
+
+def taking_out(person: str) -> Deed:
+    return lambda town: town.take_out(person)
 
 
 def moving(person: str, where: str) -> Deed:
@@ -364,7 +411,8 @@ def pointing(person: str, where: str, number: int) -> Deed:
 
 people, channels = st.sampled_from((*PEOPLE, "t:ann", "t:ann")), st.sampled_from(CHANNELS)
 seldom = st.sampled_from((False, False, False, True))
-anything = st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), seldom, st.booleans(), st.booleans())
+threads = st.sampled_from(("", " first", " second"))
+anything = st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), seldom, st.booleans(), st.booleans(), threads)
 readers = st.sampled_from(
     (None, None, None, TeamAudience(TEAM), *map(GroupAudience, CHANNELS), *map(PersonAudience, PEOPLE))
 )
@@ -383,6 +431,8 @@ deeds = st.lists(
         handed_in,
         st.builds(moving, people, channels),
         st.builds(turning, channels),
+        st.builds(switching, channels),
+        st.builds(taking_out, people),
         st.just(Town.learn),
     ),
     min_size=5,
@@ -442,6 +492,26 @@ def knowing(draw: st.DrawFn) -> list[Deed]:
     ]
 
 
+@st.composite
+def sharing(draw: st.DrawFn) -> list[Deed]:
+    """What was said in public is looked for by others, in other threads, while channels are switched on and off, people
+    take theirs out, and channels change their readers.
+    """
+    told = st.builds(saying, people, st.just("t:hall"), st.just(False), st.booleans(), st.booleans(), threads)
+    changed = st.one_of(
+        st.builds(switching, channels),
+        st.builds(taking_out, people),
+        st.builds(turning, channels),
+        st.builds(moving, people, channels),
+        st.just(Town.learn),
+    )
+    asked = st.one_of(told, anything, pointed_at, looked_up)
+    done = [*draw(st.lists(told, max_size=1)), switching("t:hall"), *draw(st.lists(told, min_size=1, max_size=3))]
+    for _ in range(draw(st.integers(1, 3))):
+        done += [*draw(st.lists(changed, max_size=2)), *draw(st.lists(asked, min_size=1, max_size=2))]
+    return done
+
+
 async def live(store: Store | StoreInMemory, done: list[Deed], history: int) -> None:
     """Do it all in a town, which checks whatever a model reads there."""
     town = Town(store, history)
@@ -480,6 +550,42 @@ async def test_a_document_is_told_to_the_members_of_its_place() -> None:
         await town.say(person, where, alone=False, notes=False, repeats=False)
         seen[person, where] = any("secret0" in secrets(request) for request in town.model.requests[before:])
     assert [place for place, found in seen.items() if found] == [("t:bob", "t:hall"), ("t:bob", "dm")]
+
+
+@settings(max_examples=examples(60))
+@given(sharing(), budgets)
+async def test_what_is_shared_reaches_others_only_while_it_is(done: list[Deed], history: int) -> None:
+    await live(store_in_memory(), done, history)
+
+
+@settings(max_examples=examples(6))
+@given(sharing(), budgets)
+async def test_what_is_shared_reaches_others_only_while_it_is_on_a_database(done: list[Deed], history: int) -> None:
+    await live_on_a_database(done, history)
+
+
+async def test_what_is_shared_is_told_to_others_of_the_team_and_no_longer_once_it_is_off() -> None:
+    """So that the rules above say something: it is found where it may be, and nothing else of other people."""
+    store = store_in_memory()
+    town = Town(store, 8)
+    await town.say("t:ann", "t:hall", alone=False, notes=False, repeats=False)
+    await town.switch("t:hall")
+    await town.say("t:ann", "t:hall", alone=False, notes=False, repeats=False)
+    seen = dict[tuple[str, str, str], set[str]]()
+    for change in (Town.index, partial(Town.take_out, person="t:ann")):
+        await change(town)
+        asked = ("t:bob", "t:hall"), ("t:bob", "dm"), ("t:bob", "t:club"), (GUEST, "dm"), (GUEST, "t:club")
+        for person, where in asked:
+            before = len(town.model.requests)
+            await town.say(
+                person, where, alone=False, notes=False, repeats=False, thread=" later" if town.out else " now"
+            )
+            found = {secret for request in town.model.requests[before:] for secret in secrets(request)}
+            seen[person, where, "out" if town.out else "on"] = found & {"secret0", "secret1"}
+    assert {place: found for place, found in seen.items() if found} == {
+        ("t:bob", "t:hall", "on"): {"secret1"},
+        ("t:bob", "dm", "on"): {"secret1"},
+    }
 
 
 @settings(max_examples=examples(60))

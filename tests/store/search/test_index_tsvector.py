@@ -17,7 +17,8 @@ from agent.events import Outcome
 from agent.memory.audience import Place, TeamAudience
 from agent.records import INDEXING, Closing, RecallQuery
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
-from store.engine import Store, open_store
+from store.databases.postgresql import PostgresDatabase
+from store.engine import Store, new_key, open_store, prepare
 from store.search.matching import Tsvector
 from store.search.text import PARAMETERS, Range, SearchQuery, index_words, indexed_text, stem
 from tests.contracts.steps import answered, claimed, found, texts_found
@@ -71,7 +72,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
             bindparam("stretches", list(stretches), ARRAY(Text)),
             bindparam("sizes", list(stretches.values()), ARRAY(Integer)),
         )
-        explained = text(f"EXPLAIN {Tsvector.MATCHES.text}").bindparams(words, *ends, *PARAMETERS)
+        explained = text(f"EXPLAIN {Tsvector.MATCHES[0].text}").bindparams(words, *ends, *PARAMETERS)
         sought = SearchQuery((("boat",),), number=1, audiences=("",), exclude="")
         return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
@@ -215,8 +216,9 @@ async def test_entries_from_before_the_blocks_are_given_theirs(postgres: Postgre
     ids = (1, 1023, 1024, 70_000, 2**31 - 1)
     bare = "INSERT INTO message_index (reader, message, words) VALUES (7, :id, array_to_tsvector(ARRAY['7:boat']))"
     async with postgres.database() as url:
-        older = await open_store(url, migrations=up_to("r0002", tmp_path))
-        await older.database.write(lambda c: [c.execute(text(bare), {"id": id_}) for id_ in ids])
+        older = PostgresDatabase(url)
+        await older.write(prepare, older.where, new_key, up_to("r0002", tmp_path))
+        await older.write(lambda c: [c.execute(text(bare), {"id": id_}) for id_ in ids])
         await older.close()
         store = await open_store(url)
         kept = text("SELECT message, tsvector_to_array(words) FROM message_index ORDER BY message")

@@ -17,7 +17,7 @@ from store.engine import DERIVED, Store, renew_some
 from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
 from store.search import index, search
 from store.search.matching import Fts5
-from store.search.text import PARAMETERS, SearchQuery, entry_terms, indexed_text, keywords
+from store.search.text import OF_SHARED, PARAMETERS, SearchQuery, entry_terms, indexed_text, keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
 from tests.fakes.incoming import said
@@ -159,16 +159,19 @@ async def test_a_message_without_words_is_not_found_beside_a_match(either: Store
     assert await searched(either, "boat") == ["Look, a boat"]
 
 
-async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
+@pytest.mark.parametrize("place", [None, 1], ids=["their own", "what is shared"])
+async def test_a_search_never_reads_through_all_messages(store: Store, place: int | None) -> None:
     await answered(store, said("my boat"), "your boat")
     first, last = Fts5().entries_of(1).values()
-    sought = SearchQuery((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
+    sought = SearchQuery((("boat",),), number=1, audiences=("1",), exclude="", people=("1",), place=place)
+    shared = place is not None
     bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "most": 9}
 
     def steps(connection: Connection) -> list[str]:
-        near = search.SURROUNDINGS.params(hits=[1], audiences=["1"], drawn=["", "1"], exclude="")
+        near = search.SURROUNDINGS[shared].params(hits=[1], **sought.bound)
         sql = f"EXPLAIN QUERY PLAN {near.compile(connection, compile_kwargs={'render_postcompile': True})}"
-        matches = text(f"EXPLAIN QUERY PLAN {Fts5.MATCHES.text}").bindparams(*PARAMETERS)
+        matches = text(f"EXPLAIN QUERY PLAN {Fts5.MATCHES[shared].text}")
+        matches = matches.bindparams(*PARAMETERS, *(OF_SHARED if shared else ()))
         found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(sql, (None,) * sql.count("?")))
         return [row.detail for row in found_]
 
