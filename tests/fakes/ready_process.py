@@ -5,6 +5,7 @@ is its own here too: environment, folder, standard streams, terminal, signals, a
 What only a start from nothing shows (which modules a command imports, and in which order) is not seen here.
 """
 
+import asyncio
 import atexit
 import fcntl
 import gc
@@ -57,7 +58,7 @@ class ReadyProcess:
     arguments: Sequence[str] = ()
     terminal: bool = False
     _told: socket.socket = field(init=False)
-    _pid: int = field(init=False)
+    pid: int = field(init=False)
     _code: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -67,13 +68,13 @@ class ReadyProcess:
         self._told.settimeout(PATIENCE_S)
         request = [self.program, [*self.arguments], dict(self.environ), str(self.folder), self.terminal]
         self._told.sendall(json.dumps(request).encode() + b"\n")
-        self._pid = self._line()
+        self.pid = self._line()
 
     def terminate(self) -> None:
-        self._signal(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        self._signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
     def wait(self, patience_s: float) -> int:
         """Its exit code, negative for a signal; TimeoutError if it does not end."""
@@ -83,10 +84,10 @@ class ReadyProcess:
             self._told.close()
         return self._code
 
-    def _signal(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         if self._code is None:
             with suppress(ProcessLookupError):
-                os.kill(self._pid, number)
+                os.kill(self.pid, number)
 
     def _line(self) -> int:
         line = b""
@@ -95,6 +96,44 @@ class ReadyProcess:
             assert piece, "the server of ready processes is gone"
             line += piece
         return int(line)
+
+
+@dataclass
+class ReadyService:
+    """`cogency`, as a service whose standard error is read: for what these tests need, one of asyncio's processes."""
+
+    stderr: asyncio.StreamReader
+    _process: ReadyProcess
+    returncode: int | None = None
+
+    @classmethod
+    async def start(cls, folder: Path, environ: Mapping[str, str], *arguments: str) -> "ReadyService":
+        stderr = asyncio.StreamReader()
+        source, sink = os.pipe()
+        with os.fdopen(sink, "wb"), open(os.devnull, "r+b") as null:  # noqa: ASYNC230, PTH123 -- no file to wait for
+            protocol = asyncio.StreamReaderProtocol(stderr)
+            await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(source, "rb"))
+            streams = (null.fileno(), null.fileno(), sink)
+            return cls(stderr, await asyncio.to_thread(ReadyProcess, COMMAND, streams, environ, folder, arguments))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send_signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def wait(self) -> int:
+        self.returncode = await asyncio.to_thread(self._process.wait, PATIENCE_S)
+        return self.returncode
+
+    async def communicate(self) -> tuple[None, bytes]:
+        said = await self.stderr.read()
+        await self.wait()
+        return None, said
 
 
 @cache

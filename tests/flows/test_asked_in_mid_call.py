@@ -5,7 +5,6 @@ killed while it waits.
 import asyncio
 import json
 import sys
-from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from bot.exits import Exit
 from bot.texts import command_texts, tool_texts
 from tests.fakes.asking_tool import BOAT
 from tests.fakes.mcp_world import FAKES
+from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
 from tests.fakes.terminal import FakeTerminal
@@ -88,8 +88,7 @@ def test_nobody_is_asked_where_a_program_reads(tmp_path: Path, words: tuple[str,
     assert "Which boat" not in ran.stdout
 
 
-async def its_server_is_there(process: Process) -> None:
-    assert process.stderr is not None
+async def its_server_is_there(process: ReadyService) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while b"raw: connected" not in await process.stderr.readline():
             pass

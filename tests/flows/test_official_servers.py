@@ -27,6 +27,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload, seen
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_home import fill_in
 from tests.fakes.slack_things import FakeWhisper
@@ -91,7 +92,7 @@ class World:
 
     folder: Path
     model: ModelServer
-    bot: asyncio.subprocess.Process
+    bot: ReadyService
     say: Callable[[str], Awaitable[Callable[[], str]]]
     stop: Callable[[], Awaitable[object]]
     log: list[str] = field(default_factory=list[str])
@@ -143,11 +144,9 @@ async def connected_bot(folder: Path, model: ModelServer, **settings: str) -> As
     log: list[str] = []
     named = {"COGENCY_MCP": "mcp.json", "COGENCY_LEARNING": "off", "COGENCY_LOG_LEVEL": "DEBUG"}
     async with service(folder, **named, **by_model(model), **settings) as process:
-        assert process.stderr is not None
-        stderr = process.stderr
 
         async def listen() -> None:
-            while line := await stderr.readline():
+            while line := await process.stderr.readline():
                 log.append(line.decode())
 
         listening = asyncio.create_task(listen())
