@@ -97,7 +97,8 @@ def keep(
     values = {name: getattr(new, name) for name in ("audience", "source", "channel", "person", "name", "link", "time")}
     values |= page_columns(new.web, first=True)
     if renews is not None:
-        of = select(*(document.c[name] for name in _OF_PLACE)).where(document.c.id == renews, document.c.state == KNOWN)
+        of = select(document.c.audience, document.c.source, document.c.channel, document.c.person)
+        of = of.where(document.c.id == renews, document.c.state == KNOWN)  # whose it is, and of whom, at this moment
         found = connection.execute(of.with_for_update()).mappings().first()
         if found is None:
             return DocumentRefused.GONE
@@ -138,11 +139,6 @@ def work_on(connection: Connection, id_: int, dropped: Callable[[Connection], ob
     return False
 
 
-_OF_PLACE: Final = ("audience", "source", "channel", "person")
-"""What a new version takes from the one before, as it is then: the place may have become narrower meanwhile, and the
-person may have been forgotten."""
-
-
 def _versions(
     connection: Connection, id_: int, other: Callable[[ColumnElement[int]], ColumnElement[bool]]
 ) -> list[int]:
@@ -161,9 +157,15 @@ def older(connection: Connection, id_: int) -> list[int]:
 
 def remove(connection: Connection, id_: int) -> list[int]:
     """Nobody finds a document any more, nor a newer version of it that is still to be indexed: all of these."""
+    _settle(connection, document.c.id == id_)
     ids = [id_, *_versions(connection, id_, lambda other: other > id_)]
     mark_gone(connection, ids)
     return ids
+
+
+def _settle(connection: Connection, where: ColumnElement[bool]) -> None:
+    """Wait for new versions of these that are just being kept: what follows then sees them."""
+    connection.execute(select(document.c.id).where(where).order_by(document.c.id).with_for_update()).all()
 
 
 def next_look(connection: Connection, now: datetime) -> Document | None:
@@ -212,12 +214,10 @@ def optimize(connection: Connection) -> None:
     _engine(connection).optimize(connection)
 
 
-_TOLD: Final = ("name", "address", "etag", "digest", "fault")
-
-
 def texts_of(connection: Connection, where: ColumnElement[bool]) -> list[str]:
     """What the documents say of which this is true, their names, and where they were on the web."""
-    named = connection.execute(select(*(document.c[one] for one in _TOLD)).where(where))
+    columns = (document.c[one] for one in ("name", "address", "etag", "digest", "fault"))
+    named = connection.execute(select(*columns).where(where))
     said = select(passage.c.text).join(document, document.c.id == passage.c.document).where(where)
     return [*filter(None, chain(*named)), *connection.execute(said).scalars()]
 
@@ -225,6 +225,7 @@ def texts_of(connection: Connection, where: ColumnElement[bool]) -> list[str]:
 def narrow(connection: Connection, channel: str, wide: Iterable[str], own: str) -> int:
     """Let what was handed in in this channel for one of these audiences belong to `own`; how many documents."""
     there = and_(document.c.channel == channel, document.c.audience.in_(list(wide)))
+    _settle(connection, there)
     ids = list(connection.execute(select(document.c.id).where(there)).scalars())
     connection.execute(update(document).where(document.c.id.in_(ids)).values(audience=own))
     for id_ in ids:

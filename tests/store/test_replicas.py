@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import Connection, func, select, text
@@ -13,11 +14,13 @@ from agent.admission_terms import Rate, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting_plans import Everything
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming
+from agent.memory.documents import LinkedPage, NewDocument, Passage
+from agent.memory.forgetting_plans import Everything, Gone
+from agent.records import INDEXING, Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.forgetting.selection import ErasedIds
+from store.search.passages import keep, rows_of
 from store.search.text import indexed_text
 from store.tables import person
 from store.turns.claims import claim_turn as claim_next
@@ -224,3 +227,29 @@ async def test_the_most_of_one_person_and_the_most_that_wait_count_in_all_replic
         assert [claim is not None for claim in claims] == [True, True, False, False]
         with pytest.raises(TermsNotMet):
             await other.ledger.accept(said("?", person="ben", conversation="bens"), Terms(START, backlog=1))
+
+
+@pytest.mark.parametrize("meanwhile", ["removed", "closed", "gone"])
+async def test_what_is_removed_closed_or_gone_while_its_new_version_is_being_kept_takes_that_along(
+    postgres: PostgresServer, meanwhile: str
+) -> None:
+    team = frozenset({"team:team"})
+    page = LinkedPage("https://a.example/", START)
+    new = NewDocument("boats", "team:team", "test", "channel", "ann", START, [Passage("walnut")], "", web=page)
+    async with replicas(await postgres.empty()) as (one, other):
+        await one.documents.keep(new)
+        (known,) = await one.documents.listed(team)
+        async with slow(one, partial(keep, new=new, rows=rows_of(new), renews=known.id)):
+            match meanwhile:
+                case "removed":
+                    await other.documents.remove(known.id)
+                case "closed":
+                    await other.ledger.restrict_place("channel", replace(CLUB, whole_channel=True), START)
+                case _:
+                    await other.forgetting.retire(Gone(channels=frozenset({"channel"})), START, 200)
+        while (job := await one.jobs.claim(frozenset({INDEXING}), "worker", START, LEASE)) is not None:
+            while await one.memories.index_more(job):
+                pass
+            await one.jobs.finish(job)
+        assert await one.documents.listed(team) == []
+        assert len(await one.documents.listed(frozenset({"group:club"}))) == (meanwhile == "closed")
