@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from heapq import nlargest
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 from math import log
 from typing import Any, Final, Protocol, assert_never, cast
 
@@ -71,13 +71,21 @@ class Registry:
     Raises ValueError for two tools of one name, or a schema of the first that is none.
     """
 
-    def __init__(self, tools: Sequence[Tool], limits: ToolLimits = ToolLimits(), rest: Sequence[Tool] = ()) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        limits: ToolLimits = ToolLimits(),
+        rest: Sequence[Tool] = (),
+        away: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         for tool in tools:
             _validator(json.dumps(tool.schema))
         specs = [_spec(tool) for tool in tools if not isinstance(tool, SituationalTool)]
         self._situational: Final = [(tool.beside, _spec(tool)) for tool in tools if isinstance(tool, SituationalTool)]
         others = list(map(bounded, rest))
-        self._search: Final = ToolSearch(others) if _tokens(others) > MAX_SCHEMA_TOKENS else None
+        tokens = sum(estimate_tokens(described(tool)) for tool in others)
+        self._search: Final = ToolSearch(others) if tokens > MAX_SCHEMA_TOKENS else None
+        self._away: Final = away
         known = (*tools, *rest) if self._search is None else (*tools, *rest, self._search)
         self._tools = {tool.name: tool for tool in known}
         if len(self._tools) != len(known):
@@ -139,8 +147,9 @@ class Registry:
         return f"wrong arguments: {'; '.join(sorted(problems))}. It is {self._described(call.name)}"
 
     def _unknown(self, name: str) -> str:
-        near = nearest(name, self._tools)
-        if near:
+        if why := self._away().get(name.partition(".")[0]):
+            return f"the tools of its server are not there now: {why} Tell the person, and go on without it"
+        if near := nearest(name, self._tools):
             hint = f"did you mean {' or '.join(map(repr, near))}?"
             if len(near) == 1 and self._search is not None:
                 hint += f" It is {self._described(near[0])}"
@@ -200,7 +209,8 @@ class FixedTools:
 class Toolbox:
     """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks.
 
-    `effects`: what those of the sources may do at most; without a `policy` nobody can be asked.
+    `effects`: what those of the sources may do at most; without a `policy` nobody can be asked. `away`: the servers
+    that are not connected, with a sentence why.
     """
 
     def __init__(
@@ -209,10 +219,11 @@ class Toolbox:
         sources: Sequence[ToolSource] = (),
         policy: ToolPolicy | None = None,
         effects: Collection[ToolEffect] | None = None,
+        away: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._core = tuple(core)
         self._sources = tuple(sources)
-        self._policy = policy
+        self._policy, self._away = policy, away
         self._effects = frozenset(effects or (UNASKED if policy is None else ToolEffect))
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
         self._registry_of(self._core)  # what is wrong with it is said at the start
@@ -236,7 +247,7 @@ class Toolbox:
         tools = (*core, *rest)
         key = tuple(map(id, tools))
         if key not in self._known:  # its tools are held with it, so that no id is given away meanwhile
-            self._known[key] = tools, Registry(core, rest=rest)
+            self._known[key] = tools, Registry(core, rest=rest, away=self._away)
         return self._known[key][1]
 
 
@@ -505,19 +516,12 @@ def listed(tools: Sequence[ToolSpec]) -> list[str]:
         if room >= MIN_LINE_CHARS:
             lines += [f"- {name}: {said}" if (said := _short(about, room)) else f"- {name}" for name, about in own]
             continue
-        fitting = list(_fitting([name for name, _ in own], left))
+        sizes = accumulate(len(name) + 2 for name, _ in own)
+        fitting = [name for (name, _), size in zip(own, sizes, strict=True) if size <= left]
         left -= sum(map(len, fitting)) + 2 * len(fitting)
         rest = len(own) - len(fitting)
         lines.append(", ".join([*fitting, *([LEFT.format(count=rest)] if rest else [])]))
     return lines
-
-
-def _fitting(names: Sequence[str], room: int) -> Iterable[str]:
-    for name in names:
-        room -= len(name) + 2
-        if room < 0:
-            return
-        yield name
 
 
 def _short(text: str, room: int) -> str:
@@ -584,10 +588,6 @@ def _argument(schema: Json) -> Json:
 
 def _spec(tool: Tool) -> ToolSpec:
     return ToolSpec(tool.name, tool.description, tool.schema)
-
-
-def _tokens(tools: Sequence[ToolSpec]) -> int:
-    return sum(estimate_tokens(described(tool)) for tool in tools)
 
 
 def _read(text: str) -> Json:

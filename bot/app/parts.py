@@ -501,6 +501,7 @@ def mind(
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
             policy,
+            away=sources[0].away if sources else dict,
         ),
         prepare=sources[0].prepare if sources else None,
         settle=sources[0].settle if sources else None,

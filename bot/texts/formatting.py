@@ -59,6 +59,14 @@ def local_moment(moment: datetime, zone: str) -> str:
     return f"{there:%H:%M} ({there.tzinfo})"
 
 
+def long_time(seconds: float) -> str:
+    """ "less than a minute", "3 minutes", "5 hours"."""
+    minutes = int(seconds / 60)
+    if not minutes:
+        return "less than a minute"
+    return counted(minutes, "minute", "minutes") if minutes < 120 else counted(minutes // 60, "hour", "hours")
+
+
 def zone_of(name: str) -> tzinfo:
     """The zone of that name in the time zone database, else UTC."""
     try:

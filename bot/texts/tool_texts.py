@@ -4,6 +4,7 @@ accounts at servers, in the platform and on the pages of a sign-in.
 
 # Tools, and the calls that wait for their asker
 
+TOOLS_MEANT = "Did you mean `/tools {words}`?"
 TOOLS_USAGE = "Write `/tools` alone: it shows what waits for you, and what I can use for you here."
 TOOLS_HERE = "What I can use when you ask me here:"
 NO_TOOLS_HERE = "There is nothing that I can use when you ask me here."
@@ -11,7 +12,7 @@ TOOLS_REFUSED = "Not for you here, because an operator has decided so:"
 REFUSED_BY = ", by the row `{row}`"
 SERVERS_AWAY = "Servers whose tools I cannot use at this moment:"
 SERVER_STARTS = "it is still being connected; please ask again in a minute."
-SERVER_AWAY = "it cannot be reached. I try it again by myself, within ten minutes."
+SERVER_AWAY = "it has not been reached for {time}. I try it again by myself, within ten minutes."
 AWAY_HOW = "My log and `cogency doctor` say why."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {

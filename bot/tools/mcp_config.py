@@ -137,8 +137,8 @@ def parse_file(text: str, file: Path, variables: Mapping[str, str]) -> McpFile:
     where = str(file)
     try:
         read: object = None if is_too_deep(text) else json.loads(text)
-    except ValueError as error:
-        raise SettingsError(setup_texts.MCP_NO_JSON.format(file=where, error=error)) from None
+    except json.JSONDecodeError as error:
+        raise SettingsError(setup_texts.MCP_NO_JSON.format(file=where, error=json_fault(error))) from None
     content = _object(read)
     servers, of_plugins = _object(content.get("mcpServers")), _object(content.get("plugins"))
     if not isinstance(content.get("mcpServers"), dict) and not of_plugins:
@@ -155,6 +155,37 @@ def parse_file(text: str, file: Path, variables: Mapping[str, str]) -> McpFile:
     for name, words in of_plugins.items():
         ServerEntry(where, name, words, str).check_words()
     return McpFile(tuple(configs), {name: _object(words) for name, words in of_plugins.items()})
+
+
+def json_fault(error: json.JSONDecodeError) -> str:
+    """Where a file is no JSON, and what to do, for whoever wrote it by hand."""
+    text, at = error.doc, error.pos
+    before, rest = text[:at].rstrip().removesuffix(","), text[at:].lstrip(", \t\r\n")
+    follows_comma = text[:at].rstrip().endswith(",") or text[at : at + 1] == ","
+    line = text.count("\n", 0, len(before)) + 1 if follows_comma and rest[:1] in ("}", "]") else error.lineno
+    match error.msg.casefold().partition(" delimiter")[0].partition(" enclosed")[0]:
+        case _ if rest.startswith(("//", "/*", "#")):
+            what = "is a comment, which JSON does not know: take it away"
+        case _ if follows_comma and rest[:1] in ("}", "]"):
+            what = f"ends with a comma before {rest[0]}, and nothing follows it: take that comma away"
+        case _ if not rest:
+            what = "is the end, and something is still open: a bracket } or ] is missing, or a value"
+        case "expecting ','":
+            line = text.count("\n", 0, len(before)) + 1
+            what = "lacks a comma at its end, or a closing bracket or quotation mark before that"
+        case "expecting property name":
+            what = 'holds a name without double quotes: write it as in "name": …'
+        case "expecting ':'":
+            what = 'holds a name without a colon and a value behind it: write them as in "name": …'
+        case "extra data":
+            what = "begins something behind the end of the whole: take one of the closing brackets before it away"
+        case said if said.startswith(("unterminated", "invalid control")):
+            what = "holds a text that does not end there: close it with a double quotation mark"
+        case said if said.startswith("invalid \\"):
+            what = "holds a single \\ in a text: write \\\\"
+        case _:
+            what = "holds a value that is none: a text stands in double quotes"
+    return f"line {line} {what}"
 
 
 def base_environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -12,13 +12,13 @@ The rules.
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Final, Generic, TypeVar, assert_never
+from typing import Any, Final, Generic, TypeVar, assert_never, cast
 
 import anyio
 import httpx2
@@ -35,6 +35,7 @@ from agent.messages import JsonObject, Keep
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.findings import Finding, Level
 from bot.texts import setup_texts
+from bot.texts.formatting import long_time
 from bot.tools import mcp_content
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_elicitation import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
@@ -56,12 +57,21 @@ LOST: Final = (
     "the connection to the server {name!r} ended while it worked on this ({why}); whether it did it is not known"
 )
 AWAY: Final = (
-    "the server {name!r} cannot be reached now: {why}. It is tried again by itself; say so, and go on without it"
+    "the server {name!r} has not been reached for {time}: {why}. It is tried again by itself; say so, and go on "
+    "without it"
 )
 BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
 SETTLE_S: Final = 1.0
 """From a change of a list to reading it: changes come in swarms, most of which are not passed on."""
 SHOWN: Final = 20
+MAX_CAUSES: Final = 20
+UNREACHABLE: Final[Mapping[str, str]] = {
+    "ConnectionRefusedError": "nothing listens there (connection refused): is it running, and is its port right?",
+    "gaierror": "no address is known for its host's name: is it written right?",
+    "SSLCertVerificationError": "its certificate is not trusted here",
+    "SSLError": "it does not speak TLS there as it should: is it https:// or http://?",
+    "ConnectTimeout": "its address did not answer in time",
+}
 
 
 def _some(names: Sequence[str]) -> str:
@@ -140,6 +150,8 @@ class McpServer:
         self._given_up = GivenUp(clock.monotonic)
         self._changed = asyncio.Event()
         self._next_try = -math.inf
+        self._since = clock.monotonic()
+        """When it was connected last, or named first."""
         self._listing = ToolListing()
         self._tools: tuple[McpTool, ...] = ()
 
@@ -147,6 +159,11 @@ class McpServer:
     def listing(self) -> ToolListing:
         """What it had when it was connected last."""
         return self._listing
+
+    @property
+    def away_s(self) -> float:
+        """For how long it has not been connected; 0 while it is."""
+        return 0.0 if self.connected.is_set() else self._clock.monotonic() - self._since
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -182,6 +199,7 @@ class McpServer:
                 why = await self._outcome(fate)
             finally:
                 self.connected.clear()
+                self._since = self._clock.monotonic() if fate.connected else self._since
                 self._forsake(why or fate.why or "it is stopped")
             if fate.connected and self._clock.monotonic() - began >= self._limits.steady_s:
                 failures = 0
@@ -381,7 +399,8 @@ class McpServer:
                 async with asyncio.timeout(self._limits.wait_s):
                     await self.connected.wait()
         if not self.connected.is_set():
-            raise ToolError(AWAY.format(name=self.config.name, why=self.trouble or "it is still starting"))
+            why, time = self.trouble or "it is still starting", long_time(self.away_s)
+            raise ToolError(AWAY.format(name=self.config.name, time=time, why=why))
 
     async def call(self, offered: OfferedTool, args: JsonObject, context: ToolContext) -> ToolOutput:
         """A call of a tool of its own. Raises ToolError."""
@@ -457,10 +476,25 @@ def reason_of(error: BaseException) -> str:
             return NEEDS_INPUT
         case MCPError():
             return f"the server refuses: {one_line(error.message, 500)}"
+        case _ if why := _unreachable(error):
+            return f"it cannot be reached: {why}"
         case OSError():
             return f"it cannot be reached: {one_line(error.strerror or type(error).__name__, 200)}"
         case _:
             return f"it cannot be reached ({type(error).__name__})"
+
+
+def _unreachable(error: BaseException) -> str:
+    """Why no connection came to be, in words for who wrote its address; "" where that is not known."""
+    causes, at = [error], 0
+    while at < len(causes) < MAX_CAUSES:
+        one = causes[at]
+        if isinstance(one, BaseExceptionGroup):
+            causes += cast("BaseExceptionGroup[BaseException]", one).exceptions
+        causes += [more for more in (one.__cause__ or one.__context__,) if more is not None]
+        at += 1
+    kinds = {kind.__name__ for one in causes for kind in type(one).__mro__}
+    return next((why for kind, why in UNREACHABLE.items() if kind in kinds), "")
 
 
 class _Progress:

@@ -16,6 +16,7 @@ from agent.ports import Asker, Clock, Tool, ToolAccounts
 from agent.records import Person
 from bot.findings import Finding
 from bot.texts import tool_texts
+from bot.texts.formatting import long_time
 from bot.tools.mcp_config import AccountKind, McpServerConfig
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class RunningServer(Protocol):
     config: McpServerConfig
     tried: asyncio.Event
     connected: asyncio.Event
+
+    @property
+    def away_s(self) -> float:
+        """For how long it has not been connected; 0 while it is."""
+        ...
 
     @property
     def tools(self) -> tuple[Tool, ...]: ...
@@ -172,7 +178,9 @@ class McpSource:
         in the log may hold addresses and what a server's process has written.
         """
         return {
-            server.config.name: tool_texts.SERVER_AWAY if server.tried.is_set() else tool_texts.SERVER_STARTS
+            server.config.name: tool_texts.SERVER_AWAY.format(time=long_time(server.away_s))
+            if server.tried.is_set()
+            else tool_texts.SERVER_STARTS
             for server in self.servers
             if not server.connected.is_set()
         }

@@ -8,6 +8,7 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 
 from agent.messages import Consent, Provenance
@@ -97,6 +98,8 @@ DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
     "refuse": (Consent.REFUSED, False),
 }
 """The words that decide about a call, whose name follows: "allow 12.2.1-3f09…"; and whether they stand."""
+FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}
+"""What may be written behind `/tools`, by its first word."""
 TURN_DIGITS: Final = 9
 """Of a number that every database takes."""
 DESCRIPTION_CHARS: Final = 120
@@ -144,8 +147,10 @@ class ToolsDesk:
                 return (
                     self._question(asker, waiting) if waiting else ToolsAnswer(self._listed(asker, operates=operates))
                 )
-            case _:
-                return ToolsAnswer(tool_texts.TOOLS_USAGE, refused=True)
+            case asked:
+                near = get_close_matches(asked[0].lower(), FORMS, n=1)
+                meant = tool_texts.TOOLS_MEANT.format(words=FORMS[near[0]]) if near else ""
+                return ToolsAnswer(joined([meant, tool_texts.TOOLS_USAGE]), refused=True)
 
     async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
         turn, _, key = name.partition(".")

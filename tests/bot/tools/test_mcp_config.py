@@ -108,6 +108,29 @@ def test_a_file_of_another_form_is_refused(text: str) -> None:
         parse_file(text, FILE, {})
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"mcpServers": {\n  "wiki": {"url": "https://a.example"},\n}}', "line 2 ends with a comma before }"),
+        ('{"mcpServers": {"a": {"command": "a", "args": [\n"b",\n\n]}}}', "line 2 ends with a comma before ]"),
+        ('{\n // servers\n "mcpServers": {}}', "line 2 is a comment"),
+        ('{"mcpServers": {"a": {"command": "a"}\n "b": {}}}', "line 1 lacks a comma at its end"),
+        ("{'mcpServers': {}}", "line 1 holds a name without double quotes"),
+        ('{"mcpServers": {}}\n}', "line 2 begins something behind the end"),
+        ('{"mcpServers": {\n', "is the end, and something is still open"),
+        ("", "is the end, and something is still open"),
+        ('{"mcpServers": {"a": {"command": "C:\\dir"}}}', "line 1 holds a single \\ in a text"),
+        ('{"mcpServers": yes}', "line 1 holds a value that is none"),
+        ('{"mcpServers": {"a": {"command": "a\n"}}}', "line 1 holds a text that does not end there"),
+    ],
+)
+def test_a_file_that_is_no_json_is_told_with_its_line_and_what_to_do(text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        parse_file(text, Path("/etc/mcp.json"), {})
+    assert str(refused.value).startswith("/etc/mcp.json is no JSON: ")
+    assert said in str(refused.value)
+
+
 def test_a_disabled_server_and_what_other_clients_keep_there_are_passed_over() -> None:
     assert read({"a": {"disabled": True}, "b": {"command": "x", "alwaysAllow": ["y"], "type": "stdio"}})[0].name == "b"
 

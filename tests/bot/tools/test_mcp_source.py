@@ -30,6 +30,7 @@ class SlowServer:
     tried: asyncio.Event = field(default_factory=asyncio.Event)
     connected: asyncio.Event = field(default_factory=asyncio.Event)
     tools: tuple[Tool, ...] = ()
+    away_s: float = 200.0
 
     async def examine(self) -> list[Finding]:
         return []
@@ -60,7 +61,7 @@ def test_of_servers_that_are_away_everybody_reads_a_reason_that_names_nothing_of
     away.tried.set()
     assert source_of(there, starts, away).away() == {
         "starts": tool_texts.SERVER_STARTS,
-        "away": tool_texts.SERVER_AWAY,
+        "away": tool_texts.SERVER_AWAY.format(time="3 minutes"),
     }
 
 

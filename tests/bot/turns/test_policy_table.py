@@ -166,6 +166,19 @@ async def test_a_server_that_is_away_is_told_with_a_reason_to_those_who_may_use_
     assert tool_texts.AWAY_HOW in anns
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [("polciy", "policy"), ("Polices set echo * * no", "policy"), ("sing in wiki", "sign in SERVER")],
+)
+async def test_a_word_that_was_mistyped_is_answered_with_what_was_meant(words: str, meant: str) -> None:
+    world = World()
+    answer = await world.told(words)
+    assert answer.refused
+    assert answer.text == f"{tool_texts.TOOLS_MEANT.format(words=meant)}\n\n{tool_texts.TOOLS_USAGE}"
+    assert world.rows() == []
+    assert (await world.told("weather")).text == tool_texts.TOOLS_USAGE
+
+
 async def test_a_name_that_no_tool_has_is_told() -> None:
     assert tool_texts.POLICY_NO_SUCH_TOOL in await World().says("policy set eco * * no")
 
