@@ -14,7 +14,6 @@ States of a document: `NEW` while it is indexed, `KNOWN`, and `GONE` while it is
 import heapq
 import json
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -325,7 +324,7 @@ MOST: Final = 500
 together with others."""
 PAIRED: Final = 3
 """So many of those common words, the most telling, are looked for together, and in pairs."""
-CANDIDATES: Final = 64
+CANDIDATES: Final = 96
 """The best by which words stand in them, whose texts are read."""
 
 
@@ -450,8 +449,8 @@ _stem = lru_cache(20_000)(stem)
 _parts = lru_cache(20_000)(word_parts)
 HEAD: Final = 3
 """Letters that no ending changes: words that share none with what is sought are passed over at once."""
-_BEYOND: Final = "\u0590"
-"""From here on scripts have letters before a word's stem, or no words."""
+_PREFIXING: Final = ("\u0590", "\u0900")
+"""Between these stand the scripts that have letters before a word's stem: Hebrew, Arabic and their kin."""
 
 
 class _Groups:
@@ -468,27 +467,29 @@ class _Groups:
         self._heads = {begun[:HEAD] for begun in (*self._stems, *self._parts)} | {
             begun[:HEAD] for begun in chain(*groups)
         }
-        inside = sorted({re.escape(term[:-1]) for term in self._parts if term.endswith(CONTAINS)})
-        self._inside = re.compile("|".join(inside)) if inside else None
+        self._inside = sorted({term[:-1] for term in self._parts if term.endswith(CONTAINS)})
         self._known = dict[str, Mapping[int, float]]()
 
-    def count(self, words: Sequence[str], share: float, into: defaultdict[int, float]) -> None:
-        counts, heads = Counter(words), self._heads
-        near = [word for word in counts if word[:HEAD] in heads or word >= _BEYOND]
-        if self._inside is not None and self._inside.search(" ".join(counts)):
-            search_ = self._inside.search
-            near += [word for word in counts if len(word) >= COMPOUND and word[:HEAD] not in heads and search_(word)]
-        for word in dict.fromkeys(near):
+    def count(self, words: str, share: float, into: defaultdict[int, float]) -> None:
+        """`words`: with a space between them."""
+        heads, inside, each, (first, beyond) = self._heads, self._inside, words.split(" "), _PREFIXING
+        near = [word for word in each if word[:HEAD] in heads or first <= word < beyond]
+        if any(words.count(term) > " ".join(near).count(term) for term in inside):
+            far = {word for word in each if len(word) >= COMPOUND and any(term in word for term in inside)}.difference(
+                near
+            )
+            near += [word for word in each if word in far]
+        for word, count in Counter(near).items():
             for at, worth in self._of(word).items():
-                into[at] += counts[word] * worth * share
+                into[at] += count * worth * share
 
     def _of(self, word: str) -> Mapping[int, float]:
         known = self._known.get(word)
         if known is None:
-            parts = {at for part in _parts(word) for at in self._parts.get(part, ())}
-            known = self._known[word] = dict.fromkeys(parts, FORM) | dict.fromkeys(
-                self._stems.get(_stem(word), ()), 1.0
-            )
+            whole = self._stems.get(_stem(word), ())
+            parts = [part for part in _parts(word) if part in self._parts]
+            forms = dict.fromkeys(chain.from_iterable(self._parts[part] for part in parts), FORM) if parts else {}
+            known = self._known[word] = forms | dict.fromkeys(whole, 1.0) if whole else forms
         return known
 
 
@@ -588,9 +589,10 @@ _BEST: Final = (
 def _read(connection: Connection, ids: Collection[int], audiences: Sequence[str], groups: _Groups) -> dict[int, _Read]:
     read = dict[int, _Read]()
     for id_, of, number, length, held in connection.execute(_CANDIDATES, {"wanted": list(ids), "audiences": audiences}):
-        counts, words = defaultdict[int, float](float), held.split(" ")
-        groups.count(words[:length], 1.0, counts)
-        groups.count(words[length:], ABOVE, counts)
+        counts = defaultdict[int, float](float)
+        said, *above = held.rsplit(" ", max(held.count(" ") + 1 - length, 0))
+        groups.count(said, 1.0, counts)
+        groups.count(" ".join(above), ABOVE, counts)
         read[id_] = _Read(of, number, length, counts)
     return read
 
