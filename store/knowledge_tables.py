@@ -50,6 +50,7 @@ class DocumentRow(Row, table=True):
     seen: datetime | None = Field(sa_type=UtcDateTime, default=None)
     since: datetime | None = Field(sa_type=UtcDateTime, default=None)
     fault: str = Field(sa_type=StorableText, default="")
+    is_own: bool = False
     due: datetime | None = Field(sa_type=UtcDateTime, default=None, index=True)
 
 

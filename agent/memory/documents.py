@@ -68,7 +68,8 @@ class LinkedPage:
     """The page of the web that a document was read from, as it was asked for at `address` and looked at last (`seen`).
 
     `etag`, `modified`: what its server calls the version that is known; `digest`: of its words. `fault`: why it could
-    not be read at any look since `since`; the version that is known stays.
+    not be read at any look since `since`; the version that is known stays. `is_own`: it lies in the operator's own
+    network, as it did when somebody named it.
     """
 
     address: str
@@ -78,6 +79,7 @@ class LinkedPage:
     digest: str = ""
     since: datetime | None = None
     fault: str = ""
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ class ReadDocument:
 @dataclass(frozen=True, slots=True)
 class ReadLink:
     """A page of the web, asked for at `address`, which lay at `link` in the end. `etag`, `modified`: what its server
-    calls this version; `is_known`: it is the one that was known, and was not read again.
+    calls this version; `is_known`: it is the one that was known, and was not read again. `is_own`: it lies in the
+    operator's own network.
     """
 
     address: str
@@ -174,6 +175,7 @@ class ReadLink:
     etag: str = ""
     modified: str = ""
     is_known: bool = False
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class KnowledgeDesk:
         if self.read_page is None:
             return False, memory_texts.NO_LINKS
         read = await self.read_page(address, asker.person.id, None)
-        page = LinkedPage(read.address, self.clock.now(), read.etag, read.modified)
+        page = LinkedPage(read.address, self.clock.now(), read.etag, read.modified, is_own=read.is_own)
         return await self._learned(asker, page_name(read), read.document, read.link, page)
 
     async def _learned(
@@ -142,7 +142,8 @@ class KnowledgeDesk:
         """Whether it is known now, and the sentence about it."""
         said, (passages, why) = literal(name), await cut(read)
         if not passages:
-            said = said if page is None else literal(shortened(page.address, ADDRESS_CHARS))
+            if page is not None:  # a server may have a word in why it cannot be read
+                said, why = literal(shortened(page.address, ADDRESS_CHARS)), literal(why)
             return False, memory_texts.NOT_LEARNED.format(name=said, why=why)
         new = NewDocument(
             name=name,
@@ -215,7 +216,7 @@ class KnowledgeDesk:
         unread = ""
         if page is not None and page.since is not None:
             since = page.since.astimezone(zone).date().isoformat()
-            unread = memory_texts.UNREAD_SINCE.format(day=since, why=shortened(page.fault, FAULT_CHARS))
+            unread = memory_texts.UNREAD_SINCE.format(day=since, why=literal(shortened(page.fault, FAULT_CHARS)))
         about = ", ".join(filter(None, [at, pages, learned, _where(document.audience), unread]))
         return ShownDocument(document.id, f"**{document.id}** {named} ({about})", self._may_remove(asker, document))
 
@@ -308,7 +309,7 @@ class LinkedPages:
             why = why or memory_texts.ONLY_A_PART
         if not why:
             digest = digest_of(name, passages)
-            seen = replace(seen, etag=read.etag, modified=read.modified, digest=digest)
+            seen = replace(seen, etag=read.etag, modified=read.modified, digest=digest, is_own=read.is_own)
             if digest == page.digest and read.link == known.link:
                 await self.documents.looked(known.id, seen)
                 return False

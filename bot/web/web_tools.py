@@ -146,25 +146,27 @@ LINK_LIMITS: Final = FetchLimits(seconds=20.0, file_bytes=20_000_000)
 
 @dataclass(frozen=True, slots=True)
 class LinkReader:
-    """Reads pages for places to know. Whoever hands in an address has named its host."""
+    """Reads pages for places to know. Whoever hands in an address has named its host, as what it is then: no name of
+    the public web leads into the operator's own network later.
+    """
 
     fetcher: Fetcher
     reader: PageReader
 
     async def read(self, address: str, person: str, known: Document | None = None) -> ReadLink:
         """What lies there for this person (an id), if it is not `known`. It never raises."""
-        version = None
+        page, version = (None, None) if known is None else (known.web, None)
         try:
             address = parse_target(address).address
-            if known is not None and known.web is not None:
-                version = KnownVersion(known.link, known.web.etag, known.web.modified)
-            fetched = await self.fetcher.fetch(address, lambda _: True, version)
+            if known is not None and page is not None:
+                version = KnownVersion(known.link, page.etag, page.modified)
+            fetched = await self.fetcher.fetch(address, lambda _: page is None or page.is_own, version)
             if fetched.is_known:
                 return ReadLink(address, link=fetched.address, is_known=True)
             read = await self.reader.document(fetched, person)
         except WebRefused as refused:
             return ReadLink(address, ReadDocument(why=str(refused)))
-        return ReadLink(address, read, fetched.address, fetched.etag, fetched.modified)
+        return ReadLink(address, read, fetched.address, fetched.etag, fetched.modified, is_own=fetched.is_own)
 
 
 def open_link_reader(networks: Networks, agent: str, clock: Clock, *, robots: bool) -> LinkReader:

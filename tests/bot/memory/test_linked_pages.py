@@ -22,7 +22,7 @@ from bot.memory.knowledge_desk import LOOKS, LOOKS_MOST, MAX_FILES, KnowledgeDes
 from bot.texts import memory_texts
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits
-from bot.web.guard import WebGuard
+from bot.web.guard import WebGuard, parse_networks
 from bot.web.page_text import PageReader
 from bot.web.web_tools import LinkReader
 from tests.fakes import documents, pdfs
@@ -72,11 +72,16 @@ class Town:
 
 @asynccontextmanager
 async def town(
-    pages: Mapping[str, Behaviour], *, robots: bool = False, zone: Mapping[str, list[list[str]]] = {}
+    pages: Mapping[str, Behaviour],
+    *,
+    robots: bool = False,
+    zone: Mapping[str, list[list[str]]] = {},
+    opened: str = "",
 ) -> AsyncGenerator[Town]:
     async with web_world(pages, zone) as world:
         store, clock = store_in_memory(), FakeClock()
-        fetcher = Fetcher(WebGuard(), "Test/1", clock, world.resolve, world.dial, robots=robots, limits=LIMITS)
+        guard = WebGuard(parse_networks(opened))
+        fetcher = Fetcher(guard, "Test/1", clock, world.resolve, world.dial, robots=robots, limits=LIMITS)
         reads = LinkReader(fetcher, PageReader(Reader(PATIENCE_S, niceness=0))).read
         desk = KnowledgeDesk(
             documents=store.documents, forgetting=store.forgetting, read=no_file, clock=clock, read_page=reads
@@ -184,13 +189,24 @@ async def test_what_is_away_or_leads_astray_keeps_what_is_known_and_says_since_w
         assert await here.known() == ["Hotels are free."]
 
 
-async def test_a_name_that_leads_into_a_private_network_later_is_not_followed_there() -> None:
+@pytest.mark.parametrize("opened", ["", "192.168.0.0/16"])
+async def test_a_name_that_leads_into_a_private_network_later_is_not_followed_there(opened: str) -> None:
+    """Nor where the operator has opened that: nobody handed in a page of it."""
     zone = {"a.example": [[PUBLIC], ["192.168.0.9"]]}
-    async with town({"a.example/trips": answer(HOTEL)}, zone=zone) as here:
+    async with town({"a.example/trips": answer(HOTEL)}, zone=zone, opened=opened) as here:
         await here.learn()
         await here.a_day_later()
         assert "could not be read since" in await here.shown()
         assert (here.world.inner, SECRET.decode() in str(await here.known("heron"))) == ([], False)
+
+
+async def test_a_page_of_a_network_that_the_operator_opened_is_learned_and_looked_at_again() -> None:
+    async with town({}, zone={"wiki.example": [["10.0.0.7"]]}, opened="10.0.0.0/8") as here:
+        assert (await here.learn("http://wiki.example/boats")).startswith("Learned: boats (1 passage).")
+        await here.a_day_later()
+        await here.a_day_later()
+        assert (len(here.world.inner), "could not be read" in await here.shown()) == (3, False)
+        assert await here.known("inner") == [SECRET.decode()]
 
 
 async def test_a_site_that_asks_programs_to_stay_away_is_not_read_from_then_on() -> None:
@@ -219,6 +235,20 @@ async def test_what_cannot_be_read_is_not_learned_and_one_sentence_says_why(addr
     assert answered.text.startswith("Not learned: http://")
     assert why in answered.text
     assert answered.text.count("\n") == 0
+
+
+async def test_no_server_has_a_link_of_its_own_shown() -> None:
+    hostile = answer(b"x", kind="x/[sign](http://evil.example)")
+    async with town({"a.example/trips": hostile}) as here:
+        refused = await here.learn()
+        here.world.pages["a.example/trips"] = answer(HOTEL)
+        await here.learn()
+        here.world.pages["a.example/trips"] = hostile
+        await here.a_day_later()
+        shown = await here.shown()
+    assert "evil.example" in refused
+    assert "evil.example" in shown
+    assert "[sign](" not in refused + shown
 
 
 async def test_several_links_are_learned_at_once_and_no_more_than_files() -> None:
