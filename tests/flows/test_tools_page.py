@@ -1,6 +1,7 @@
 """docs/tools.md as somebody reads it who is new: each file is written, each command run, from its top to its end."""
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,13 +15,14 @@ import pytest
 
 from benchmarks.house_code import ROOT
 from tests.fakes.mcp_world import FAKES
+from tests.fakes.ready_process import command
 from tests.flows.test_terminal import environment
 from tests.patience import PATIENCE_S
 
 PAGE: Final = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 DOORS: Final = ("An MCP server", "A skill", "A Python tool")
 MOST_LINES: Final = 20
-PROGRAMS: Final = {"cogency": ["-m", "bot"], "uvx": [str(FAKES / "mcp_time.py")]}
+PROGRAMS: Final = {"uvx": [str(FAKES / "mcp_time.py")]}
 """As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools."""
 ANSWERS: Final = {
     "cogency doctor": "these tools are offered: time.get_current_time (reads), time.convert_time (reads)",
@@ -77,9 +79,12 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, line: str, **settings: str) -> str:
     environ = environment(folder, **settings)
     environ["PATH"] = f"{folder / 'bin'}:{environ['PATH']}"
-    ran = subprocess.run(  # noqa: S602 -- our own page
-        line, shell=True, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+    if line.startswith("cogency "):
+        ran = command(folder, environ, *shlex.split(line)[1:], typed="")
+    else:
+        ran = subprocess.run(  # noqa: S602 -- our own page
+            line, shell=True, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
     assert ran.returncode == 0, f"{line}: {ran.stdout}{ran.stderr}"
     return ran.stdout
 
@@ -129,5 +134,9 @@ def installed(folder: Path, project: dict[str, Any]) -> None:
     lines = "\n".join(f"{name} = {value}" for name, value in points.items())
     (about / "entry_points.txt").write_text(f"[cogency.tools]\n{lines}\n")
     (folder / "site" / "my_tools.py").write_text((folder / "my_tools.py").read_text())
-    command = f'PYTHONPATH={ROOT}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbour": "Kiel"}}\''
-    assert ANSWERS["cogency ask 'use ferry"] in run(folder, command, COGENCY_TOOLS=",".join(points), COGENCY_MCP="")
+    from_nothing = (
+        f'PYTHONPATH={ROOT}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbour": "Kiel"}}\''
+    )
+    assert ANSWERS["cogency ask 'use ferry"] in run(
+        folder, from_nothing, COGENCY_TOOLS=",".join(points), COGENCY_MCP=""
+    )
