@@ -275,7 +275,7 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
         times = _times(timing.rule, begin.replace(tzinfo=None, fold=0) if by_clock else begin)
         begin = None
         for found in times:
-            moment = _moment(found, zone) if by_clock else found.astimezone(UTC)
+            moment = moment_of(found, zone) if by_clock else found.astimezone(UTC)
             if timing.until is not None and moment > timing.until:
                 return None
             if (begin := _next_week(timing, found.date(), zone)) is not None:
@@ -444,7 +444,7 @@ def _is_hourly(rule: str) -> bool:
     return rule.split()[1:2] == ["*"]
 
 
-def _moment(clock: datetime, zone: ZoneInfo) -> datetime:
+def moment_of(clock: datetime, zone: ZoneInfo) -> datetime:
     """When the clocks of the zone show this (first), in UTC; where they leave it out, the end of that gap."""
     late = clock.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if late.astimezone(zone).replace(tzinfo=None) == clock:

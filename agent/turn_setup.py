@@ -99,7 +99,7 @@ async def known_context(
     shared = known.something_shared and incoming.authority >= Authority.EMPLOYEE
     looks = known.wrote_elsewhere or hidden or shared
     earlier = await _earlier(config, incoming, audiences, hidden, shared=shared) if looks else ()
-    schemas, specs = tools.offered([one.text for one in (incoming, *history, *earlier)])
+    schemas, specs = tools.offered([one.text for one in (incoming, *reversed(history), *earlier)])
     parts = ContextParts(
         persona=config.persona(incoming),
         tool_schemas=schemas,
@@ -197,6 +197,7 @@ def loop_of(
         context.visible_from,
         numbers=numbers,
         channel=incoming.channel,
+        message_id=incoming.message_id,
         reply_to=incoming.reply_to,
     )
     return Loop(

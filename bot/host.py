@@ -15,9 +15,9 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
-from agent.schedules import SchedulePlatform, ScheduleState
+from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
-from bot.access.acl import CommandAnswer, Requester
+from bot.access.acl import CommandAnswer, Requester, ScheduleAnswer
 from bot.attachments.reading import Fetch, FilesNow
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
@@ -177,31 +177,6 @@ class KnowledgeAnswer:
     documents: tuple[ShownDocument, ...] = ()
     page: int = 1
     pages: int = 1
-    refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSchedule:
-    """A reminder, or what is asked at a time, as its person sees it in a list; `words`: what is said or asked."""
-
-    id: int
-    text: str
-    state: ScheduleState = ScheduleState.ACTIVE
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleAnswer:
-    """What `/remind` and `/schedules` answer, as Markdown, and what may be decided about each of `entries`.
-
-    `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's time zone, and it is needed.
-    `refused`: nothing was done, and the text says why, or asks.
-    """
-
-    text: str
-    entries: tuple[ShownSchedule, ...] = ()
-    choices: tuple[tuple[str, str], ...] = ()
-    by_clock: bool = False
     refused: bool = False
 
 

@@ -14,8 +14,10 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from agent.errors import Refused
 from agent.memory.audience import PersonAudience, Place
 from agent.ports import Clock, Preferences
+from agent.records import Answered, Incoming
 from agent.schedules import (
     NewSchedule,
     Schedule,
@@ -26,15 +28,18 @@ from agent.schedules import (
     in_words,
     problem_of,
 )
-from bot.host import PlaceAsker, ScheduleAnswer, ShownSchedule
+from bot.access.acl import ScheduleAnswer, ShownSchedule
+from bot.host import PlaceAsker
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
-from bot.texts import schedule_texts
+from bot.texts import memory_texts, reply_texts, schedule_texts
 
 FORBIDS: Final = "schedules"
 """The preference of a channel in which nobody may have anything posted at a time."""
 OFF: Final = "off"
 MOST_LISTED: Final = 20
 MOST_OF_ALL: Final = 50
+MOST_TOLD: Final = 5
+"""Below an answer; the list has all."""
 ID_DIGITS: Final = 9
 EAST, WEST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
 
@@ -78,6 +83,27 @@ class ScheduleDesk:
     async def forbidden_in(self, channel: str) -> bool:
         """Whether nothing may be posted there at a time. Raises StoreError."""
         return bool(channel) and (await self.preferences.of(f"channel:{channel}")).get(FORBIDS) == OFF
+
+    async def line(self, question: Incoming) -> str:
+        """What its asker reads below the answer of what is done at a time because of it; "" for nothing."""
+        made, now = await self._made_by(question.person.id, question.channel, question.message_id), self.clock.now()
+        lines = [memory_texts.AT_A_TIME.format(id=one.id, when=in_words(one.made.timing, now)) for one in made]
+        return "\n".join(lines[:MOST_TOLD])
+
+    async def take_back(self, answered: Answered | None, person: str) -> str:
+        """Cancel what came of the question of that reply; "" for nothing. Raises Refused for anybody else."""
+        if answered is None:
+            return ""
+        if answered.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        made = await self._made_by(person, answered.channel, answered.message_id)
+        gone = [await self.schedules.cancel(person, one.id, self.clock.now()) for one in made]
+        lines = [schedule_texts.CANCELLED.format(words=schedule_texts.quoted(one.made.words)) for one in gone if one]
+        return "\n".join(lines)
+
+    async def _made_by(self, person: str, channel: str, message: str) -> list[Schedule]:
+        theirs = await self.schedules.of_person(person)
+        return [one for one in theirs if (one.made.channel, one.made.message) == (channel, message) and one.next]
 
     async def _new(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
         now = self.clock.now()

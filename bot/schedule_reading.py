@@ -9,7 +9,6 @@ Each language is read by itself, and the one of which most was understood counts
 """
 
 import unicodedata
-from bisect import bisect_left
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.schedules import Timing
+from agent.schedules import Timing, moment_of
 from bot.schedule_words import (
     ClockTime,
     EitherDate,
@@ -199,9 +198,7 @@ class _Meaning:
                 return self._read(Timing(self.zone.key, moment.replace(microsecond=0)))
             dates = [_months_on(now.date(), after.months) + timedelta(days=after.days)]
             if clock is None and "part" not in items:
-                return self._read(
-                    Timing(self.zone.key, moment_of(dates[0], now.time().replace(microsecond=0), self.zone))
-                )
+                return self._kept(dates[0], now.time().replace(microsecond=0))
         elif day is None:
             dates = []
         else:
@@ -284,7 +281,7 @@ class _Meaning:
             return None
         today = self.now.date()
         if isinstance(day, InDays | OnDate):
-            return moment_of(next(iter(_dates(day, today))), time(), self.zone)
+            return self._moment(next(iter(_dates(day, today))), time())
         days = every.weekdays or (day.days if isinstance(day, OnWeekdays) else (today.weekday(),))
         for ahead in range(8):
             on = today + timedelta(days=ahead)
@@ -301,16 +298,12 @@ class _Meaning:
             dates = dates[-1:]
         if len(dates) > 1:
             start, end = self.found.spans["until"]
-            return WhenUnclear(
-                tuple(
-                    WhenChoice(moment_of(on, time(), self.zone), f"{self.text[:start]}until {on}{self.text[end:]}")
-                    for on in dates
-                )
-            )
-        return moment_of(dates[0] + timedelta(days=1), time(), self.zone) - timedelta(seconds=1) if dates else None
+            spelled = {on: f"{self.text[:start]}until {on}{self.text[end:]}" for on in dates}
+            return WhenUnclear(tuple(WhenChoice(self._moment(on, time()), words) for on, words in spelled.items()))
+        return self._moment(dates[0] + timedelta(days=1), time()) - timedelta(seconds=1) if dates else None
 
     def _moment(self, on: date, hour: time) -> datetime:
-        return moment_of(on, hour, self.zone)
+        return moment_of(datetime.combine(on, hour), self.zone)
 
     def _kept(self, on: date, hour: time) -> When:
         return self._read(Timing(self.zone.key, self._moment(on, hour)))
@@ -334,18 +327,6 @@ class _Meaning:
             behind = max(behind, end)
         said = " ".join((words + self.text[behind:]).split())
         return WhenChoice(hour if on is None else self._moment(on, hour), said)
-
-
-def moment_of(on: date, hour: time, zone: ZoneInfo) -> datetime:
-    """In UTC. What the clocks leave out comes at once after the gap; of two that they show, the first counts."""
-    local = datetime.combine(on, hour, zone)
-    moment = local.astimezone(UTC)
-    if moment.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
-        return moment
-    before = moment - timedelta(hours=24)
-    offset = before.astimezone(zone).utcoffset()
-    gap = [before + timedelta(minutes=n) for n in range(24 * 60 + 1)]
-    return gap[bisect_left(gap, 1, key=lambda one: int(one.astimezone(zone).utcoffset() != offset))]
 
 
 def _dates(day: object, today: date) -> Iterator[date]:

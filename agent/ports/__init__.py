@@ -323,6 +323,7 @@ class ToolContext:
     """For a call that takes a while. What it is about is not told: the reply may be read by others."""
     ask: Ask = field(default=nobody_answers, compare=False)
     channel: str = ""
+    message_id: str = ""  # the question's, on its platform
     reply_to: str = field(default="", repr=False, compare=False)  # it may hold a right to act for the asker
     consult: Consult = field(default=_no_model_answers, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
@@ -536,8 +537,10 @@ class SituationalTool(Protocol):
     """A tool that is of use only beside something."""
 
     @property
-    def beside(self) -> str:
-        """What must stand in what the model reads for the tool to be offered."""
+    def beside(self) -> str | frozenset[str]:
+        """What must stand in what the model reads for the tool to be offered; or one of these, in small letters, in the
+        question or in one of the last messages.
+        """
         ...
 
 

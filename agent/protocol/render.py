@@ -214,6 +214,19 @@ def is_blank(text: str) -> bool:
     return not text.translate(_INVISIBLE).strip()
 
 
+NEAR_TEXTS: Final = 12
+NEAR_CHARS: Final = 2_000
+"""Of the newest texts, in which one of many words is looked for: a millisecond's work."""
+
+
+def stands_in(looked_for: str | frozenset[str], texts: Sequence[str]) -> bool:
+    """Whether that stands in one of the texts; or one of these, in small letters, in the first of them."""
+    if isinstance(looked_for, str):
+        return any(looked_for in text for text in texts)
+    near = "\n".join(text[:NEAR_CHARS] for text in texts[:NEAR_TEXTS]).casefold()
+    return any(word in near for word in looked_for)
+
+
 def joined(parts: Iterable[str]) -> str:
     """The whole text. Joining is associative: a joined text may be joined with what follows."""
     *earlier, last = [part for part in parts if part and not part.isspace()] or [""]

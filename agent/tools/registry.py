@@ -44,7 +44,7 @@ from agent.messages import (
 from agent.ports import Asker, SituationalTool, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource, ToolSpec
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
-from agent.protocol.render import excerpt
+from agent.protocol.render import excerpt, stands_in
 from agent.records import Person
 
 
@@ -103,8 +103,8 @@ class Registry:
         """The same for a vendor that takes tools in a form of its own."""
 
     def offered(self, texts: Sequence[str]) -> tuple[str, tuple[ToolSpec, ...]]:
-        """`schemas` and `specs`, and behind them the tools for what stands in these texts, which the model reads."""
-        more = [spec for beside, spec in self._situational if any(beside in text for text in texts)]
+        """`schemas` and `specs`, and behind them the tools for what stands in these texts, the newest first."""
+        more = [spec for beside, spec in self._situational if stands_in(beside, texts)]
         return "\n".join([self.schemas, *map(described, more)]), (*self.specs, *more)
 
     @property

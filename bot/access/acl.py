@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.records import Incoming
+from agent.schedules import ScheduleState
 from bot.texts import reply_texts
 
 TERMINAL: Final = "terminal"
@@ -45,6 +46,31 @@ class CommandAnswer:
     """What a command says to its requester alone. `refused`: nothing was done or shown, and the text says why."""
 
     text: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSchedule:
+    """A reminder, or what is asked at a time, as its person sees it in a list; `words`: what is said or asked."""
+
+    id: int
+    text: str
+    state: ScheduleState = ScheduleState.ACTIVE
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnswer:
+    """What `/remind` and `/schedules` answer, as Markdown, and what may be decided about each of `entries`.
+
+    `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's time zone, and it is needed.
+    `refused`: nothing was done, and the text says why, or asks.
+    """
+
+    text: str
+    entries: tuple[ShownSchedule, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
+    by_clock: bool = False
     refused: bool = False
 
 

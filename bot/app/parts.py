@@ -26,6 +26,7 @@ from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
+from agent.tools.schedule import SchedulesTool, ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
@@ -69,6 +70,7 @@ log = logging.getLogger(__name__)
 
 BUILT_IN = frozenset(
     {"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again", "read_channel", "search_slack"}
+    | {"schedule", "schedules"}
 )
 """The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on."""
 TRANSCRIPTION = "transcription"
@@ -486,6 +488,7 @@ def mind(
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
+    scheduled = schedule_desk(store, access_rules(settings).is_operator)
     own = own_tools(settings)
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
@@ -497,6 +500,8 @@ def mind(
                 *core_tools(settings, store, work.memories, hands_over=hands_over),
                 *skill_tools(settings),
                 *again,
+                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tool_timeout_s),
+                SchedulesTool(store.schedules, settings.tool_timeout_s),
                 *web_tools(settings),
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
@@ -518,6 +523,7 @@ def mind(
         may_learn=LearningPauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
+        scheduled=scheduled.line,
         kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from agent.schedules import ScheduleState
-from bot.access.acl import Requester
+from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
-from bot.host import CommandHost, PlaceAsker, ScheduleAnswer, ShownSchedule
+from bot.host import CommandHost, PlaceAsker
 from bot.schedule_reading import MAX_CHARS
 from bot.texts import schedule_texts
 

@@ -105,7 +105,7 @@ SEND_OR_NOT = "yes (send), no (decline), or Enter (cancel)?"
 
 # Buttons below a reply
 
-UNDO_BUTTON = "Undo “Remembered”"
+UNDO_BUTTON = "Undo"
 GOOD_BUTTON = "Good answer"
 BAD_BUTTON = "Bad answer"
 DELETE_BUTTON = "Delete this reply"

@@ -15,17 +15,24 @@ from bot.texts.formatting import counted, literal, shortened
 
 # How the line below an answer begins that says what was kept.
 REMEMBERED = "*Remembered: "
+SCHEDULED = "*At a time: "
 # What stands in its place once that is taken back.
 UNDONE = "*Undone: I no longer remember this.*"
+UNSCHEDULED = "*Undone: I will not do this.*"
 
 
 def undone(text: str) -> str:
-    """A reply whose last "Remembered …" is said to be taken back; its words stand there no more."""
+    """A reply whose last "Remembered …", and what is said there of schedules, is said to be taken back; its words stand
+    there no more.
+    """
     lines = text.split("\n")
-    for at in reversed(range(len(lines))):
-        if lines[at].startswith(REMEMBERED) and lines[at].endswith("*"):
-            return "\n".join([*lines[:at], UNDONE, *lines[at + 1 :]])
-    return text
+    of = [n for n, line in enumerate(lines) if line.startswith((REMEMBERED, SCHEDULED)) and line.endswith("*")]
+    last = max((n for n in of if lines[n].startswith(REMEMBERED)), default=-1)
+    gone = {n for n in of if n == last or lines[n].startswith(SCHEDULED)}
+    if not gone:
+        return text
+    told = UNDONE if last in gone else UNSCHEDULED
+    return "\n".join(told if n == min(gone) else line for n, line in enumerate(lines) if n not in gone - {min(gone)})
 
 
 def withheld_text(count: int) -> str:
@@ -40,6 +47,8 @@ LEARNS = (
     "`/memory pause` stops the learning, `/forget` erases it.*"
 )
 KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
+AT_A_TIME = f"{SCHEDULED}{{when}}. `/schedules edit {{id}}` changes it.*"
+"""Below the answer of the question that wanted it."""
 KEPT = f"{REMEMBERED}{{facts}}*"
 INSTEAD = "{fact} (instead of: {before})"
 MORE_FACTS = "{facts}; and {many} more"

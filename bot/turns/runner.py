@@ -94,6 +94,8 @@ class AgentConfig:
     """What this turn says to this person below its answer because it is the first; "" if it is not."""
     kept: Callable[[int], Awaitable[str]] | None = None
     """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.notices`)."""
+    scheduled: Callable[[Incoming], Awaitable[str]] | None = None
+    """The same of what is done at a time because of this question (`bot.schedule_desk`)."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
@@ -311,9 +313,11 @@ class TurnRunner:
 
     async def kept(self, claim: Claim, closing: Closing) -> str:
         """What the asker reads below the reply of what was kept of them; "" for nothing."""
-        if self._mind.kept is None or not closing.used_tools or _is_silent(closing):
+        if not closing.used_tools or _is_silent(closing):
             return ""
-        return await self._mind.kept(claim.turn)
+        kept = "" if self._mind.kept is None else await self._mind.kept(claim.turn)
+        scheduled = "" if self._mind.scheduled is None else await self._mind.scheduled(claim.incoming)
+        return joined([kept, scheduled])
 
     async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""

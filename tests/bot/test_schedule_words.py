@@ -3,7 +3,7 @@
 import re
 import time as clock
 import tomllib
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, moment_of, read_when
+from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SEEN = (
@@ -103,8 +103,10 @@ def test_hours_are_counted_as_they_pass_and_days_by_the_clock_on_the_wall() -> N
 
 
 def test_a_time_that_the_clocks_leave_out_comes_at_once_after_the_gap() -> None:
-    assert moment_of(date(2026, 3, 29), time(2, 30), BERLIN) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
-    assert moment_of(date(2026, 10, 25), time(2, 30), BERLIN) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    evening = datetime(2026, 3, 28, 22, 0, tzinfo=BERLIN)
+    when = read_when("tomorrow at 02:30 tea", evening, BERLIN)
+    assert isinstance(when, WhenRead)
+    assert when.timing.at == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 
 
 def test_who_is_to_be_told_is_read_too() -> None:

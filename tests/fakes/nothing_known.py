@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from agent.records import Attachment
-from bot.host import KnowledgeAnswer, PlaceAsker, ScheduleAnswer
+from bot.access.acl import ScheduleAnswer
+from bot.host import KnowledgeAnswer, PlaceAsker
 from bot.texts import memory_texts, schedule_texts
 
 

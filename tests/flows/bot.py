@@ -15,11 +15,13 @@ from agent.records import Incoming
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
+from agent.tools.schedule import SchedulesTool, ScheduleTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.reply_surface import Surface
+from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import FooterStyle
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -56,7 +58,15 @@ def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-        tools=Toolbox([RecallTool(store.memories, documents=store.documents), RememberTool(store.facts)], sources),
+        tools=Toolbox(
+            [
+                RecallTool(store.memories, documents=store.documents),
+                RememberTool(store.facts),
+                ScheduleTool(store.schedules),
+                SchedulesTool(store.schedules),
+            ],
+            sources,
+        ),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
@@ -92,7 +102,8 @@ async def serving_host(
     aside = WithheldNotice(store.memories, readers, clock).aside
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock).line
     mind = mind_of(store, model, connections)
-    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept, footer=footer)
+    scheduled = ScheduleDesk(store.schedules, store.preferences, clock).line
+    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept, scheduled=scheduled, footer=footer)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

@@ -1,5 +1,6 @@
 """What a turn has kept is said below its answer, with a button that takes it back: once, for the asker, any time."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.flows.forgetting_bot import forgetting_host
 from tests.flows.test_discord_control import labels, page
 
 KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline"}}]\n</execute>'
-UNDO = "Undo “Remembered”"
+UNDO = "Undo"
 FIRST = "Noted.\n\n*Remembered: deadline: Friday*"
 SECOND = "Noted.\n\n*Remembered: deadline: Monday (instead of: deadline: Friday)*"
 
@@ -104,3 +105,32 @@ async def test_an_edit_of_the_question_ends_the_line_below_its_answer_as_it_ends
         assert ended["id"] == reply["id"]
         assert labels(ended) == [label for label in labels(reply) if label != UNDO]
         assert await known(host) == []
+
+
+async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_by_the_asker_alone(
+    tmp_path: Path,
+) -> None:
+    def remind(messages: Sequence[Message]) -> str:
+        if "<results>" in messages[-1].text:
+            return "I will."
+        at = {"what": "call Ben", "at": "2026-06-01T09:00", "zone": "Europe/Berlin"}
+        return f"<execute>{json.dumps([{'name': 'schedule', 'args': at}])}\n</execute>"
+
+    clock, person = FastClock(speed=1.0), f"discord:{ANN}"
+    async with (
+        running_discord(clock) as fake,
+        live_host(tmp_path, ScriptedProvider(remind), clock) as host,
+        serving(fake, host),
+    ):
+        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin. `/schedules edit 1` changes it.*"
+        reply = await told(fake, host, "remind me on 1 June at nine to call Ben", f"I will.\n\n{line}")
+        assert UNDO in labels(reply)
+        (kept,) = await host.schedules.schedules.of_person(person)
+        assert (kept.made.words, kept.made.direct) == ("call Ben", False)
+        await fake.press(BO, reply, UNDO)
+        await page(fake, NOT_YOURS)
+        assert await host.schedules.schedules.of_person(person)
+        await fake.press(ANN, reply, UNDO)
+        await page(fake, "Cancelled: “call Ben”")
+        assert await host.schedules.schedules.of_person(person) == []
+        assert UNDO not in labels(await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}"))

@@ -77,7 +77,7 @@ async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
-@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply", "Undo “Remembered”"])
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply", "Undo"])
 async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, label: str) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     host.replies.clear()
@@ -121,19 +121,19 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
     before = labels(shown.blocks, ANN)
     shown.blocks = [words[form], *shown.blocks]
     async with serving(slack, host):
-        await slack.acked(await slack.click(BOB, shown, "Undo “Remembered”"))
+        await slack.acked(await slack.click(BOB, shown, "Undo"))
         await slack.until(lambda: slack.state.whispers)
         assert shown.edits == 0
-        await slack.click(ANN, shown, "Undo “Remembered”")
+        await slack.click(ANN, shown, "Undo")
         await slack.until(lambda: shown.edits)
     assert shown.blocks[0] == after[form]
-    assert labels(shown.blocks[1:], ANN) == [label for label in before if label != "Undo “Remembered”"]
+    assert labels(shown.blocks[1:], ANN) == [label for label in before if label != "Undo"]
 
 
 async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: FakeSlack) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     async with serving(slack, host):
-        await slack.acked(await slack.click(ANN, shown, "Undo “Remembered”"))
+        await slack.acked(await slack.click(ANN, shown, "Undo"))
         await slack.settled()
     assert (shown.edits, shown.text) == (0, "It is blue.")
 
@@ -141,10 +141,10 @@ async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: Fak
 async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(slack: FakeSlack) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     async with serving(slack, host):
-        await slack.acked(await slack.click(BOB, shown, "Undo “Remembered”"))
+        await slack.acked(await slack.click(BOB, shown, "Undo"))
         await slack.until(lambda: slack.state.whispers)
         assert host.taken_back == []
-        await slack.acked(await slack.click(ANN, shown, "Undo “Remembered”"))
+        await slack.acked(await slack.click(ANN, shown, "Undo"))
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert host.taken_back == [7]
     assert said_alone(slack)[1] == (ANN, "Taken back: tea.")

@@ -1,0 +1,248 @@
+"""`schedule` and `schedules`: have something said or asked at a time, and see what is.
+
+Rules
+  The model fills in fields; code checks them, and answers with the time that they mean in words, or with what is
+  wrong.
+  Whose it is, and where it is posted, comes from the turn. What is listed here may be read by all who read the reply.
+  What a schedule asks makes no schedules: nothing multiplies by itself.
+  They are offered where the last messages speak of times that come, and nowhere else.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+
+from agent.errors import ToolError
+from agent.memory.audience import PersonAudience, Place, label, may_flow_from
+from agent.messages import Json, JsonObject
+from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.protocol.render import excerpt
+from agent.records import SCHEDULED
+from agent.schedules import (
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    Schedule,
+    ScheduleKind,
+    ScheduleRefused,
+    Schedules,
+    ScheduleState,
+    Timing,
+    in_words,
+    moment_of,
+    next_occurrence,
+    problem_of,
+    zone_of,
+)
+
+MAX_CHARS: Final = 2_000
+"""Of what is said or asked."""
+MAX_LISTED: Final = 20
+SHOWN_CHARS: Final = 200
+
+_WORDS: Final = (
+    "remind|schedule|every |each day|each week|daily|weekly|monthly|hourly|from now on|tell me when|let me know when|"
+    "notify me|ping me|wake me|alarm|tomorrow|tonight|later today|next week|next month|in an hour| minutes| hours|"
+    "o'clock|at noon|"
+    "erinner|jeden |jede |jedes |täglich|wöchentlich|monatlich|stündlich|werktags|sag mir, wenn|sag bescheid|"
+    "melde dich|benachrichtig|übermorgen|nächste|uhr| minuten| stunde|morgen |"
+    "rappel|chaque |tous les |toutes les |dis-moi quand|préviens|quotidien|demain|ce soir|prochain| heures|"
+    "recuérd|recuerd|recordatorio|cada |todos los |todas las |avísame|avisa|dime cuando|mañana|esta noche|próxim|"
+    " minutos| horas|"
+    "ricord|promemoria|ogni |tutti i |tutte le |avvisa|dimmi quando|domani|stasera|prossim| minuti| ore|"
+    "lembr|todos os |todas as |toda |todo dia|me avise|me diga quando|amanhã|hoje à noite|"
+    "herinner|elke |iedere |elk uur|dagelijks|wekelijks|laat me weten|waarschuw|vanavond|overmorgen|volgende week| uur|"
+    "リマインド|リマインダー|毎日|毎週|毎月|毎朝|毎晩|毎時|平日|隔週|知らせて|思い出させ|明日|明後日|来週|今夜|分後|時間後|日後"
+)
+BESIDE: Final = frozenset(_WORDS.split("|"))
+"""Of which something stands where somebody may want a schedule; where it is not meant, it costs tokens."""
+
+_TEXT: Final[Json] = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
+_PROPERTIES: Final[dict[str, Json]] = {
+    "what": {**_TEXT, "description": "the reminder's words, or the whole question, clear by itself"},
+    "at": {"type": "string", "maxLength": 40, "description": "once: 2026-11-24T09:00, on the clock of `zone`"},
+    "rule": {"type": "string", "maxLength": 100, "description": "again and again: five fields of cron, 0 9 * * 1"},
+    "weeks": {"type": "integer", "minimum": 1, "maximum": 26, "description": "of a rule: 2 is every second week"},
+    "until": {"type": "string", "maxLength": 40, "description": "of a rule: its last day, 2027-05-24"},
+    "zone": {"type": "string", "maxLength": 60, "description": "if it is not the person's"},
+    "kind": {"enum": [*ScheduleKind], "description": "a question is answered anew each time, by you"},
+    "where": {"enum": ["here", "direct"], "description": "direct: to the person alone"},
+    "check": {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": [*CheckKind]},
+            "target": {"type": "string", "minLength": 1, "maxLength": 2_000},
+            "args": {"type": "object"},
+        },
+        "required": ["kind", "target"],
+        "additionalProperties": False,
+        "description": "of a question: an address, a channel, or a tool with args; asked only when that changed",
+    },
+    "replaces": {"type": "integer", "description": "the number of one that ends with this"},
+    "cancel": {"type": "integer", "description": "only that: the number of one to end"},
+}
+_SCHEMA: Final[JsonObject] = {"type": "object", "properties": _PROPERTIES, "additionalProperties": False}
+
+REFUSED: Final = {
+    ScheduleRefused.MANY_OF_PERSON: "the person has as many as are kept for one: they may cancel some (/schedules)",
+    ScheduleRefused.MANY_IN_CHANNEL: "this channel has as many as are kept for one",
+}
+FORBIDDEN: Final = "whoever manages this channel has forbidden what is posted here at a time: offer `direct`"
+ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
+NO_ZONE: Final = "nobody knows the person's time zone: ask them where they are, and say it as `zone`"
+UNKNOWN: Final = "the person has no schedule {id}: `schedules` lists theirs"
+KEPT: Final = "Kept as number {id}: {when}. Posted {where}. Tell the person this time, as it stands here."
+
+
+async def _nowhere(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleTool:
+    """`forbidden_in`: whether nothing may be posted at a time in a channel."""
+
+    schedules: Schedules
+    forbidden_in: Callable[[str], Awaitable[bool]] = _nowhere
+    timeout_s: float = 10.0
+    name: str = "schedule"
+    description: str = "Remind the person, or answer a question of theirs, at a time or again and again."
+    effect: ToolEffect = ToolEffect.WRITES_HERE
+    beside: frozenset[str] = BESIDE
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        """Raises ToolError for what is not kept, with what to do."""
+        if context.message_id.startswith(SCHEDULED):
+            raise ToolError(ASKS_AGAIN, ours=True)
+        if isinstance(cancel := args.get("cancel"), int):
+            return _told(await self._cancelled(cancel, context), context)
+        new = new_schedule(args, context)
+        if not new.direct and await self.forbidden_in(new.channel):
+            raise ToolError(FORBIDDEN, ours=True)
+        before = ""
+        if isinstance(replaces := args.get("replaces"), int):
+            before = await self._cancelled(replaces, context)
+        kept = await self.schedules.keep(new)
+        if isinstance(kept, ScheduleRefused):
+            raise ToolError(REFUSED[kept], ours=True)
+        where = "to the person alone" if new.direct else "here"
+        told = KEPT.format(id=kept.id, when=in_words(kept.made.timing, context.now), where=where)
+        return _told(f"{before} {told}".strip(), context)
+
+    async def _cancelled(self, id_: int, context: ToolContext) -> str:
+        if await self.schedules.cancel(context.person.id, id_, context.now) is None:
+            raise ToolError(UNKNOWN.format(id=id_), ours=True)
+        return f"Number {id_} is cancelled."
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulesTool:
+    schedules: Schedules
+    timeout_s: float = 10.0
+    name: str = "schedules"
+    description: str = "List the person's schedules, with their numbers."
+    effect: ToolEffect = ToolEffect.READS
+    beside: frozenset[str] = BESIDE
+    schema: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- it takes none
+        theirs, readable = await self.schedules.of_person(context.person.id), _readable(context)
+        shown = [one for one in theirs if label(one.made.place.audience) in readable]
+        lines = [_line(one, context.now) for one in shown[:MAX_LISTED]]
+        hidden = len(theirs) - len(lines)
+        lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
+        return _told("\n".join(lines) or "The person has none.", context)
+
+
+def _told(text: str, context: ToolContext) -> ToolOutput:
+    return ToolOutput(text, audience=context.place.audience)
+
+
+def _readable(context: ToolContext) -> frozenset[str]:
+    return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
+
+
+def _line(one: Schedule, now: datetime) -> str:
+    when = in_words(one.made.timing, now) if one.state is not ScheduleState.ENDED else one.why
+    return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
+
+
+def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
+    """What the model asks for, as far as the turn allows it. Raises ToolError."""
+    what = str(args.get("what", "")).strip()
+    if not what:
+        raise ToolError("say `what` is to be said or asked", ours=True)
+    timing = timing_of(args, context)
+    if problem := problem_of(timing, context.now):
+        raise ToolError(problem, ours=True)
+    alone = PersonAudience(context.person.id)
+    direct = args.get("where") == "direct" or context.place.audience == alone
+    kind = ScheduleKind(str(args.get("kind", ScheduleKind.REMINDER)))
+    check = args.get("check")
+    return NewSchedule(
+        person=context.person.id,
+        source=context.person.id.rpartition(":")[0],
+        channel=context.channel,
+        place=Place(alone) if direct else context.place,
+        kind=kind,
+        words=what,
+        timing=timing,
+        created=context.now,
+        conversation=context.conversation,
+        message=context.message_id,
+        direct=direct,
+        check=_check(check) if isinstance(check, dict) and kind is ScheduleKind.QUESTION else None,
+    )
+
+
+def _check(said: JsonObject) -> FirstCheck:
+    args = said.get("args")
+    return FirstCheck(CheckKind(str(said["kind"])), str(said["target"]), dict(args) if isinstance(args, dict) else {})
+
+
+def timing_of(args: JsonObject, context: ToolContext) -> Timing:
+    """When that is. Raises ToolError."""
+    name = str(args.get("zone") or context.person.time_zone)
+    at, rule, weeks = args.get("at"), str(args.get("rule") or ""), args.get("weeks", 1)
+    if not name and not (isinstance(at, str) and _is_aware(at)):
+        raise ToolError(NO_ZONE, ours=True)
+    try:
+        zone_of(name or "UTC")
+        moment = _moment(at, name or "UTC") if isinstance(at, str) else None
+        until = args.get("until")
+        end = _moment(str(until), name or "UTC", end_of_day=True) if until else None
+    except ValueError as error:
+        raise ToolError(f"{error}", ours=True) from None
+    timing = Timing(name or "UTC", at=moment, rule=rule, until=end)
+    if isinstance(weeks, int) and weeks > 1:
+        return replace(timing, weeks=weeks, since=_first(timing, context.now))
+    return timing
+
+
+def _first(timing: Timing, now: datetime) -> datetime:
+    """In the week in which it comes first every week counts."""
+    try:
+        return next_occurrence(timing, now) or now
+    except ValueError:  # which is said of the rule itself
+        return now
+
+
+def _is_aware(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _moment(text: str, zone: str, *, end_of_day: bool = False) -> datetime:
+    """Raises ValueError with a sentence."""
+    try:
+        read = datetime.fromisoformat(text)
+        if end_of_day and len(text) <= len("2026-11-24"):
+            day = date.fromisoformat(text) + timedelta(days=1)
+            return moment_of(datetime.combine(day, time()), zone_of(zone)) - timedelta(seconds=1)
+        return read.astimezone(UTC) if read.tzinfo is not None else moment_of(read, zone_of(zone))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{excerpt(text, 40)!r} is no time: write it as 2026-11-24T09:00") from None
