@@ -464,9 +464,7 @@ class _Groups:
                 self._stems[_stem(form)].add(at)
             for term in set(wanted_terms(forms)).difference(forms):
                 self._parts[term].add(at)
-        self._heads = {begun[:HEAD] for begun in (*self._stems, *self._parts)} | {
-            begun[:HEAD] for begun in chain(*groups)
-        }
+        self._heads = {begun[:HEAD] for begun in chain(self._stems, self._parts, *groups)}
         self._inside = sorted({term[:-1] for term in self._parts if term.endswith(CONTAINS)})
         self._known = dict[str, Mapping[int, float]]()
 
@@ -475,10 +473,9 @@ class _Groups:
         heads, inside, each, (first, beyond) = self._heads, self._inside, words.split(" "), _PREFIXING
         near = [word for word in each if word[:HEAD] in heads or first <= word < beyond]
         if any(words.count(term) > " ".join(near).count(term) for term in inside):
-            far = {word for word in each if len(word) >= COMPOUND and any(term in word for term in inside)}.difference(
-                near
-            )
-            near += [word for word in each if word in far]
+            within = {word for word in each if len(word) >= COMPOUND and any(term in word for term in inside)}
+            within.difference_update(near)
+            near += [word for word in each if word in within]
         for word, count in Counter(near).items():
             for at, worth in self._of(word).items():
                 into[at] += count * worth * share
