@@ -519,14 +519,16 @@ async def measure(store_url: Callable[[], Awaitable[str]], *, quick: bool) -> tu
 def main() -> None:
     options = read_options(__doc__ or "", engines=("sqlite", "postgresql"))
     logging.disable(logging.WARNING)
+    memory = Path("/dev/shm")  # noqa: S108 -- for the year: nothing of it is to outlive the machine
     with ExitStack() as stack:
-        memory = Path("/dev/shm")  # noqa: S108 -- a year of commits, none of which is lost with the machine
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)))
+        folders = [
+            Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            for folder in (memory if memory.is_dir() else None, None)
+        ]
         server = stack.enter_context(running_postgres()) if options.engine == "postgresql" else None
-        files = iter(range(9))
 
         async def fresh() -> str:
-            return f"sqlite:///{folder}/{next(files)}.db" if server is None else await server.empty()
+            return f"sqlite:///{folders.pop(0)}/store.db" if server is None else await server.empty()
 
         metrics, baseline = asyncio.run(measure(fresh, quick=options.quick))
     print_report("schedules", metrics, baseline, options)

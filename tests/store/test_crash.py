@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select
 
 from agent.events import Outcome
+from agent.progress import decode
 from agent.records import Claiming, Closing
 from store.engine import Store, open_store
 from store.tables import message
@@ -92,3 +94,46 @@ async def test_on_a_server_another_process_takes_over_when_the_lease_has_run_out
         assert await store.ledger.claim(Claiming("after", START, LEASE)) is None
         claim = await claimed(store, "after", now=START + LEASE)
         assert (claim.progress, claim.attempts) == (("step 1", 1) if step == "saved" else ("", 2))
+
+
+SCHEDULER = """
+import asyncio, sys
+from dataclasses import replace
+from agent.schedules import NewSchedule, ScheduleKind, Timing
+from store.engine import open_store
+from tests.fakes.incoming import START, dm, said
+
+async def main():
+    store = await open_store(sys.argv[1])
+    timing, words = Timing("UTC", rule="0 9 * * *"), "water the plants"
+    made = NewSchedule("ann", "test", "channel", dm("ann"), ScheduleKind.REMINDER, words, timing, START)
+    await store.schedules.keep(made)
+    if sys.argv[2] != "kept":
+        (due,) = await store.schedules.due(frozenset({"test"}), START + TO_NINE, 1)
+        if sys.argv[2] != "taken":
+            await store.schedules.begin(due, said(words), START + TO_NINE, reply=words)
+    print(sys.argv[2], flush=True)
+    sys.stdin.read()
+
+from datetime import timedelta
+TO_NINE = timedelta(days=1)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("step", ["kept", "taken", "begun"])
+async def test_whatever_step_a_scheduler_is_killed_at_the_occurrence_comes_once(url: str, step: str) -> None:
+    async with running(SCHEDULER, url, step) as worker:
+        assert await line(worker) == step
+    store, nine = await open_store(url), START + timedelta(days=1)
+    try:
+        for now in (nine, nine + LEASE, nine + 2 * LEASE):
+            for due in await store.schedules.due(frozenset({"test"}), now, 9):
+                await store.schedules.begin(due, said("water the plants"), now, reply="water the plants")
+        claim = await claimed(store, now=nine + 2 * LEASE)
+        assert decode(claim.progress).reply == "water the plants"
+        assert (await store.ledger.load()).waiting == 0
+        (one,) = await store.schedules.of_person("ann")
+        assert (one.last, one.next) == (nine, nine + timedelta(days=1))
+    finally:
+        await store.close()

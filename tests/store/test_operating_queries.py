@@ -10,13 +10,14 @@ from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
+from agent.schedules import NewSchedule, ScheduleKind, Timing
 from agent.state import ActionRecord, Workspace
 from store.engine import Store
 from tests.contracts.steps import claimed
-from tests.fakes.incoming import START, said
+from tests.fakes.incoming import START, dm, said
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "operating.md"
-RUNNING, DONE, INVENTED = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+RUNNING, DONE, INVENTED, SCHEDULED = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
 
 
 async def rows(store: Store, query: str) -> list[tuple[object, ...]]:
@@ -54,3 +55,14 @@ async def test_answers_that_cited_what_nothing_had_brought_are_seen(either: Stor
         await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "there", invented=invented), START)
     ((_, _, usage),) = await rows(either, INVENTED)
     assert '"invented_citations":2' in str(usage).replace(" ", "")
+
+
+async def test_what_is_done_next_at_a_time_is_seen(either: Store) -> None:
+    timing = Timing("UTC", rule="0 9 * * *")
+    for words in ("water the plants", "feed the cat"):
+        made = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, words, timing, START)
+        await either.schedules.keep(made)
+    await either.schedules.pause("ann", 2, paused=True, now=START)
+    found = await rows(either, SCHEDULED)
+    assert [(row[0], row[4], row[7]) for row in found if row[4] == "active"] == [(1, "active", "water the plants")]
+    assert {row[4] for row in found} == {"active", "paused"}
