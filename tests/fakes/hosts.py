@@ -26,6 +26,7 @@ from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.access.readers import Readers
+from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
 from bot.health import Health
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations
@@ -40,6 +41,12 @@ from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.policy_table import PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
+from tests.patience import PATIENCE_S
+
+
+def patient_reader() -> Reader:
+    """It gives way to nobody: on a busy machine a file would not be read in time."""
+    return Reader(PATIENCE_S, niceness=0)
 
 
 class Stored(Protocol):
@@ -117,7 +124,7 @@ def host_on(
         knowledge=KnowledgeDesk(
             documents=store.documents,
             forgetting=store.forgetting,
-            read=AttachmentReader(connections.fetchers).document,
+            read=AttachmentReader(connections.fetchers, read_s=PATIENCE_S, reader=patient_reader()).document,
             clock=clock,
             audiences=audiences,
         ),

@@ -19,7 +19,6 @@ from agent.turn import TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
 from bot.attachments.read_again import ReadAgainTool
-from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
@@ -30,7 +29,7 @@ from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
-from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.hosts import connections_of, host_on, patient_reader
 from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory
 
@@ -60,8 +59,7 @@ def turns_host(
     connections = connections_of(store, clock)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     questions = QuestionDesk(store.open_questions, clock)
-    # It gives way to nobody: on a busy machine a file would not be read in time.
-    reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=Reader(niceness=0))
+    reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     core = (RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), ShareFileTool(), again)
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments.reader import Reader
 from bot.exits import Exit
 from bot.hosting import BotHost
 from bot.memory.knowledge_desk import KnowledgeDesk
@@ -28,6 +27,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, STAFF, text_file
 from tests.fakes.discord_world import seen as seen_in
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import patient_reader
 from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -37,7 +37,6 @@ from tests.fakes.turns_host import turns_host
 from tests.fakes.web_world import WebWorld, answer, web_world
 from tests.flows.test_discord_commands import answer_to
 from tests.flows.test_terminal import environment
-from tests.patience import PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
 RECALL = '<execute>[{"name": "recall", "args": {"query": "hotel costs"}}]\n</execute>'
@@ -56,7 +55,7 @@ def with_the_web(host: Served, world: WebWorld) -> Served:
     """The same, for whose places pages of the web are read."""
     fetcher = Fetcher(WebGuard(), "Test/1", host.clock, world.resolve, world.dial)
     assert isinstance(host.knowledge, KnowledgeDesk)
-    reads = LinkReader(fetcher, PageReader(Reader(PATIENCE_S, niceness=0))).read
+    reads = LinkReader(fetcher, PageReader(patient_reader())).read
     return replace(host, knowledge=replace(host.knowledge, read_page=reads))
 
 

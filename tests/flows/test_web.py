@@ -8,7 +8,6 @@ from pathlib import Path
 from agent.messages import Message, Role
 from agent.ports import Tool
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments.reader import Reader
 from bot.texts import reply_texts, tool_texts
 from bot.web.engines import Searxng
 from bot.web.fetching import Fetcher, FetchLimits
@@ -20,6 +19,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT, seen
 from tests.fakes.fast_clock import FastClock, MovedClock
+from tests.fakes.hosts import patient_reader
 from tests.fakes.search_engines import SearchServer, search_server
 from tests.fakes.web_world import WebWorld, answer, web_world
 from tests.flows.test_slack_replies import ME, World, workspace
@@ -54,7 +54,7 @@ async def the_web() -> AsyncGenerator[tuple[WebWorld, SearchServer, list[Tool]]]
     async with web_world(pages) as web, search_server((200, {"results": FOUND})) as engine:
         clock, limits = FastClock(), FetchLimits(PATIENCE_S, PATIENCE_S)
         fetcher = Fetcher(WebGuard(), "Test/1", clock, web.resolve, web.dial, robots=False, limits=limits)
-        fetch = WebFetchTool(fetcher, PageReader(Reader()), page_cache(clock), PATIENCE_S)
+        fetch = WebFetchTool(fetcher, PageReader(patient_reader()), page_cache(clock), PATIENCE_S)
         yield web, engine, [WebSearchTool(Searxng(engine.address), PATIENCE_S), fetch]
 
 

@@ -28,7 +28,6 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
-from bot.attachments.reader import Reader
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.turns.approvals import ApprovalPolicy
@@ -41,7 +40,7 @@ from bot.web.page_text import PageReader
 from bot.web.web_tools import WebFetchTool, page_cache
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.hosts import connections_of, host_on, patient_reader
 from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory
 from tests.fakes.turns_host import AT_ONCE
@@ -259,7 +258,7 @@ class Bot:
         limits = FetchLimits(PATIENCE_S, PATIENCE_S)
         net = (self.web.resolve, self.web.dial)
         fetcher = Fetcher(WebGuard(), "Test/1", self.clock, *net, robots=False, limits=limits)
-        return [WebFetchTool(fetcher, PageReader(Reader()), page_cache(self.clock), PATIENCE_S)]
+        return [WebFetchTool(fetcher, PageReader(patient_reader()), page_cache(self.clock), PATIENCE_S)]
 
     async def _every_group(self, place: Place) -> frozenset[str]:
         groups = await self.store.conversations.groups(label(place.audience).partition(":")[2], limit=99)
