@@ -194,7 +194,7 @@ class Scheduler:
     async def _begin(self, due: Occurrence, admitted: Incoming, platform: SchedulePlatform) -> None:
         """Raises CogencyError where that cannot be done now."""
         made, now = due.schedule.made, self.clock.now()
-        if (why := self.closed(admitted)) is not None:
+        if (why := self.closed(replace(admitted, channel=made.channel))) is not None:  # as of where it was asked for
             await self._end(due, why, platform)
             return
         said = joined([made.words, late_note(due, now)])

@@ -1,9 +1,18 @@
 """Schedules that somebody made, as they are due."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.schedules import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
+from bot.access.acl import AccessRules, Requester, parse_entries
+from bot.access.admission import AdmissionRules
+from bot.hosting import BotHost
+from bot.scheduler import Scheduler
+from tests.fakes.answering_host import AnsweringHost
+from tests.fakes.hosts import Stored
 
 NINE = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
@@ -26,3 +35,24 @@ def due(
         person, source, channel, place, kind, words, timing, created, conversation=conversation, direct=direct
     )
     return Occurrence(Schedule(number, made, NINE), NINE)
+
+
+@asynccontextmanager
+async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]:
+    """A replica does what is due, put together as `bot.app` does it, until the block ends."""
+    scheduler = Scheduler(
+        store.schedules,
+        host.platforms.schedules,
+        host.clock,
+        host.turns.wake,
+        lambda asked: host.admission.closed_to(Requester.wrote(asked), asked.authority),
+        host.admission.budget_left,
+    )
+    async with scheduler.serving():
+        yield scheduler
+
+
+def let_in(host: AnsweringHost, allow: str) -> AnsweringHost:
+    """The same host, where only these may use it."""
+    rules = AdmissionRules(AccessRules(allow=parse_entries(allow)))
+    return replace(host, admission=replace(host.admission, rules=rules))

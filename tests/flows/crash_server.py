@@ -9,7 +9,7 @@ import gc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import tests.flows.slack_process  # noqa: F401 -- to be there  # pyright: ignore[reportUnusedImport]
+import tests.flows.platform_process  # noqa: F401 -- to be there  # pyright: ignore[reportUnusedImport]
 from tests.fakes.compiled_statements import share_compiled_statements
 from tests.fakes.new_database import new_database
 from tests.flows import crash_process

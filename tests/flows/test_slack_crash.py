@@ -12,7 +12,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.flows.slack_process import ANSWER, main
+from tests.flows.platform_process import ANSWER, main
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both

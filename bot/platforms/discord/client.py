@@ -154,7 +154,7 @@ class DiscordClient(discord.Client):
         self._servers = Servers(settings, self)
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
-        self.schedules = DiscordSchedules(self, host, members, connection)
+        self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
         self._turned_away: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(

@@ -4,11 +4,12 @@ Rules
   The channel and its person are fetched now; the roles of a server are those that the gateway tells of all the time.
   What is no more is a no, which is told to the person; what Discord does not tell now is tried again.
   What is for a private thread is said in it, as only there the same people read; else it stands in the channel, or, in
-  a forum, in the thread where it was asked for.
+  a forum, in the thread where it was asked for; where nobody knows which that was, its person alone hears of it.
   What a person was shown is a channel, and whether all of its server read it: what they said where fewer did is not
   said to all. Where fewer read it now, they do.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,7 +19,16 @@ import discord
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Person
-from agent.schedules import SCHEDULED, Admitted, NewSchedule, NotAllowed, Occurrence, Schedule, occurrence_id
+from agent.schedules import (
+    SCHEDULED,
+    Admitted,
+    NewSchedule,
+    NotAllowed,
+    Occurrence,
+    Schedule,
+    ScheduleKind,
+    occurrence_id,
+)
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.discord import checks, objects
@@ -31,6 +41,9 @@ from bot.texts import reply_texts
 
 LOOK_BEHIND: Final = timedelta(minutes=5)
 """What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most."""
+
+READY_S: Final = 10.0
+"""A third of the time for which a schedule is held by whoever found it due."""
 
 
 class DiscordSilent(CogencyError):
@@ -53,15 +66,17 @@ class _Standing:
 
 @dataclass(frozen=True, slots=True)
 class DiscordSchedules:
-    """Implements `SchedulePlatform`."""
+    """Implements `SchedulePlatform`. `begun`: the client has logged in, and hears of its servers."""
 
     client: discord.Client
     host: Host
     members: Members
     connection: Connection
+    begun: asyncio.Event
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
+        await self._until_ready()
         try:
             alone = made.direct or isinstance(made.place.audience, PersonAudience)
             standing = await (self._alone(made) if alone else self._there(made))
@@ -73,10 +88,11 @@ class DiscordSchedules:
         requester = Requester(made.person, made.channel, who.roles, who.team)
         if (why := self.host.admission.closed_to(requester, who.authority)) is not None:
             return NotAllowed(why)
-        return await self._incoming(occurrence.schedule, occurrence.time, standing, name)
+        return await self._incoming(occurrence.schedule, occurrence.time, standing, name, made.kind)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         number = _user(schedule.made)
+        await self._until_ready()
         try:
             name = (await self.client.fetch_user(number)).display_name
         except discord.NotFound:
@@ -85,7 +101,17 @@ class DiscordSchedules:
             raise DiscordSilent from error
         author = DiscordAuthor(number, name, standing=STRANGER)
         standing = _Standing(author, own_place(author), await self._open(author.id))
-        return await self._incoming(schedule, time, standing, f"{occurrence_id(schedule.id, time)}:told")
+        name = f"{occurrence_id(schedule.id, time)}:told"
+        return await self._incoming(schedule, time, standing, name, ScheduleKind.REMINDER)
+
+    async def _until_ready(self) -> None:
+        """At a start, much may be due before the servers were told of. Raises DiscordSilent."""
+        try:
+            async with asyncio.timeout(READY_S):
+                await self.begun.wait()
+                await self.client.wait_until_ready()
+        except TimeoutError as error:
+            raise DiscordSilent from error
 
     async def _alone(self, made: NewSchedule) -> _Standing | NotAllowed:
         """Raises MemberUnknown, UNREADABLE and SurfaceError."""
@@ -104,6 +130,8 @@ class DiscordSchedules:
             return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
         if not isinstance(channel, Readable):
             return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+        if isinstance(channel, discord.ForumChannel):
+            return await self._alone(made)
         guild = channel.guild
         if guild.get_role(guild.id) is None or guild.unavailable:  # the gateway has not told of it yet
             raise DiscordSilent
@@ -147,13 +175,15 @@ class DiscordSchedules:
         except PageGone:
             return str(person)
 
-    async def _incoming(self, schedule: Schedule, time: datetime, standing: _Standing, name: str) -> Incoming:
+    async def _incoming(
+        self, schedule: Schedule, time: datetime, standing: _Standing, name: str, kind: ScheduleKind
+    ) -> Incoming:
         made, author, who = schedule.made, standing.author, standing.author.standing
         after = discord.utils.time_snowflake(self.connection.clock.now() - LOOK_BEHIND)
         to = Address(
             standing.posted or standing.channel,
             str(author.id),
-            scheduled=made.kind,
+            scheduled=kind,
             after=str(after),
             direct=isinstance(standing.place.audience, PersonAudience),
         )

@@ -179,7 +179,7 @@ class DiscordSurface:
         rest = await self._connection.rest()
         if self._token_lives():
             await rest.follow_up(self._token, text, private=True)
-        elif self._refused:
+        elif self._refused and not self._address.direct:
             nonce = blake2s(f"{self._asked.message_id} aside".encode(), digest_size=NONCE_BYTES).hexdigest()
             await rest.send(await rest.open_dm(self._address.person), text, nonce)
 

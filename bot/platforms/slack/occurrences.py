@@ -17,7 +17,16 @@ from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Incoming
-from agent.schedules import SCHEDULED, Admitted, NewSchedule, NotAllowed, Occurrence, Schedule, occurrence_id
+from agent.schedules import (
+    SCHEDULED,
+    Admitted,
+    NewSchedule,
+    NotAllowed,
+    Occurrence,
+    Schedule,
+    ScheduleKind,
+    occurrence_id,
+)
 from bot.access.acl import Requester
 from bot.caches import FRESH_S, ExpiringCache
 from bot.host import Host
@@ -84,15 +93,16 @@ class SlackSchedules:
         if (why := self._refusal(made, member)) is not None:
             return NotAllowed(why)
         if made.direct or isinstance(made.place.audience, PersonAudience):
-            return await self._alone(occurrence.schedule, occurrence.time, member, name)
+            return await self._alone(occurrence.schedule, occurrence.time, member, name, made.kind)
         place = await self._place(made, self._user(made.person))
         if isinstance(place, NotAllowed):
             return place
-        return self._incoming(occurrence.schedule, occurrence.time, member, place, made.channel, name)
+        return self._incoming(occurrence.schedule, occurrence.time, member, place, made.channel, name, made.kind)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         member = await self.people.member(self._user(schedule.made.person), FRESH_S)
-        return await self._alone(schedule, time, member, f"{occurrence_id(schedule.id, time)}:told")
+        name = f"{occurrence_id(schedule.id, time)}:told"
+        return await self._alone(schedule, time, member, name, ScheduleKind.REMINDER)
 
     def _user(self, person: str) -> str:
         return person.removeprefix(f"{self.me.source}:")
@@ -158,11 +168,13 @@ class SlackSchedules:
             raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN)
         return False
 
-    async def _alone(self, schedule: Schedule, time: datetime, member: Member, name: str) -> Incoming:
+    async def _alone(
+        self, schedule: Schedule, time: datetime, member: Member, name: str, kind: ScheduleKind
+    ) -> Incoming:
         place, channel = person_place(self.me, member), schedule.made.channel
         if not is_direct(channel):
             channel = await self._open(self._user(schedule.made.person))
-        return self._incoming(schedule, time, member, place, channel, name)
+        return self._incoming(schedule, time, member, place, channel, name, kind)
 
     async def _open(self, user: str) -> str:
         """Their direct messages; the user's own id, to which words can be posted, where Slack does not say which those
@@ -177,10 +189,17 @@ class SlackSchedules:
         return text(opened, "channel", "id") or user
 
     def _incoming(
-        self, schedule: Schedule, time: datetime, member: Member, place: Place, channel: str, name: str
+        self,
+        schedule: Schedule,
+        time: datetime,
+        member: Member,
+        place: Place,
+        channel: str,
+        name: str,
+        kind: ScheduleKind,
     ) -> Incoming:
         after = (self.clock.now() - LOOK_BEHIND).timestamp()
-        to = ReplyTo(channel, self._user(schedule.made.person), after=f"{after:.6f}", scheduled=schedule.made.kind)
+        to = ReplyTo(channel, self._user(schedule.made.person), after=f"{after:.6f}", scheduled=kind)
         return Incoming(
             source=self.me.source,
             event_id=name,

@@ -47,7 +47,7 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, FakeHost,
         fake.world.start_thread(GENERAL, PRIVATE_THREAD, "plans", 12)
         fake.world.in_thread[PRIVATE_THREAD] = {BO}
         async with serving(fake, host):
-            yield fake, host, host.schedules["discord"]
+            yield fake, host, host.schedule_platforms["discord"]
 
 
 def _let_in(fake: FakeDiscord, person: str = BO) -> None:

@@ -44,7 +44,7 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeSlack, FakeHost, M
         slack.state.groups = {"S0CREW": {ANN}}
         groups = frozenset({"S0CREW"}) if allow else frozenset[str]()
         async with serving(slack, host, clock, groups=groups):
-            yield slack, host, clock, host.schedules[SOURCE]
+            yield slack, host, clock, host.schedule_platforms[SOURCE]
 
 
 def of(channel: str = GENERAL, place: Place = PUBLIC, **more: object) -> Occurrence:

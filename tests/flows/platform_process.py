@@ -1,0 +1,77 @@
+"""One process of the bot in Slack or on Discord, on a database file, for tests that kill it.
+
+Below: the adapters, the store, the real host, what is due; a model that types slowly.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from agent.context import ContextBudget, Persona
+from agent.ports import Clock
+from agent.providers.scripted import ScriptedProvider
+from agent.tools.registry import Toolbox
+from agent.turn import TurnLimits
+from bot.host import Host
+from bot.hosting import serve_all
+from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.run import serve as serve_discord
+from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.platforms.slack.run import serve as serve_slack
+from bot.setting_parsers import Secret
+from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.worker import Turns, TurnsLimits
+from store.engine import open_store
+from tests.fakes.answers import answer_of
+from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.minds import always
+from tests.fakes.schedules import doing
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.fakes.typist import typed
+
+ANSWER = answer_of(5_000).strip()
+LONGEST_S = 60
+
+
+def main(folder: Path, url: str, started: str) -> None:
+    """Serve Slack until killed. `started` is the time on the workspace's clock."""
+    slack = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)
+    clock = partial(FastClock, datetime.fromisoformat(started))
+    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, slack, clock)}))
+
+
+def discord_main(folder: Path, addresses: tuple[str, str], started: str) -> None:
+    """The same for Discord: of its API, and of its gateway."""
+    discord = DiscordSettings(Secret(TOKEN), *addresses, edit_interval_s=EDIT_INTERVAL_S, servers_s=SERVERS_S)
+    clock = partial(FastClock, datetime.fromisoformat(started), speed=1.0)
+    asyncio.run(_main(folder, clock, {"Discord": lambda host, clock: serve_discord(host, discord, clock)}))
+
+
+async def _main(
+    folder: Path, clock_of: Callable[[], FastClock], served: Mapping[str, Callable[[Host, Clock], Awaitable[None]]]
+) -> None:
+    clock = clock_of()
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
+    mind = AgentConfig(
+        fresh_word=lambda: "w0rd",
+        provider=always(model),
+        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        tools=Toolbox([]),
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+    connections = connections_of(store, clock)
+    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    limits, owner = TurnsLimits(sweep_s=0.05), clock.now().isoformat()
+    turns = Turns(store.ledger, thinking, connections.surface_for, store.notifier, clock, owner, limits)
+    host = host_on(store, turns, connections, clock)
+    await store.ledger.release_all()
+    serving = {name: partial(serve, host, clock) for name, serve in served.items()}
+    async with asyncio.timeout(LONGEST_S), doing(host, store):
+        await serve_all(serving, host.platforms, host.turns, host.clock, grace_s=0.0)
