@@ -459,7 +459,7 @@ class _Told(FakeSurface):
 async def lateness(store: Store, count: int, within: timedelta) -> list[float]:
     """Seconds, of so many reminders that are due at moments spread over `within`."""
     minute = Minute(store, wanted=count)
-    first = minute.clock.now() + timedelta(seconds=3 + count / 150)
+    first = minute.clock.now() + timedelta(seconds=1 + count / 60)
     due = dict[int, datetime]()
     for number in range(count):
         at = (first + within * number / count).replace(microsecond=0)
@@ -488,14 +488,14 @@ def p99(values: Sequence[float]) -> float:
 
 
 async def measure(store_url: Callable[[], Awaitable[str]], *, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
-    count = 150 if quick else 10_000
+    count = 80 if quick else 10_000
     store = await open_store(await store_url())
     try:
         lived = await a_year(store, 19, count, DAYS, one_in=400)
         year = judged(lived)
     finally:
         await store.close()
-    due, within = (100, timedelta(seconds=6)) if quick else (1_000, timedelta(seconds=60))
+    due, within = (50, timedelta(seconds=3)) if quick else (1_000, timedelta(seconds=60))
     store = await open_store(await store_url())
     try:
         spread = await lateness(store, due, within)

@@ -33,11 +33,12 @@ from bot.reply_surface import (
     PageRef,
     PageRefused,
     PageUnsent,
+    ReplyAction,
     Surface,
     SurfaceError,
 )
 from bot.texts import reply_texts
-from bot.turns.runner import ANSWERED, TurnRunner
+from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
 
 # Whether a claimed turn is surely still ours, told by this process's own clocks, and by the ledger where they cannot.
 #
@@ -88,7 +89,7 @@ class Lease:
 
 log = logging.getLogger(__name__)
 
-
+NOTHING_OFFERED: Final = frozenset[ReplyAction]()
 FIRST_EPOCH: Final = 1
 """Of the first claim of a turn; a later one may find what an earlier one has shown."""
 
@@ -219,7 +220,9 @@ class Answering:
                     return None
                 closing = replace(thought, kept=await self.thinking.kept(claim, thought))
                 whole = "" if running.taken_back else shown_ending(closing)
-                closing = replace(closing, pages=await live.finish(whole, offered_actions(closing)))
+                # There is no other answer to a reminder than its words.
+                offers = NOTHING_OFFERED if is_reminder(claim.incoming, closing) else offered_actions(closing)
+                closing = replace(closing, pages=await live.finish(whole, offers))
             closing = await self._with_files(closing, surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:

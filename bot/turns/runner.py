@@ -210,7 +210,8 @@ class TurnRunner:
         thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
         if isinstance(thought, PutAside) or not _says_nothing(thought):
             return thought
-        return replace(thought, reply="", footer="", files=(), summary=None, outcome=Outcome.ANSWERED)
+        # What was written meanwhile is answered by itself.
+        return replace(thought, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
 
     async def _think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         await self._prepare(claim, stopped)
@@ -472,6 +473,11 @@ def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
     if stopped():
         return Closing(Outcome.STOPPED, "")
     return Closing(Outcome.ANSWERED, progress.reply, passed_over=True)
+
+
+def is_reminder(question: Incoming, closing: Closing) -> bool:
+    """Whether a schedule said its words, for which no model was asked."""
+    return _is_scheduled(question) and not closing.calls and closing.outcome is Outcome.ANSWERED
 
 
 def _is_silent(closing: Closing) -> bool:

@@ -35,7 +35,7 @@ from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.incoming import dm
 from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory, store_in_memory
-from tests.fakes.surface import FakeSurface
+from tests.fakes.surface import BUTTONED, FakeSurface
 from tests.patience import PATIENCE_S
 
 DAILY = Timing("UTC", rule="0 13 * * *")
@@ -108,7 +108,7 @@ class World:
         )
 
     def _surface(self, incoming: Incoming) -> FakeSurface:
-        return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
+        return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock, BUTTONED))
 
     def scheduler(self) -> Scheduler:
         async def left(_: Incoming) -> str | None:
@@ -174,6 +174,7 @@ async def test_a_reminder_says_its_words_each_time_and_asks_no_model() -> None:
         await world.pass_(scheduler, HOUR)
         await world.pass_(scheduler, 24 * HOUR)
     assert world.shown(plants) == ["Water the plants."] * 2
+    assert set(world.surfaces[f"runs of {plants.id}"].offers.values()) <= {frozenset()}
     assert world.model.requests == []
 
 
