@@ -171,13 +171,14 @@ class ShownDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeAnswer:
-    """What `/knowledge` answers, as Markdown, and a page of the list, if there is one; pages count from 1."""
+    """What `/knowledge` answers: Markdown, and a page of the list (from 1). `shares`: for who may change that alone."""
 
     text: str
     documents: tuple[ShownDocument, ...] = ()
     page: int = 1
     pages: int = 1
     refused: bool = False
+    shares: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,8 +412,8 @@ class DirectMessages(Protocol):
 class PlaceKnowledge(Protocol):
     """What places know, and who may have them learn. Raises StoreError."""
 
-    async def answer(self, asker: PlaceAsker, words: str) -> KnowledgeAnswer:
-        """What `/knowledge` with these words (see `bot.memory.knowledge_desk`) says to this person there, alone."""
+    async def answer(self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]]) -> KnowledgeAnswer:
+        """What `/knowledge` with these words (`bot.memory.knowledge_desk`) says to them. `say` tells all there."""
         ...
 
     async def learn(

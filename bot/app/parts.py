@@ -185,6 +185,7 @@ def knowledge_desk(
         forgetting=store.forgetting,
         read=reader.document,
         clock=CLOCK,
+        preferences=store.preferences,
         audiences=audiences,
         read_page=page_reader(settings),
     )

@@ -217,6 +217,10 @@ class Caller(Protocol):
         """What they write next begins a conversation; a sentence that says so."""
         ...
 
+    async def announce(self, markdown: str) -> None:
+        """Say this in the channel where they are, for everybody there. Raises Refused where that cannot be done."""
+        ...
+
     async def with_names(self, markdown: str) -> str:
         """What `/budget` says, with a name in place of an id at its beginning where the platform knows one."""
         ...

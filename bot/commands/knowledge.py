@@ -8,8 +8,10 @@ from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
 from bot.memory.knowledge_desk import is_knowledge_request
 from bot.texts import memory_texts
 
+SHARE = declaration.PanelAction("Share what is told here", "share on", confirm=memory_texts.SURE_TO_SHARE)
+STOP_SHARING = declaration.PanelAction("Stop sharing", "share off")
 SURE = "I will know it no longer, and erase it. What I said of it stays where I said it."
-WORDS = ("list", "show 3", "remove 3")
+WORDS = ("list", "show 3", "remove 3", "share on", "share off")
 """Offered while somebody types."""
 
 
@@ -21,7 +23,7 @@ async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
 
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:
-    answer = await call.host.knowledge.answer(await asker_of(call), call.words)
+    answer = await call.host.knowledge.answer(await asker_of(call), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
 
 
@@ -32,7 +34,8 @@ def knowledge_panel(answer: KnowledgeAnswer, *, buttons: bool = True) -> declara
         parts.append(_pages(answer, buttons=buttons))
     if answer.documents and not buttons:
         parts.append(declaration.PanelPart(memory_texts.KNOWLEDGE_USAGE))
-    return declaration.Panel(answer.text, parts=tuple(parts), refused=answer.refused)
+    switch = {None: (), True: (STOP_SHARING,), False: (SHARE,)}[answer.shares] if buttons else ()
+    return declaration.Panel(answer.text, switch, parts=tuple(parts), refused=answer.refused)
 
 
 def _part(document: ShownDocument) -> declaration.PanelPart:
@@ -61,12 +64,18 @@ async def _words_offered(*_: object) -> Sequence[str]:
 
 COMMAND = declaration.Command(
     name="knowledge",
-    summary="See the documents that I know here; whoever manages this place removes them",
+    summary="See the documents that I know here, and who else is served by what you tell me here",
     run=show,
-    arguments=(declaration.Argument("words", "list, show 3, or remove 3", suggests=_words_offered),),
+    arguments=(
+        declaration.Argument("words", "list, show 3, remove 3, share on or share off", suggests=_words_offered),
+    ),
     phrases=("show knowledge", "what do you know here", "documents", "show documents"),
     means=lambda words, _: is_knowledge_request(words),
-    examples={"show 3": "see how a document begins", "remove 3": "have it removed, bytes included"},
+    examples={
+        "show 3": "see how a document begins",
+        "remove 3": "have it removed, bytes included",
+        "share on": "for who manages a public channel: let what is told me here from now on serve others of the team",
+    },
 )
 
 

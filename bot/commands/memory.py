@@ -12,7 +12,7 @@ FILE_NAME = "what-i-know.json"
 MAY_DECIDE = "`/memory help` says what you may decide about it."
 """Elsewhere each entry has its buttons."""
 SURE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
-WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "help")
+WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
 """Offered while somebody types."""
 
 
@@ -110,7 +110,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help",
+            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, share off or help",
             suggests=_words_offered,
         ),
     ),

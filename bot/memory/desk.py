@@ -10,8 +10,9 @@ from cachetools import LRUCache
 
 from agent.errors import Refused, StoreError
 from agent.memory.audience import Place, label, may_flow_from
+from agent.memory.documents import SHARING
 from agent.memory.facts import CORRECTION, Fact, led_to
-from agent.memory.forgetting_plans import EntriesPlan, OneReply
+from agent.memory.forgetting_plans import PAUSED, EntriesPlan, OneReply
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileField, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
@@ -138,6 +139,9 @@ class MemoryDesk:
                 return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
                 return await self._pause(viewer, request)
+            case view.ShareOwn(on):
+                await self.preferences.set(viewer.person.id, SHARING, None if on else PAUSED)
+                return MemoryAnswer(memory_texts.OWN_SHARED if on else memory_texts.OWN_NOT_SHARED)
             case view.MemoryHelp():
                 return MemoryAnswer(command_texts.help_text(memory_texts.MEMORY_HELP))
             case view.UnclearMemory(sentence):
@@ -174,7 +178,9 @@ class MemoryDesk:
         entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
-        parts = [before, paused, view.full_text(known), heading]
+        out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
+        kept_back = memory_texts.OWN_KEPT_BACK if out else ""
+        parts = [before, paused, kept_back, view.full_text(known), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, here, pages)
 
     async def _numbers(self, viewer: Viewer) -> EntryNumbers:

@@ -14,11 +14,14 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from agent.admission_terms import Authority
+from agent.errors import Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, audience_of, label
 from agent.memory.documents import (
     MAX_CHARS,
     MAX_NAME_CHARS,
     MAX_PASSAGES,
+    ON,
+    SHARING,
     Document,
     DocumentRefused,
     Documents,
@@ -27,13 +30,14 @@ from agent.memory.documents import (
     Passage,
     passages_of,
 )
-from agent.ports import Clock, Forgetting, Jobs
+from agent.ports import Clock, Forgetting, Jobs, Preferences
 from agent.records import Attachment, Job
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
 from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
 from bot.job_worker import Handler
 from bot.memory.desk import flowing
+from bot.memory.learning import owner_of
 from bot.texts import memory_texts
 from bot.texts.formatting import counted, literal, shortened, zone_of
 
@@ -64,12 +68,28 @@ ReadFile = Callable[[Attachment, str, str], Awaitable[ReadDocument]]
 ReadPage = Callable[[str, str, Document | None], Awaitable[ReadLink]]
 """All of a page of the web, by its address and that person, unless it is the version that is known. It never raises."""
 
+TellAll = Callable[[str], Awaitable[None]]
+"""Says something to all who read a place. Raises Refused where it cannot."""
+
+
+async def untold(_: str) -> None:
+    raise Refused(memory_texts.NOT_SAID_THERE)
+
+
 log = logging.getLogger(__name__)
 
 
 def is_knowledge_request(words: str) -> bool:
     """Whether these words are understood behind `/knowledge`."""
-    return words.strip().casefold() in {"", "list", "show"} or _NUMBERED.fullmatch(words.strip()) is not None
+    meant = words.strip()
+    return (
+        meant.casefold() in {"", "list", "show"} or asks_to_share(words) is not None or bool(_NUMBERED.fullmatch(meant))
+    )
+
+
+def asks_to_share(words: str) -> bool | None:
+    """Whether they ask for what is told in this place to serve others, or no longer; None: neither."""
+    return {"share on": True, "share off": False}.get(" ".join(words.casefold().split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +102,16 @@ class KnowledgeDesk:
     managers. Removed is removed: the bytes are wiped before that is said.
     A document is somebody else's words: what it says is quoted to the model, and commands nothing.
     A page of the web is asked for as by anybody: nobody is signed in, and what may be reached is decided each time.
+    What people tell the bot in a public channel serves others of the team only if who manages the channel wants that
+    (`agent.memory.documents.SHARING`), and only what is told from then on. All who read there are told before it is
+    switched on; switching it off waits for nothing.
     """
 
     documents: Documents
     forgetting: Forgetting
     read: ReadFile
     clock: Clock
+    preferences: Preferences
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """What may be shown at a place."""
     operates: Callable[[str], bool] = lambda _: False
@@ -109,9 +133,11 @@ class KnowledgeDesk:
             told.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
         return KnowledgeAnswer("\n".join(said for _, said in told), refused=not any(done for done, _ in told))
 
-    async def answer(self, asker: PlaceAsker, words: str) -> KnowledgeAnswer:
+    async def answer(self, asker: PlaceAsker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(memory_texts.NOT_FOR_GUESTS, refused=True)
+        if (on := asks_to_share(words)) is not None:
+            return await self._share(asker, say, on=on)
         asked = _NUMBERED.fullmatch(words.strip())
         match asked[1].casefold() if asked else words.strip().casefold():
             case "" | "list" | "show" if asked is None:
@@ -124,6 +150,30 @@ class KnowledgeDesk:
                 return await self._removed(asker, int(asked[2]))
             case _:
                 return KnowledgeAnswer(memory_texts.KNOWLEDGE_USAGE, refused=True)
+
+    async def _share(self, asker: PlaceAsker, say: TellAll, *, on: bool) -> KnowledgeAnswer:
+        is_public = isinstance(asker.place.audience, TeamAudience)
+        if not (asker.manages or self.operates(asker.person.id)):
+            return KnowledgeAnswer(memory_texts.NOT_SHARING, refused=True)
+        if not asker.channel or (on and not is_public):
+            return KnowledgeAnswer(memory_texts.SHARED_IN_PUBLIC, refused=True)
+        if on == await self._shares(asker):
+            return KnowledgeAnswer(memory_texts.SHARES_ALREADY if on else memory_texts.SHARES_NOTHING, refused=True)
+        who = literal(asker.person.name) or memory_texts.A_MANAGER
+        told = (memory_texts.SHARING_ON if on else memory_texts.SHARING_OFF).format(who=who)
+        if not on:
+            await self.preferences.set(owner_of(asker.channel), SHARING, None)
+        try:
+            await say(told)
+        except Refused as why:
+            done = f"{memory_texts.SHARED_NO_MORE} {why}"
+            return KnowledgeAnswer(memory_texts.NOT_SWITCHED.format(why=why) if on else done, refused=on)
+        if on:
+            await self.preferences.set(owner_of(asker.channel), SHARING, ON)
+        return KnowledgeAnswer(memory_texts.SHARED_FROM_NOW if on else memory_texts.SHARED_NO_MORE, shares=on)
+
+    async def _shares(self, asker: PlaceAsker) -> bool:
+        return (await self.preferences.of(owner_of(asker.channel))).get(SHARING) == ON
 
     async def _file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"
@@ -172,14 +222,18 @@ class KnowledgeDesk:
 
     async def _listed(self, asker: PlaceAsker, page: int, before: str = "") -> KnowledgeAnswer:
         known = await self.documents.listed(await self.audiences(asker.place))
+        is_public = isinstance(asker.place.audience, TeamAudience)
+        shares = is_public and await self._shares(asker)
+        may = shares if is_public and (asker.manages or self.operates(asker.person.id)) else None
+        before = " ".join(filter(None, [before, memory_texts.SHARES_HERE if shares else ""]))
         if not known:
             nothing = memory_texts.NOTHING_KNOWN if self._decides(asker) else memory_texts.NOTHING_KNOWN_YET
-            return KnowledgeAnswer(" ".join(filter(None, [before, nothing])))
+            return KnowledgeAnswer(" ".join(filter(None, [before, nothing])), shares=may)
         pages = -(-len(known) // PAGE)
         here = min(max(page, 1), pages)
         shown = tuple(self._shown(asker, one) for one in known[(here - 1) * PAGE : here * PAGE])
         heading = memory_texts.KNOWN_HERE.format(many=counted(len(known), "document", "documents"))
-        return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, here, pages)
+        return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, here, pages, shares=may)
 
     async def _opened(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
         found = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)

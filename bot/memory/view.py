@@ -91,6 +91,13 @@ class PauseLearning:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareOwn:
+    """Leave what they say in public to serve others where that is switched on, or (`on` False) take it out."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryHelp:
     pass
 
@@ -111,6 +118,7 @@ Request: TypeAlias = (
     | UseEverywhere
     | ExportMemory
     | PauseLearning
+    | ShareOwn
     | MemoryHelp
     | UnclearMemory
 )
@@ -142,6 +150,8 @@ def read_memory_request(words: str) -> Request:
             return ExportMemory(rest)
         case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
             return PauseLearning(word == "pause", here=bool(where), for_everybody=where in _EVERYBODY)
+        case "share" if where in {"on", "off"}:
+            return ShareOwn(where == "on")
         case "help" if not rest:
             return MemoryHelp()
         case _ if word in memory_texts.MEMORY_FORMS:

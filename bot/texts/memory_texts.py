@@ -58,7 +58,28 @@ NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
 
 # What places know
 
-KNOWLEDGE_USAGE = "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with the number from the list."
+KNOWLEDGE_USAGE = (
+    "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with the number from the list; who manages a "
+    "public channel also `/knowledge share on` or `/knowledge share off`."
+)
+SHARING_ON = (
+    "{who} has switched on that what full members tell me in this channel, from now on, serves others of the team: I "
+    "may quote it to them in public channels and in direct messages, with its writer and its link. Nothing that was "
+    "said before, and nothing of guests. `/memory share off` takes yours out at once, `/forget` erases it. Who manages "
+    "the channel ends this with `/knowledge share off`."
+)
+SHARING_OFF = "{who} has switched off sharing: what was told me in this channel serves nobody else any more."
+SURE_TO_SHARE = "I will say so in this channel first, to everybody. Only what is told me from then on is shared."
+A_MANAGER = "Somebody who manages this channel"
+SHARED_FROM_NOW = "From now on I share what full members tell me here with others of the team."
+SHARED_NO_MORE = "I share nothing of this channel any more."
+SHARES_HERE = "What full members tell me in this channel serves others of the team."
+SHARES_ALREADY = "I do share what is told me here."
+SHARES_NOTHING = "I do not share what is told me here."
+NOT_SHARING = "Only who manages this channel decides whether I share what is told me here."
+SHARED_IN_PUBLIC = "I share only what is told me in public channels without guests or outsiders: please ask there."
+NOT_SAID_THERE = "I could not say so in the channel: please add me to it, and let me write there."
+NOT_SWITCHED = "It is not switched on, as everybody there has to know. {why}"
 KNOWN_HERE = "I know {many} here:"
 KNOWLEDGE_PAGE = "Page {page} of {pages}; `/knowledge page {another}` shows another."
 NOTHING_KNOWN = (
@@ -274,10 +295,11 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "the same in this channel only; “for everybody” behind it is for those who manage it",
     "/memory resume": "learn again; also “resume here”",
+    "/memory share off": "take what you told me in public channels out of what I share there; “share on” puts it back",
 }
 MEMORY_USAGE = (
     "After `/memory` you may write `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, "
-    "`export`, `pause`, `resume` or `help`; alone it shows the list."
+    "`export`, `pause`, `resume`, `share off` or `help`; alone it shows the list."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
@@ -294,6 +316,7 @@ MEMORY_FORMS: Mapping[str, str] = {
     "export": MEMORY_USAGE,
     "pause": _PAUSE_FORM.format(word="pause"),
     "resume": _PAUSE_FORM.format(word="resume"),
+    "share": "Write `/memory share off` or `/memory share on`.",
     "help": MEMORY_USAGE,
 }
 MEMORY_HEADING = "This is what I remember about you:"
@@ -363,6 +386,11 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
         f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned, unless {asked} me "
         f"to remember it; {back} What is remembered already stays; `/memory` shows it."
     )
+
+
+OWN_NOT_SHARED = "Done: I share nothing of what you tell me in public channels, whoever switches that on."
+OWN_SHARED = "Done: I share what you tell me in public channels, where that is switched on."
+OWN_KEPT_BACK = "I share nothing of what you tell me in public channels; `/memory share on` changes that."
 
 
 def paused_text(*, here: bool, for_everybody: bool) -> str:

@@ -26,6 +26,7 @@ class FakeCaller:
     entry_chars: int | None = None
     zone: list[str] = field(default_factory=list[str])
     began: list[str] = field(default_factory=list[str])
+    announced: list[str] = field(default_factory=list[str])
 
     async def requester(self) -> Requester:
         return Requester(self.person.id, self.channel)
@@ -60,6 +61,9 @@ class FakeCaller:
     async def begin_conversation(self) -> str:
         self.began.append(f"c{len(self.began) + 1}")
         return "A new conversation."
+
+    async def announce(self, markdown: str) -> None:
+        self.announced.append(markdown)
 
     async def with_names(self, markdown: str) -> str:
         return markdown

@@ -126,6 +126,7 @@ def host_on(
             forgetting=store.forgetting,
             read=AttachmentReader(connections.fetchers, read_s=PATIENCE_S, reader=patient_reader()).document,
             clock=clock,
+            preferences=store.preferences,
             audiences=audiences,
         ),
         schedules=ScheduleDesk(store.schedules, store.preferences, clock, rules.access.is_operator),

@@ -71,6 +71,109 @@ def looking(seen: list[str]) -> ScriptedProvider:
     return ScriptedProvider(answer)
 
 
+PRICE = "The hotel at the station costs 90 EUR"
+SHARED = re.compile(
+    r"\[\d+\] [^\n]*others told you in public channels \((\S+)\):\n[^\n]*, (\w+) wrote:\n> [^\n]*90 EUR"
+)
+
+
+def shared(seen: list[str]) -> tuple[str, str]:
+    """The link and the writer of what others told, in what the model was given last; two times "" for nothing."""
+    found = SHARED.search(seen.pop().replace("\\n", "\n"))
+    return (found[1], found[2]) if found else ("", "")
+
+
+async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wants_that() -> None:
+    seen = list[str]()
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann, bob = slack.state.user("boss", is_admin=True), slack.state.user("ann"), slack.state.user("bob")
+        gil = slack.state.user("gil", is_ultra_restricted=True)
+        dm, gils, general = (slack.state.channel(*one) for one in (("bob", "im"), ("gil", "im"), ("general",)))
+        slack.state.channels[general].members.discard(gil)
+        store = store_in_memory()
+        host = turns_host(store, looking(seen), slack.clock)
+
+        async def order(user: str, words: str) -> str:
+            before = len(slack.state.whispers)
+            await slack.say(user, general, f"{ME} {words}")
+            await slack.until(lambda: slack.state.whispers[before:])
+            return slack.state.whispers[-1].text
+
+        async def tell(user: str, channel: str, words: str = "what may a hotel cost?") -> tuple[str, str]:
+            turns = len(store.turns) + 1
+            await slack.say(user, channel, f"{ME} {words}")
+            await slack.until(lambda: len(store.turns) == turns and store.turns[-1].state == "done")
+            return shared(seen)
+
+        def announced(words: str) -> int:
+            return sum(words in one.text for one in slack.state.messages if one.user == BOT_USER)
+
+        async with serving(slack, host), host.turns.serving():
+            await tell(ann, general, "The hotel at the harbour costs 90 EUR")
+            assert await tell(bob, dm) == ("", "")
+            assert await order(bob, "knowledge share on") == memory_texts.NOT_SHARING
+            assert await order(boss, "knowledge share on") == memory_texts.SHARED_FROM_NOW
+            assert announced("has switched on that what full members tell me in this channel") == 1
+            assert await tell(bob, dm) == ("", "")
+            await tell(ann, general, PRICE)
+            link, writer = await tell(bob, dm)
+            assert (link.partition("/p")[0], writer) == (f"https://fake.slack.com/archives/{general}", "ann")
+            assert await tell(bob, general) == (link, writer)
+            assert await tell(gil, gils) == ("", "")
+            assert await order(ann, "memory share off") == memory_texts.OWN_NOT_SHARED
+            assert await tell(bob, dm) == ("", "")
+            assert await order(ann, "memory share on") == memory_texts.OWN_SHARED
+            assert await tell(bob, dm) == (link, writer)
+            assert await order(boss, "knowledge share off") == memory_texts.SHARED_NO_MORE
+            assert announced("has switched off sharing") == 1
+            assert await tell(bob, dm) == ("", "")
+
+
+async def test_on_discord_what_was_told_in_public_serves_others_once_a_manager_wants_that() -> None:
+    seen = list[str]()
+    clock = FastClock()
+    host = answering_host(looking(seen), clock)
+    async with running_discord(clock) as fake:
+        fake.world.everyone_may = WRITES
+        await sharing(fake, host, seen)
+
+
+async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> None:
+    async with serving_discord(fake, host), host.answering():
+
+        async def tell(person: str, channel: str, words: str = "what may a hotel cost?") -> tuple[str, str]:
+            turns = len(host.taken) + 1
+            await fake.say(person, f"<@{BOT}> {words}", channel)
+            await fake.until(lambda: len(host.taken) == turns and seen)
+            await host.turns.idle()
+            return shared(seen)
+
+        async def order(person: str, name: str, words: str, answer: str) -> None:
+            shown = await answer_to(fake, person, name, words=words)
+            await fake.until(lambda: answer in seen_in(shown))
+
+        def announced(words: str) -> int:
+            return sum(words in one["content"] for one in by_the_bot(fake) if one["channel_id"] == GENERAL)
+
+        await tell(BO, GENERAL, "The hotel at the harbour costs 90 EUR")
+        may, fake.member_may = fake.member_may, WRITES
+        await order(BO, "knowledge", "share on", memory_texts.NOT_SHARING)
+        fake.member_may = may
+        await order(ANN, "knowledge", "share on", memory_texts.SHARED_FROM_NOW)
+        assert announced("has switched on that what full members tell me in this channel") == 1
+        assert await tell(ANN, DM_OF[ANN]) == ("", "")
+        await tell(BO, GENERAL, PRICE)
+        link, writer = await tell(ANN, DM_OF[ANN])
+        assert (link.startswith(f"https://discord.com/channels/{GUILD}/{GENERAL}/"), writer) == (True, "Bo")
+        await order(BO, "memory", "share off", memory_texts.OWN_NOT_SHARED)
+        assert await tell(ANN, DM_OF[ANN]) == ("", "")
+        await order(BO, "memory", "share on", memory_texts.OWN_SHARED)
+        assert await tell(ANN, DM_OF[ANN]) == (link, writer)
+        await order(ANN, "knowledge", "share off", memory_texts.SHARED_NO_MORE)
+        assert announced("has switched off sharing") == 1
+        assert await tell(ANN, DM_OF[ANN]) == ("", "")
+
+
 def cited(seen: list[str]) -> str:
     """What the document was called in what the model was given last; "" if it was not."""
     found = FOUND.search(seen.pop().replace("\\n", "\n"))

@@ -23,7 +23,7 @@ from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conv
 from bot.platforms.discord.members import ZONE, Members, zone_chosen
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
-from bot.texts import command_texts, formatting, reply_texts
+from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 # What one person alone is shown: panels of text, with buttons beside and below it.
 #
@@ -260,6 +260,18 @@ class DiscordCaller:
         channel = known_as(self.interaction.channel_id or self.interaction.id)
         await self.host.direct_messages.begin(channel, str(self.interaction.id))
         return command_texts.NEW_CONVERSATION
+
+    async def announce(self, markdown: str) -> None:
+        """In a thread, where its channel is read; in a forum, which nobody can write in, in the post."""
+        here = self.interaction.channel
+        above = here.parent if isinstance(here, discord.Thread) else None
+        channel = above if isinstance(above, discord.TextChannel) else here
+        try:
+            if not isinstance(channel, discord.abc.Messageable):
+                raise Refused(memory_texts.NOT_SAID_THERE)
+            await channel.send(markdown, suppress_embeds=True)
+        except UNREADABLE as error:
+            raise Refused(memory_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return markdown

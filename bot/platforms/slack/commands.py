@@ -60,7 +60,7 @@ from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
-from bot.texts import command_texts, formatting, reply_texts
+from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 RECENT: Final = timedelta(hours=1)
 """A question that is still being answered, or waits for it, came within this time."""
@@ -316,7 +316,8 @@ class PersonalCommands:
         return True
 
     def _caller(self, to: ReplyTo, thread: Collection[str] = ()) -> "SlackCaller":
-        return SlackCaller(self.me, self.people, self.places, self.membership, self.direct, to, frozenset(thread))
+        theirs = self.people, self.places, self.membership, self.direct
+        return SlackCaller(self.me, self.api, *theirs, to, frozenset(thread))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
         await self.run(memory.COMMAND, inbound.of_click(body), "")
@@ -396,6 +397,7 @@ class SlackCaller:
     """
 
     me: SlackBot
+    api: SlackApi
     people: People
     places: Places
     membership: Membership
@@ -471,6 +473,13 @@ class SlackCaller:
 
     async def begin_conversation(self) -> str:
         return command_texts.EACH_BEGINS
+
+    async def announce(self, markdown: str) -> None:
+        said = named(markdown, self.me.prefix)
+        try:
+            await self.api.call(Method.POST, channel=self.to.channel, markdown_text=said)
+        except SlackRefused as error:
+            raise Refused(memory_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return await SlackNames(self.people, self.places).in_budget(markdown)

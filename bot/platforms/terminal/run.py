@@ -406,6 +406,9 @@ class _Chat:
         self._conversation = self._bot.new_conversation()
         return reply_texts.NEW_THREAD
 
+    async def announce(self, markdown: str) -> None:  # noqa: ARG002 -- nobody else reads it
+        raise Refused(memory_texts.NOT_SAID_THERE)
+
     async def with_names(self, markdown: str) -> str:
         return markdown
 

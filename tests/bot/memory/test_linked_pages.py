@@ -84,7 +84,12 @@ async def town(
         fetcher = Fetcher(guard, "Test/1", clock, world.resolve, world.dial, robots=robots, limits=LIMITS)
         reads = LinkReader(fetcher, PageReader(Reader(PATIENCE_S, niceness=0))).read
         desk = KnowledgeDesk(
-            documents=store.documents, forgetting=store.forgetting, read=no_file, clock=clock, read_page=reads
+            documents=store.documents,
+            forgetting=store.forgetting,
+            read=no_file,
+            clock=clock,
+            preferences=store.preferences,
+            read_page=reads,
         )
         yield Town(world, store, clock, desk, LinkedPages(store.documents, store.forgetting, store.jobs, clock, reads))
 
@@ -261,7 +266,13 @@ async def test_several_links_are_learned_at_once_and_no_more_than_files() -> Non
 
 async def test_without_the_web_one_sentence_says_what_to_do() -> None:
     store = store_in_memory()
-    desk = KnowledgeDesk(documents=store.documents, forgetting=store.forgetting, read=no_file, clock=FakeClock())
+    desk = KnowledgeDesk(
+        documents=store.documents,
+        forgetting=store.forgetting,
+        read=no_file,
+        clock=FakeClock(),
+        preferences=store.preferences,
+    )
     answered = await desk.learn(BOSS, (), pages=(ADDRESS,))
     assert (answered.text, answered.refused) == (memory_texts.NO_LINKS, True)
 
