@@ -138,26 +138,23 @@ def work_on(connection: Connection, id_: int, dropped: Callable[[Connection], ob
     return False
 
 
-def _versions(
-    connection: Connection, id_: int, other: Callable[[ColumnElement[int]], ColumnElement[bool]]
-) -> list[int]:
-    """The others of one name in its channel, or of one page of the web."""
+def _versions(connection: Connection, id_: int) -> list[int]:
+    """This document, and the others of its name in its channel, or of its page of the web."""
     this = document.alias("this")
     same = and_(*(document.c[name] == this.c[name] for name in ("audience", "channel", "address")))
     same = and_(same, or_(document.c.address != "", document.c.name == this.c.name))
-    found = select(document.c.id).join(this, same).where(this.c.id == id_, other(document.c.id))
-    return list(connection.execute(found).scalars())
+    return list(connection.execute(select(document.c.id).join(this, same).where(this.c.id == id_)).scalars())
 
 
 def older(connection: Connection, id_: int) -> list[int]:
     """The versions of a document before this one that are still there."""
-    return _versions(connection, id_, lambda other: other < id_)
+    return [one for one in _versions(connection, id_) if one < id_]
 
 
 def remove(connection: Connection, id_: int) -> list[int]:
     """Nobody finds a document any more, nor a newer version of it that is still to be indexed: all of these."""
     _settle(connection, document.c.id == id_)
-    ids = [id_, *_versions(connection, id_, lambda other: other > id_)]
+    ids = [one for one in _versions(connection, id_) if one >= id_]
     mark_gone(connection, ids)
     return ids
 
