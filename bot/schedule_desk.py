@@ -8,17 +8,22 @@ Rules
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from hashlib import sha256
+from typing import Final, assert_never, cast
 from zoneinfo import ZoneInfo
 
-from agent.errors import Refused
+from agent.citations import FETCH
+from agent.errors import CogencyError, Refused
 from agent.memory.audience import PersonAudience, Place
-from agent.ports import Clock, Preferences
+from agent.messages import JsonObject, Provenance, ToolCall
+from agent.ports import Asker, Clock, Preferences, Tool, ToolContext, ToolEffect
 from agent.records import Answered, Incoming
 from agent.schedules import (
+    CheckKind,
+    FirstCheck,
     NewSchedule,
     Schedule,
     ScheduleKind,
@@ -28,6 +33,10 @@ from agent.schedules import (
     in_words,
     problem_of,
 )
+from agent.tool_policy import PolicyAnswer, PolicyRow, decide
+from agent.tools.read_channel import NAME as READ_CHANNEL
+from agent.tools.registry import Toolbox
+from agent.turn_setup import asker_of
 from bot.access.acl import ScheduleAnswer, ShownSchedule
 from bot.host import PlaceAsker
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
@@ -260,3 +269,66 @@ def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False)
     where = where if not whose else f"{where} ({whose})"
     text = "" if alone else schedule_texts.entry(one.id, made.kind, when, where, "" if whose else made.words)
     return ShownSchedule(one.id, text, one.state, made.words)
+
+
+# What is looked at before a question is asked at its time.
+
+
+class NothingSeen(CogencyError):
+    """What is to be looked at cannot be seen now."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """Looks with the tools that only read, as the person may use them there unasked; at no page of the operator's own
+    network, which somebody has to name. `prepare`: is told who asks.
+    """
+
+    toolbox: Toolbox
+    clock: Clock
+    rows: Sequence[PolicyRow] = ()
+    prepare: Callable[[Asker], Awaitable[None]] | None = None
+
+    async def digest(self, check: FirstCheck, incoming: Incoming) -> str:
+        """Of what it says now. Raises NothingSeen."""
+        asker, call = asker_of(incoming), call_of(check)
+        if self.prepare is not None:
+            await self.prepare(asker)
+        registry = self.toolbox.registry(asker)
+        if registry.check(call) is not None or not self._may_run(registry.get(call.name), asker):
+            raise NothingSeen(schedule_texts.NOTHING_SEEN.format(tool=call.name))
+        tool = registry.get(call.name)
+        context = ToolContext(
+            incoming.person,
+            incoming.place,
+            incoming.conversation,
+            0,
+            self.clock.now(),
+            authority=incoming.authority,
+            channel=incoming.channel,
+        )
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                output = await tool.run(registry.as_meant(call).args, context)
+        except TimeoutError:
+            raise NothingSeen(schedule_texts.NOTHING_SEEN.format(tool=call.name)) from None
+        text, parts = (output, ()) if isinstance(output, str) else (output.text, output.parts)
+        seen = parts if check.kind is CheckKind.CHANNEL else (text, *parts)  # the head of a channel tells the time
+        return sha256(repr(seen).encode()).hexdigest()
+
+    def _may_run(self, tool: Tool, asker: Asker) -> bool:
+        decided = decide(self.rows, tool.name, tool.effect, asker, Provenance.OWN)
+        return tool.effect is ToolEffect.READS and decided.answer is PolicyAnswer.YES
+
+
+def call_of(check: FirstCheck) -> ToolCall:
+    """The call that looks at it."""
+    match check.kind:
+        case CheckKind.PAGE:
+            return ToolCall(FETCH, {"url": check.target})
+        case CheckKind.CHANNEL:
+            return ToolCall(READ_CHANNEL, {"where": check.target, "last": 1})
+        case CheckKind.TOOL:
+            return ToolCall(check.target, cast("JsonObject", check.args))
+        case _:
+            assert_never(check.kind)

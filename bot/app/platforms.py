@@ -36,6 +36,7 @@ from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.schedule_desk import FirstLook
 from bot.scheduler import Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
@@ -73,6 +74,7 @@ async def serve_platforms(settings: Settings) -> None:
             alive.vitals = Vitals(host.turns.has_stopped, host.ledger.load, served, partial(_connected, connections))
             serving = {name: partial(serve, host) for name, serve in chosen.items()}
             edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
+            desk = host.tool_desk
             scheduler = Scheduler(
                 store.schedules,
                 connections.schedules,
@@ -80,6 +82,7 @@ async def serve_platforms(settings: Settings) -> None:
                 host.turns.wake,
                 lambda asked: host.admission.closed_to(Requester.wrote(asked), asked.authority),
                 host.admission.budget_left,
+                FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
             async with edits.serving(), scheduler.serving():
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)

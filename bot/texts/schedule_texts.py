@@ -68,6 +68,7 @@ REFUSED = {
 }
 KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "question"}
 REST_PAUSED, REST_ENDED = "paused", "ended"
+NOTHING_SEEN = "What I am to look at first cannot be seen now with `{tool}`."
 IN_CHANNEL = "in <#{channel}>"
 
 

@@ -1,20 +1,27 @@
 """What `/remind` and `/schedules` say and do, on the real store."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place, TeamAudience
-from agent.records import Person
-from agent.schedules import Schedule, ScheduleKind, ScheduleState
+from agent.messages import JsonObject
+from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.records import Incoming, Person
+from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind, ScheduleState
+from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.tools.registry import Toolbox
 from bot.commands import schedules
 from bot.commands.declaration import CommandCall, Panel
 from bot.host import PlaceAsker
-from bot.schedule_desk import ScheduleDesk
+from bot.schedule_desk import FirstLook, NothingSeen, ScheduleDesk
 from bot.texts import schedule_texts
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
+from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
@@ -205,3 +212,58 @@ async def test_nobody_keeps_more_than_fifty() -> None:
     assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
     asker = PlaceAsker(BOB, Authority.EMPLOYEE, Place(PersonAudience(BOB.id)), "slack:T1")
     assert not (await desk.host.schedules.remind(asker, "tomorrow at 9:00 tea")).refused
+
+
+# What is looked at first
+
+
+@dataclass
+class Page:
+    """A tool that reads a page that changes."""
+
+    says: str = "not yet"
+    name: str = "web_fetch"
+    description: str = "Read a page."
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5.0
+    asked: list[tuple[JsonObject, ToolContext]] = field(default_factory=list[tuple[JsonObject, ToolContext]])
+    schema: JsonObject = field(
+        default_factory=lambda: {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    )
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        self.asked.append((args, context))
+        return ToolOutput(self.says)
+
+
+async def test_what_is_looked_at_first_has_the_same_digest_until_it_says_something_else() -> None:
+    page = Page()
+    look = FirstLook(Toolbox([page]), FakeClock(NOW))
+    check, asked = FirstCheck(CheckKind.PAGE, "https://example.org/build"), replace(dm_of_ann(), text="is it done?")
+    before = await look.digest(check, asked)
+    assert await look.digest(check, asked) == before
+    page.says = "done"
+    assert await look.digest(check, asked) != before
+    args, context = page.asked[0]
+    assert args == {"url": "https://example.org/build"}
+    assert (context.person, context.place, context.own_words) == (asked.person, asked.place, ())
+
+
+async def test_nothing_is_looked_at_with_what_acts_is_unknown_or_would_be_asked_about() -> None:
+    acts = Page(name="deploy", effect=ToolEffect.ACTS_OUTWARD)
+    page, clock = Page(), FakeClock(NOW)
+    refuses = (PolicyRow("web_fetch", "*", "*", PolicyAnswer.ASK),)
+    for look, check in (
+        (FirstLook(Toolbox([page, acts]), clock), FirstCheck(CheckKind.TOOL, "deploy", {"url": "x"})),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "unknown")),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "web_fetch", {"link": 7})),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.CHANNEL, "#general")),
+        (FirstLook(Toolbox([page]), clock, refuses), FirstCheck(CheckKind.PAGE, "https://example.org")),
+    ):
+        with pytest.raises(NothingSeen):
+            await look.digest(check, dm_of_ann())
+    assert page.asked == acts.asked == []
+
+
+def dm_of_ann() -> Incoming:
+    return replace(said("look", person=ANN.id), person=ANN, place=Place(PersonAudience(ANN.id)))

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent.admission_terms import Authority
+from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Person
 from bot.commands.budget import CHANGE
 from bot.commands.policy import REMOVE, SET
+from bot.host import PlaceAsker
 from bot.hosting import BotHost
 from bot.memory import view
 from bot.platforms.slack import home
-from bot.texts import command_texts, memory_texts
+from bot.texts import command_texts, memory_texts, schedule_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -114,6 +118,26 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
     await office.ann.click("Use everywhere")
     await office.ann.changed(memory_texts.USED_EVERYWHERE)
     assert "Only where it was said" in office.ann.labels
+
+
+async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_cancelled(office: Office) -> None:
+    assert schedule_texts.NOTHING.split(",", maxsplit=1)[0] in await office.looks(office.ann)
+    alone = Place(PersonAudience(f"{TEAM}:{office.ann.user}"))
+    ann = PlaceAsker(Person(f"{TEAM}:{office.ann.user}", "ann", "Europe/Berlin"), Authority.EMPLOYEE, alone, TEAM)
+    await office.host.schedules.remind(ann, "every Monday at 8:00 to water the harmonium")
+    assert "every Monday at 08:00" in await office.looks(office.ann)
+    await office.ann.click("Pause")
+    await office.ann.changed("Paused until you resume it: “water the harmonium”")
+    await office.ann.click("Resume")
+    await office.ann.changed("It goes on")
+    window = await office.window(office.ann, "Change")
+    assert await fill_in(office.slack, office.ann.user, window, when="every Tuesday at 9:00", what="play it") == {}
+    await office.ann.changed("every Tuesday at 09:00")
+    assert "harmonium" not in await office.looks(office.boss)
+    await office.looks(office.ann)
+    await office.ann.click("Cancel")
+    await office.ann.changed("Cancelled: “play it”")
+    assert "Tuesday" not in await office.looks(office.ann)
 
 
 async def test_a_list_of_many_pages_is_turned_and_keeps_its_page_over_what_is_done(office: Office) -> None:

@@ -16,12 +16,12 @@ from agent.memory.writing import POLICY_AUTHORITY
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
-from bot.access.acl import Requester
-from bot.commands import budget, forget, memory, policy, talking
+from bot.access.acl import Requester, ScheduleAnswer
+from bot.commands import budget, forget, memory, policy, schedules, talking
 from bot.commands.declaration import Command, Panel, PanelAction
 from bot.commands.discovery import form_named
 from bot.commands.memory import memory_panel
-from bot.host import Host, MemoryAnswer, ModelMenu, PolicyAsker, Viewer
+from bot.host import Host, MemoryAnswer, ModelMenu, PlaceAsker, PolicyAsker, Viewer
 from bot.logs import severity
 from bot.memory import view
 from bot.memory.learning import PAUSE
@@ -55,6 +55,8 @@ SECTIONS: Final = 4
 """Of one text: more is a wall that nobody reads; all of it stands behind the command."""
 ENTRIES: Final = 20
 """More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest."""
+SCHEDULES: Final = 8
+"""Those that come next; `/schedules` has all."""
 POLICIES_CHARS: Final = 1_500
 """Of one page of policies: about ten of them."""
 _PAUSED: Final = lasting_text([PauseLearning()])
@@ -67,6 +69,7 @@ class Part(StrEnum):
     TOP = "top"
     MEMORY = "memory"
     FORGETTING = "forgetting"
+    SCHEDULES = "schedules"
     USAGE = "usage"
     MODEL = "model"
     POLICIES = "policies"
@@ -101,6 +104,7 @@ class HomeContent:
     prefix: str
     memory: MemoryAnswer
     learns: bool
+    schedules: ScheduleAnswer
     account: SpendingAccount
     budget: str
     models: ModelMenu
@@ -148,7 +152,8 @@ def home_view(shown: HomeContent) -> JsonObject:
     """The whole tab."""
     is_new = not shown.memory.entries and not shown.account.month.calls
     welcome = [_section(command_texts.WELCOME.format(bot=shown.bot))] if is_new else []
-    parts = (_memory(shown), _forgetting(shown), _usage(shown), _model(shown), _policies(shown), _operating(shown))
+    every = (_memory, _forgetting, _schedules, _usage, _model, _policies, _operating)
+    parts = [part(shown) for part in every]
     return _view(shown.pages, [*welcome, *_news(shown, Part.TOP), *(block for part in parts for block in part)])
 
 
@@ -182,6 +187,16 @@ def _forgetting(shown: HomeContent) -> list[Json]:
         _section(command_texts.FORGET_SECTION),
         *_below(Panel("", forget.choices(thread=False)), forget.COMMAND, shown.user),
         *_news(shown, Part.FORGETTING),
+    ]
+
+
+def _schedules(shown: HomeContent) -> list[Json]:
+    listed = schedules.schedule_panel(replace(shown.schedules, entries=shown.schedules.entries[:SCHEDULES]))
+    return [
+        _header(command_texts.HOME_SCHEDULES),
+        *_news(shown, Part.SCHEDULES),
+        *_texts(named(listed.text, shown.prefix)),
+        *_below(listed, schedules.COMMAND, shown.user),
     ]
 
 
@@ -271,6 +286,7 @@ _MORE: Final = "\n…"
 _PARTS: Final = {
     "memory": Part.MEMORY,
     "forget": Part.FORGETTING,
+    "schedules": Part.SCHEDULES,
     "model": Part.MODEL,
     "budget": Part.USAGE,
     "policy": Part.POLICIES,
@@ -391,6 +407,9 @@ class Home:
             prefix=self.me.prefix,
             memory=memory,
             learns=(await self.host.preferences.of(person.id)).get(PAUSE) != PAUSED,
+            schedules=await self.host.schedules.answer(
+                PlaceAsker(person, member.authority, viewer.place, self.me.source, manages=manages), ""
+            ),
             account=await self.host.budgets.usage(person.id),
             budget=(await self.host.budgets.answer(person.id, "", "")).text,
             models=await self.host.models.menu(who),

@@ -11,6 +11,7 @@ from slack_sdk.models.views import View
 
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
+from bot.access.acl import ScheduleAnswer
 from bot.commands import forget, memory, talking
 from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
@@ -22,7 +23,7 @@ from bot.platforms.slack import home
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.panels import ShownTo, panel_blocks, view_of
-from bot.texts import memory_texts
+from bot.texts import memory_texts, schedule_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
@@ -32,6 +33,7 @@ FORMS = [form for command in COMMANDS for form in command.forms if form.made is 
 ANN = "U0ANN"
 SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)
 USUAL = HomeContent(
+    schedules=ScheduleAnswer(schedule_texts.NOTHING),
     user=ANN,
     bot="cogency",
     prefix="",
