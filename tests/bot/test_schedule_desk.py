@@ -13,7 +13,7 @@ from agent.records import Incoming, Person
 from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind, ScheduleState
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.tools.registry import Toolbox
-from bot.commands import schedules
+from bot.commands import remind
 from bot.commands.declaration import CommandCall, Panel
 from bot.host import PlaceAsker
 from bot.schedule_desk import FirstLook, NothingSeen, ScheduleDesk
@@ -43,10 +43,10 @@ class Desk:
 
     async def remind(self, words: str, caller: FakeCaller | None = None, *, pressed: bool = False) -> Panel:
         call = CommandCall(words=words, caller=caller or self.ann, host=self.host, pressed=pressed)
-        return await schedules.remind(call)
+        return await remind.remind(call)
 
     async def show(self, words: str = "", caller: FakeCaller | None = None) -> Panel:
-        return await schedules.show(CommandCall(words=words, caller=caller or self.ann, host=self.host))
+        return await remind.show(CommandCall(words=words, caller=caller or self.ann, host=self.host))
 
     async def kept(self, person: Person = ANN) -> list[Schedule]:
         return await self.store.schedules.of_person(person.id)
@@ -188,13 +188,13 @@ async def test_a_window_spells_the_words_and_begins_with_what_is_said_now() -> N
     desk = Desk()
     await desk.remind("tomorrow at 9:00 call Ben every day")
     call = CommandCall(words="edit 1", caller=desk.ann, host=desk.host)
-    assert schedules.CHANGE.prefill is not None
-    assert await schedules.CHANGE.prefill(call) == {"what": "call Ben every day"}
-    spelled = schedules.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
+    assert remind.CHANGE.prefill is not None
+    assert await remind.CHANGE.prefill(call) == {"what": "call Ben every day"}
+    spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
     await desk.show(spelled)
     (kept,) = await desk.kept()
     assert (kept.made.words, kept.made.timing.rule) == ("call Eve every Monday at 8", "")
-    new = schedules.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
+    new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
     assert new == "me in 5 minutes | tea"
 
 

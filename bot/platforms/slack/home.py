@@ -17,7 +17,7 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester, ScheduleAnswer
-from bot.commands import budget, forget, memory, policy, schedules, talking
+from bot.commands import budget, forget, memory, policy, remind, talking
 from bot.commands.declaration import Command, Panel, PanelAction
 from bot.commands.discovery import form_named
 from bot.commands.memory import memory_panel
@@ -191,12 +191,12 @@ def _forgetting(shown: HomeContent) -> list[Json]:
 
 
 def _schedules(shown: HomeContent) -> list[Json]:
-    listed = schedules.schedule_panel(replace(shown.schedules, entries=shown.schedules.entries[:SCHEDULES]))
+    listed = remind.schedule_panel(replace(shown.schedules, entries=shown.schedules.entries[:SCHEDULES]))
     return [
         _header(command_texts.HOME_SCHEDULES),
         *_news(shown, Part.SCHEDULES),
         *_texts(named(listed.text, shown.prefix)),
-        *_below(listed, schedules.COMMAND, shown.user),
+        *_below(listed, remind.COMMAND, shown.user),
     ]
 
 
