@@ -2,8 +2,8 @@
 
 `rehearse` is pure, and writes the delimiter protocol as a real model would, so the real loop runs real tools: "remember
 that …" calls `remember`, "what did I say about …?" calls `recall`, and so does any other question where places know
-documents. Every answer says that it is a rehearsal and how to
-choose a real model. What a person or a tool wrote never opens a block: in JSON every `<` is escaped, in answers tags
+documents; "remind me in 20 minutes to …" calls `schedule`. Every answer says that it is a rehearsal and how to choose a
+real model. What a person or a tool wrote never opens a block: in JSON every `<` is escaped, in answers tags
 are written with ‹.
 """
 
@@ -12,8 +12,9 @@ import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TypeAlias, assert_never, cast
+from typing import Final, TypeAlias, assert_never, cast
 
 from agent.errors import ADVICE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
@@ -49,6 +50,7 @@ QUOTE_CHARS = 3_000
 """The most of a tool's result that an answer quotes."""
 
 
+SCHEDULE: Final = "schedule"
 INSTEAD_OF = "(instead of: "
 """Before what a fact has taken the place of, in the result of `remember`."""
 
@@ -131,6 +133,12 @@ _USES = re.compile(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{.*\
 _REPEATS = re.compile(_LAST, _FLAGS)
 _KNOWN_PASSAGE = re.compile(r"\[D\d+\] ([^\n]*):\n(>.*)", re.DOTALL)
 _MESSAGE = re.compile(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
+_REMINDS = re.compile(
+    rf"""{_POLITE}{_COULD_YOU}remind\s+me\s+(?:in\s+(?P<many>\d{{1,3}}|an?)\s+(?P<unit>minute|hour|day)s?
+    |tomorrow\s+at\s+(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?)\s+(?:to|of|that|about)\s+(?P<what>\S.*)""",
+    _FLAGS,
+)
+_NOW = re.compile(r"^ENVIRONMENT: \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
@@ -168,6 +176,8 @@ def rehearse(messages: Sequence[Message]) -> str:
     intent = _intent(question)
     if isinstance(intent, Talk | Recall) and f"\n{NAME}(" in messages[0].text:
         intent = _reading(question) or intent
+    if isinstance(intent, Talk) and any(f"\n{SCHEDULE}(" in message.text for message in messages):
+        intent = _reminding(question, messages) or intent
     if isinstance(intent, Talk) and WITH_DOCUMENTS in messages[0].text:
         intent = _asking(question) or intent
     if results is not None:
@@ -422,6 +432,21 @@ def _reading(question: str) -> Use | None:
     where, since = _CHANNEL.search(asked), _SINCE.search(asked)
     args: dict[str, Json] = {"where": where[0].rstrip(".,!?")} if where else {}
     return Use(NAME, args | ({"since": since[1].strip()} if since else {}))
+
+
+def _reminding(question: str, messages: Sequence[Message]) -> Use | None:
+    """What somebody wants to be reminded of, at the time that their words mean where they are."""
+    asked = _REMINDS.match(question[:ARGUMENT_CHARS])
+    told = next((found for one in reversed(messages) if (found := _NOW.search(one.text))), None)
+    if asked is None or told is None:
+        return None
+    now = datetime.fromisoformat(told[1])
+    if asked["unit"]:
+        many = int(asked["many"]) if asked["many"].isdecimal() else 1
+        at = now + timedelta(**{f"{asked['unit'].lower()}s": many})
+    else:
+        at = (now + timedelta(days=1)).replace(hour=int(asked["hour"]), minute=int(asked["minute"] or 0))
+    return Use(SCHEDULE, {"what": asked["what"].strip(), "at": at.isoformat(timespec="minutes")})
 
 
 def _notes(asked: str) -> str:

@@ -93,6 +93,24 @@ def test_questions_about_the_past_become_a_call_of_recall(question: str, query: 
 
 
 @pytest.mark.parametrize(
+    ("question", "at"),
+    [
+        ("remind me in 20 minutes to call Ann", "2026-11-23T14:17"),
+        ("Please remind me in an hour to call Ann", "2026-11-23T14:57"),
+        ("ann: @Cogency remind me in 2 days to call Ann", "2026-11-25T13:57"),
+        ("could you remind me tomorrow at 9 to call Ann", "2026-11-24T09:00"),
+        ("remind me tomorrow at 17:30 to call Ann", "2026-11-24T17:30"),
+    ],
+)
+def test_a_reminder_becomes_a_call_of_schedule_at_the_time_that_is_meant(question: str, at: str) -> None:
+    situation = f"[system x]\n{WRITES_ALONE}\nTOOLS:\nschedule(what)\n\nENVIRONMENT: Mon 2026-11-23 13:57 CET"
+    offered = Message(Role.USER, situation)
+    said = rehearse([Message(Role.SYSTEM, "prefix"), offered, Message(Role.USER, question)])
+    assert f'"name": "schedule", "args": {{"what": "call Ann", "at": "{at}"}}' in said
+    assert "<execute>" not in rehearse([Message(Role.SYSTEM, "prefix"), Message(Role.USER, question)])
+
+
+@pytest.mark.parametrize(
     "question",
     ["I cannot remember that song", "hello", "¿Qué tal?", "今日はいい天気ですね", "remember?", ""],
 )
