@@ -17,6 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from agent.messages import normalisable
+
 MAX_ITEMS: Final = 8
 """Of one time: "every Monday and Friday at half past eight in the morning until May" has four."""
 MAX_NAMED: Final = 12
@@ -27,6 +29,7 @@ UNITS: Final = ("minute", "hour", "day", "week", "month", "year")
 _ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
 PARTS: Final = ("morning", "afternoon", "evening", "night")
 _CJK: Final = "\u3005\u3040-\u30ff\u3400-\u9fff"
+_SPACELESS: Final = re.compile(f"[{_CJK}]")
 _TOKEN: Final = re.compile(rf"[{_CJK}]|\d+|(?:(?![{_CJK}])[^\W\d_])+|[^\s]")
 _TRAILING: Final = frozenset(".!?。、,;:")
 
@@ -131,14 +134,16 @@ class TimeToken:
 
 
 def _folded(text: str) -> str:
-    if re.match(f"[{_CJK}]", text) or text.isascii():
+    if _SPACELESS.match(text) or text.isascii():
         return text.casefold()
-    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return "".join(
+        c for c in unicodedata.normalize("NFKD", normalisable(text.casefold())) if not unicodedata.combining(c)
+    )
 
 
 def is_spaceless(text: str) -> bool:
     """Whether some of it is of a language that sets no blanks."""
-    return re.search(f"[{_CJK}]", text) is not None
+    return _SPACELESS.search(text) is not None
 
 
 def tokens_of(text: str) -> list[TimeToken]:

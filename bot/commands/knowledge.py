@@ -95,7 +95,7 @@ _LINK = re.compile(
 """As people write it, as Markdown does, and as Slack and Discord do."""
 MAX_LINK_CHARS = 4_000
 _ENDS = ".,;:!?'\""
-_BETWEEN = re.compile(r"[,;:.!?]+(?=\s|\Z)|\band\b")
+_BETWEEN = re.compile(r"(?<![,;:.!?])[,;:.!?]+(?=\s|\Z)|\band\b")
 
 
 def links_in(words: str) -> list[str]:
