@@ -1,13 +1,18 @@
 """Other processes: one that looks into files, one that runs a script until it is killed."""
 
 import asyncio
+import os
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.fakes.ready_process import ROOT, ReadyProcess
 from tests.patience import PATIENCE_S
+
+STDERR = 2
+ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
 
 # To close a database file in this process would drop the locks of the open store; so another one reads it.
 _COUNT = """
@@ -23,28 +28,38 @@ async def pieces_in_files(folder: Path, pieces: list[str]) -> int:
 
 
 async def output(script: str, *arguments: str) -> str:
-    """What a Python script prints. It has to succeed."""
-    async with running(script, *arguments) as process, asyncio.timeout(PATIENCE_S):
-        printed, _ = await process.communicate()
-        assert process.returncode == 0
-        return printed.decode()
-
-
-@asynccontextmanager
-async def running(script: str, *arguments: str) -> AsyncGenerator[Process]:
-    """A Python process with its standard input and output; killed (SIGKILL) at the end, if it still runs."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, stdin=PIPE, stdout=PIPE)
+    """What a Python script prints, in an interpreter that has imported nothing yet. It has to succeed."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, stdout=PIPE)
     try:
-        yield process
+        async with asyncio.timeout(PATIENCE_S):
+            printed, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-        async with asyncio.timeout(PATIENCE_S):
-            await process.communicate()
+            await process.wait()
+    assert process.returncode == 0
+    return printed.decode()
 
 
-async def line(process: Process) -> str:
+@asynccontextmanager
+async def running(script: str, *arguments: str) -> AsyncGenerator[asyncio.StreamReader]:
+    """What a Python script prints, which may wait for its standard input; killed (SIGKILL) at the end."""
+    printed = asyncio.StreamReader()
+    (given, giving), (source, sink) = os.pipe(), os.pipe()
+    with os.fdopen(giving, "wb"):
+        protocol = asyncio.StreamReaderProtocol(printed)
+        reading, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(source, "rb"))
+        with os.fdopen(given, "rb"), os.fdopen(sink, "wb"):
+            process = await asyncio.to_thread(ReadyProcess, script, (given, sink, STDERR), ENVIRONMENT, ROOT, arguments)
+        try:
+            yield printed
+        finally:
+            process.kill()
+            reading.close()
+            await asyncio.to_thread(process.wait, PATIENCE_S)
+
+
+async def line(printed: asyncio.StreamReader) -> str:
     """The next line that the process prints."""
-    assert process.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
-        return (await process.stdout.readline()).decode().strip()
+        return (await printed.readline()).decode().strip()
