@@ -45,7 +45,8 @@ from bot.texts import memory_texts, reply_texts, schedule_texts
 FORBIDS: Final = "schedules"
 """The preference of a channel in which nobody may have anything posted at a time."""
 OFF: Final = "off"
-MOST_LISTED: Final = 20
+PAGE: Final = 6
+"""Of a list: with their buttons they fit one message on every platform."""
 MOST_OF_ALL: Final = 50
 MOST_TOLD: Final = 5
 """Below an answer; the list has all."""
@@ -72,8 +73,12 @@ class ScheduleDesk:
         number, _, behind = rest.strip().partition(" ")
         id_ = int(number) if number.isascii() and number.isdecimal() and len(number) <= ID_DIGITS else 0
         match word.casefold():
-            case "" | "list":
-                return await self._listed(asker)
+            case "" | "list" if not rest:
+                return await self._listed(asker, 1)
+            case "page" if id_ and not behind:
+                return await self._listed(asker, id_)
+            case "show" if id_ and not behind:
+                return await self._opened(asker, id_)
             case "all" if not rest:
                 return await self._of_all(asker)
             case "remind" if rest:
@@ -222,11 +227,21 @@ class ScheduleDesk:
         when, words = in_words(one.made.timing, now), schedule_texts.quoted(one.made.words)
         return ScheduleAnswer(text.format(when=when, words=words), (shown(one, now, alone=True),))
 
-    async def _listed(self, asker: PlaceAsker) -> ScheduleAnswer:
+    async def _listed(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
         theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
         if not theirs:
             return ScheduleAnswer(schedule_texts.NOTHING)
-        return ScheduleAnswer(schedule_texts.YOURS, tuple(shown(one, now) for one in theirs[:MOST_LISTED]))
+        pages = -(-len(theirs) // PAGE)
+        page = min(page, pages)
+        entries = tuple(shown(one, now) for one in theirs[(page - 1) * PAGE : page * PAGE])
+        return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
+
+    async def _opened(self, asker: PlaceAsker, id_: int) -> ScheduleAnswer:
+        theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
+        found = [shown(one, now) for one in theirs if one.id == id_]
+        if not found:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+        return ScheduleAnswer(found[0].text, (replace(found[0], text=""),))
 
     async def _of_all(self, asker: PlaceAsker) -> ScheduleAnswer:
         if not self.operates(asker.person.id):

@@ -63,7 +63,8 @@ class ShownSchedule:
 class ScheduleAnswer:
     """What `/remind` and `/schedules` answer, as Markdown, and what may be decided about each of `entries`.
 
-    `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's time zone, and it is needed.
+    `page`: of a list, from 1. `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's
+    time zone, and it is needed.
     `refused`: nothing was done, and the text says why, or asks.
     """
 
@@ -71,6 +72,8 @@ class ScheduleAnswer:
     entries: tuple[ShownSchedule, ...] = ()
     choices: tuple[tuple[str, str], ...] = ()
     by_clock: bool = False
+    page: int = 1
+    pages: int = 1
     refused: bool = False
 
 

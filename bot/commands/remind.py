@@ -79,8 +79,22 @@ def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> declarati
         hints += [schedule_texts.USAGE] if listed else []
         text = "\n".join([text, *hints])
     parts = tuple(declaration.PanelPart(one.text, entry_actions(one)) for one in listed)
+    parts += (_pages(answer, buttons=buttons),) if answer.pages > 1 else ()
     actions = tuple(action for one in alone for action in entry_actions(one))
     return declaration.Panel(text, actions, parts, refused=answer.refused)
+
+
+def _pages(answer: ScheduleAnswer, *, buttons: bool) -> declaration.PanelPart:
+    if not buttons:
+        another = answer.page % answer.pages + 1
+        return declaration.PanelPart(
+            schedule_texts.PAGE_OF.format(page=answer.page, pages=answer.pages, another=another)
+        )
+    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
+    turning = [
+        declaration.PanelAction(label, f"page {page}") for label, page in around.items() if 1 <= page <= answer.pages
+    ]
+    return declaration.PanelPart(f"Page {answer.page} of {answer.pages}", tuple(turning))
 
 
 def entry_actions(one: ShownSchedule) -> tuple[declaration.PanelAction, ...]:
@@ -102,9 +116,8 @@ async def _offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> S
 
 async def _words_now(call: declaration.CommandCall) -> declaration.Filled:
     """What it says that is to be changed."""
-    answer = await call.host.schedules.answer(await asker_of(call), "list")
-    number = call.words.removeprefix("edit ")
-    return {"what": next((one.words for one in answer.entries if str(one.id) == number), "")}
+    answer = await call.host.schedules.answer(await asker_of(call), f"show {call.words.removeprefix('edit ')}")
+    return {"what": next((one.words for one in answer.entries), "")}
 
 
 def _spelled(filled: declaration.Filled) -> str:

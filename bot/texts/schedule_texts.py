@@ -44,6 +44,7 @@ NOTHING = (
 )
 NOTHING_OF_ANYBODY = "Nobody has any."
 YOURS = "Your reminders, and what I do for you at a time:"
+PAGE_OF = "Page {page} of {pages}; `/schedules page {another}` shows another."
 OF_ALL = "What I do at a time, for everybody, without its words ({shown}):"
 USAGE = (
     "`/schedules` lists them. `pause 3`, `resume 3`, `cancel 3`; `edit 3 tomorrow at 9:00 | new words`; "
@@ -92,4 +93,4 @@ def choice_label(meant: datetime | time, zone: tzinfo) -> str:
 
 def choices_text(labels: Sequence[str], spelled: str, *, passed: bool) -> str:
     lines = [PASSED if passed else WHICH, *(f"- {label}" for label in labels)]
-    return "\n".join([*lines, "", SPELL.format(words=literal(spelled))])
+    return "\n".join([*lines, "", SPELL.format(words=shortened(spelled.replace("`", "'"), WORDS_CHARS))])

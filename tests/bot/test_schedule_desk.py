@@ -214,6 +214,32 @@ async def test_nobody_keeps_more_than_fifty() -> None:
     assert not (await desk.host.schedules.remind(asker, "tomorrow at 9:00 tea")).refused
 
 
+async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
+    desk = Desk()
+    for number in range(8):
+        await desk.remind(f"tomorrow at 9:00 | thing {number}")
+    first, second = await desk.show(), await desk.show("page 2")
+    assert [len(panel.parts) for panel in (first, second)] == [7, 3]
+    assert "thing 7" in second.parts[1].text
+    assert [action.words for action in first.parts[-1].actions] == ["page 2"]
+    components = sum(1 + bool(part.actions) + len(part.actions) for part in first.parts)
+    assert components + 3 <= 40, "Discord shows no more"
+    assert "thing 7" in (await desk.show("show 8")).text
+
+
+async def test_words_that_no_button_can_carry_are_asked_to_be_written() -> None:
+    desk, long = Desk(), "tomorrow at 3 to " + "water " * 40
+    panel = await desk.remind(long)
+    assert panel.actions == ()
+    assert "2026-11-24 03:00 to water" in panel.text
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    asked = await desk.remind(long, nobody_knows)
+    assert asked.parts[0].select is not None
+    assert len(asked.parts[0].select.words) <= 80
+    kept = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert kept.text == schedule_texts.REMIND_USAGE
+
+
 # What is looked at first
 
 

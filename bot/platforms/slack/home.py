@@ -55,8 +55,6 @@ SECTIONS: Final = 4
 """Of one text: more is a wall that nobody reads; all of it stands behind the command."""
 ENTRIES: Final = 20
 """More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest."""
-SCHEDULES: Final = 8
-"""Those that come next; `/schedules` has all."""
 POLICIES_CHARS: Final = 1_500
 """Of one page of policies: about ten of them."""
 _PAUSED: Final = lasting_text([PauseLearning()])
@@ -191,7 +189,7 @@ def _forgetting(shown: HomeContent) -> list[Json]:
 
 
 def _schedules(shown: HomeContent) -> list[Json]:
-    listed = remind.schedule_panel(replace(shown.schedules, entries=shown.schedules.entries[:SCHEDULES]))
+    listed = remind.schedule_panel(shown.schedules)
     return [
         _header(command_texts.HOME_SCHEDULES),
         *_news(shown, Part.SCHEDULES),
