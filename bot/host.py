@@ -416,6 +416,10 @@ class PlaceKnowledge(Protocol):
         """What `/knowledge` with these words (`bot.memory.knowledge_desk`) says to them. `say` tells all there."""
         ...
 
+    def may_learn(self, asker: PlaceAsker) -> bool:
+        """Whether they may have the place learn."""
+        ...
+
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:

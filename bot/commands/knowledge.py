@@ -119,8 +119,10 @@ async def learn(call: declaration.CommandCall) -> declaration.Panel:
     pages = links_in(call.words)
     if not (call.files or pages):
         return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
-    await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
-    answer = await call.host.knowledge.learn(await asker_of(call), call.files, call.link, pages)
+    asker = await asker_of(call)
+    if call.host.knowledge.may_learn(asker):
+        await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
+    answer = await call.host.knowledge.learn(asker, call.files, call.link, pages)
     return declaration.Panel(answer.text, refused=answer.refused)
 
 

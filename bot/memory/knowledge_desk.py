@@ -121,7 +121,7 @@ class KnowledgeDesk:
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
-        if not self._decides(asker):
+        if not self.may_learn(asker):
             return KnowledgeAnswer(memory_texts.NOT_LEARNING, refused=True)
         if not files and not pages:
             return KnowledgeAnswer(memory_texts.NOTHING_TO_LEARN, refused=True)
@@ -227,7 +227,7 @@ class KnowledgeDesk:
         may = shares if is_public and (asker.manages or self.operates(asker.person.id)) else None
         before = " ".join(filter(None, [before, memory_texts.SHARES_HERE if shares else ""]))
         if not known:
-            nothing = memory_texts.NOTHING_KNOWN if self._decides(asker) else memory_texts.NOTHING_KNOWN_YET
+            nothing = memory_texts.NOTHING_KNOWN if self.may_learn(asker) else memory_texts.NOTHING_KNOWN_YET
             return KnowledgeAnswer(" ".join(filter(None, [before, nothing])), shares=may)
         pages = -(-len(known) // PAGE)
         here = min(max(page, 1), pages)
@@ -274,7 +274,7 @@ class KnowledgeDesk:
         about = ", ".join(filter(None, [at, pages, learned, _where(document.audience), unread]))
         return ShownDocument(document.id, f"**{document.id}** {named} ({about})", self._may_remove(asker, document))
 
-    def _decides(self, asker: PlaceAsker) -> bool:
+    def may_learn(self, asker: PlaceAsker) -> bool:
         own = asker.place.audience == PersonAudience(asker.person.id)
         return own or asker.manages or self.operates(asker.person.id)
 

@@ -313,7 +313,7 @@ SLACK_KEPT_WAITING = (
 
 # A terminal has no buttons.
 WRITE_CONTINUE = "*Write “continue” to go on.*"
-WRITE_UNDO = "*Write `/memory {words}` to take back what I remembered.*"
+WRITE_UNDO = "*Write `/memory {words}` to undo that.*"
 PLAIN_TERMINAL = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
 HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
 AGREE = "Write `yes` to forget; anything else keeps everything."

@@ -1,6 +1,6 @@
 """Places that know nothing, and nothing that is done at a time: for what is tested beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from agent.records import Attachment
 from bot.access.acl import ScheduleAnswer
@@ -11,8 +11,16 @@ from bot.texts import memory_texts, schedule_texts
 class NothingKnown:
     """Implements `PlaceKnowledge`."""
 
-    async def answer(self, asker: PlaceAsker, words: str) -> KnowledgeAnswer:  # noqa: ARG002 -- as the port says
+    async def answer(
+        self,
+        asker: PlaceAsker,  # noqa: ARG002 -- as the port says
+        words: str,  # noqa: ARG002 -- as above
+        say: Callable[[str], Awaitable[None]],  # noqa: ARG002 -- as above
+    ) -> KnowledgeAnswer:
         return KnowledgeAnswer(memory_texts.NOTHING_KNOWN)
+
+    def may_learn(self, asker: PlaceAsker) -> bool:
+        return asker.manages
 
     async def learn(
         self,

@@ -206,6 +206,7 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
         async with serving(slack, host), host.turns.serving():
             file = slack.upload("handbook.pdf", pdfs.pdf("Nobody needs this page. " * 5, HANDBOOK), "application/pdf")
             assert await order(bob, general, "learn this", file) == memory_texts.NOT_LEARNING
+            assert all("reading" not in one.text for one in slack.state.whispers), "nobody reads what is refused"
             assert await order(boss, general, "learn this") == memory_texts.NOTHING_TO_LEARN
             learned = await order(boss, general, "learn this", file)
             assert learned.startswith("Learned: handbook.pdf (2 pages, ")
