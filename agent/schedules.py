@@ -129,6 +129,12 @@ class Occurrence:
     missed: int = 0
 
 
+def source_of(person: str) -> str:
+    """By which the schedules of somebody are found due: their platform's; at a terminal only they are reminded."""
+    source = person.rpartition(":")[0]
+    return person if source == "terminal" else source
+
+
 def occurrence_id(schedule: int, time: datetime) -> str:
     """Names one occurrence, as the event and as the message that its turn takes in: "scheduled:7:1795424400"."""
     return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"

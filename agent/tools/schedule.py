@@ -33,6 +33,7 @@ from agent.schedules import (
     moment_of,
     next_occurrence,
     problem_of,
+    source_of,
     zone_of,
 )
 
@@ -183,7 +184,7 @@ def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
     check = args.get("check")
     return NewSchedule(
         person=context.person.id,
-        source=context.person.id.rpartition(":")[0],
+        source=source_of(context.person.id),
         channel=context.channel,
         place=Place(alone) if direct else context.place,
         kind=kind,

@@ -35,7 +35,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
-from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
 from bot.schedule_desk import FirstLook
 from bot.scheduler import Scheduler
 from bot.setting_parsers import WhileBusy
@@ -264,6 +264,10 @@ async def open_terminal(
         answering = parts.mind(settings, store, desk, work, policy, None, reader, sources, {TERMINAL: files_now})
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
+        tool_desk = parts.tools_desk(answering, policy, turns, sources)
+        look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows, tool_desk.prepare).digest
+        here = {person.id: TerminalSchedules(person, source)}
+        due = Scheduler(store.schedules, here, parts.CLOCK, turns.wake, look_first=look)
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -276,13 +280,14 @@ async def open_terminal(
             schedules=parts.schedule_desk(store, person.id.__eq__),
             budgets=parts.budget_desk(settings, store),
             policies=PolicyDesk(store.facts, parts.CLOCK),
-            tool_desk=parts.tools_desk(answering, policy, turns, sources),
+            tool_desk=tool_desk,
             questions=parts.question_desk(answering, store),
             choice=models,
             clock=parts.CLOCK,
             new_id=parts.new_id,
             where=store.database.where,
             source=source,
+            do_due=due.work,
             tools_settle=tools_settle,
         ) as bot:
             yield bot

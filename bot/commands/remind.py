@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agent.schedules import ScheduleState
+from agent.schedules import ScheduleState, source_of
 from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
 from bot.host import CommandHost, PlaceAsker
@@ -31,7 +31,7 @@ OF_OPERATORS = ("all",)
 
 async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
     asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
-    source = asker.person.id.rpartition(":")[0]
+    source = source_of(asker.person.id)
     return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
 
 

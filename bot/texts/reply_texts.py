@@ -193,6 +193,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "role": "Your role may not use me; please ask my operator to let you in.",
     "person": "I may not answer you; please ask my operator to let you in.",
 }
+IT_IS_TIME = "**It is time:**"
 # Why something that somebody had me do at a time is not done any more.
 SCHEDULE_PERSON_GONE = "Your account is no longer active there."
 SCHEDULE_LEFT = "You are no longer in that channel, or cannot read it any more."

@@ -76,7 +76,7 @@ class FakeChatBot:
         self._conversations += 1
         return f"c{self._conversations}"
 
-    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:  # noqa: ARG002 -- nothing is
         left, self._left = self._left, {}
         threads = [Thread(conversation, f"{conversation} thread", TIME, 2) for conversation in left]
         for conversation, text in left.items():

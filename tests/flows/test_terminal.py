@@ -1,5 +1,6 @@
 """`cogency` as a person starts it: real processes, real pipes, a real terminal, the offline model, a real database."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,11 +8,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from agent.memory.audience import PersonAudience, Place
+from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing, source_of
+from bot.app import CLOCK
 from bot.attachments.read_again import NO_FILE
 from bot.exits import Exit
 from bot.texts import memory_texts, reply_texts, setup_texts
@@ -463,6 +468,33 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.type("what did I say about my boat?\r")
         terminal.until("I found nothing about")
         terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+async def _keep_reminders(folder: Path) -> None:
+    """Anna's, and one of somebody else who uses the same database."""
+    store, now = await open_store(f"sqlite:///{folder / 'bot.db'}"), CLOCK.now()
+    for name, words in (("anna", "Water the plants."), ("ben", "Feed the cat.")):
+        person = f"terminal:{name}"
+        at, place = Timing("UTC", now + timedelta(seconds=1)), Place(PersonAudience(person))
+        kind, channel = ScheduleKind.REMINDER, "terminal"
+        new = NewSchedule(person, source_of(person), channel, place, kind, words, at, now, direct=True)
+        assert isinstance(await store.schedules.keep(new), Schedule)
+    await store.close()
+
+
+def test_what_it_is_time_for_is_shown_between_two_lines_to_its_person_alone(tmp_path: Path) -> None:
+    asyncio.run(_keep_reminders(tmp_path))
+    with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
+        shown = terminal.until("\n>")
+        while "Water the plants." not in shown:
+            terminal.type("/remind in 20 minutes the oven\r")
+            shown = terminal.until("the oven") + terminal.until("\n>")
+        assert "It is time:" in shown
+        terminal.type("/help\r")
+        shown += terminal.until("\n>")
+        assert "cat" not in shown
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -16,7 +17,8 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Asker, Clock, Conversations
-from agent.records import Attachment, Author, Incoming, Person, StoredMessage, Thread
+from agent.records import SCHEDULED, Attachment, Author, Incoming, Person, StoredMessage, Thread
+from agent.schedules import Occurrence, Schedule, occurrence_id
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -57,6 +59,8 @@ class Left:
     question: str
     conversation: str
     threads: Sequence[Thread]
+    scheduled: bool = False
+    """It was not left: it is time for it."""
 
 
 class ChatBot(CommandHost, Protocol):
@@ -74,8 +78,9 @@ class ChatBot(CommandHost, Protocol):
         """The id of a conversation that does not exist yet; nothing is stored before its first question."""
         ...
 
-    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
-        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply.
+    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
+        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply. With
+        `due` also what it is time for: somebody reads it.
 
         At once, if there is nothing. The first call is the beginning of all answering.
         """
@@ -177,6 +182,8 @@ class TerminalBot:
     """Where the memory lives, for the greeting."""
     source: str
     """Of the questions that are asked at this terminal."""
+    do_due: Callable[[], Awaitable[object]]
+    """Begins what it is time for."""
     tools_settle: Callable[[], Awaitable[None]]
     """Waits, for a while after the start, until the servers of tools were tried: whoever asks first has them, too."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -211,13 +218,15 @@ class TerminalBot:
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"
 
-    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
         threads = await self.threads()
         began = self.surfaces.otherwise is not None
         self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, threads))
         if not began:
             await self._stack.enter_async_context(self.turns.serving())
         await self.turns.take_over_turns(self.person.id, SOURCE, self.source)
+        if due:
+            await self.do_due()
         await self.turns.idle()
 
     async def past_questions(self) -> list[str]:
@@ -297,4 +306,24 @@ class TerminalBot:
 
 
 def _left(incoming: Incoming, threads: list[Thread]) -> Left:
-    return Left(incoming.text, incoming.conversation, threads)
+    return Left(incoming.text, incoming.conversation, threads, scheduled=incoming.event_id.startswith(SCHEDULED))
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalSchedules:
+    """Implements `SchedulePlatform`: its person is there, as whoever opened this terminal, and reads alone."""
+
+    person: Person
+    source: str
+
+    async def admit(self, occurrence: Occurrence) -> Incoming:
+        return self._incoming(occurrence.schedule, occurrence.time, "")
+
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
+        return self._incoming(schedule, time, ":told")
+
+    def _incoming(self, schedule: Schedule, time: datetime, more: str) -> Incoming:
+        name, conversation = f"{occurrence_id(schedule.id, time)}{more}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
+        place = Place(PersonAudience(self.person.id))
+        words = schedule.made.words
+        return Incoming(self.source, name, conversation, name, conversation, self.person, place, words, time)

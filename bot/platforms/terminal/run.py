@@ -255,7 +255,7 @@ class _Chat:
 
     async def run(self) -> None:
         self._window.greet(self._bot.greeting())
-        await self._answered(self._bot.unfinished(self._go_on))
+        await self._answered(self._bot.unfinished(self._go_on, due=True))
         self._window.recall(await self._bot.past_questions())
         while (line := await self._read()) is not None:
             meant = inbound.parse(line, self._now())
@@ -263,7 +263,7 @@ class _Chat:
                 return
             try:
                 await self._do(meant)
-                await self._answered(self._bot.unfinished(self._go_on))
+                await self._answered(self._bot.unfinished(self._go_on, due=True))
             except CogencyError as error:
                 self._report(error)
 
@@ -510,6 +510,9 @@ class _Chat:
     def _go_on(self, left: Left) -> Surface:
         """A place for a reply that was interrupted, below what it answers. The one before it has ended."""
         self._close()
+        if left.scheduled:
+            self._window.say(reply_texts.IT_IS_TIME)
+            return self._open()
         self._listed = [*left.threads]
         self._window.say(reply_texts.going_on(left.question, left.conversation, left.threads))
         return self._open()
