@@ -17,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, union, update
 
 from agent.memory import forgetting_plans as plans
+from agent.memory.documents import SHARING
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import job_queue, model_calls, rows, tool_accounts, tool_calls
 from store.databases.database import is_postgresql
@@ -273,6 +274,7 @@ def erase_by_plan(
     if schedules := drop(connection, schedule.c.id, doomed.schedules):
         counts["schedules"] = schedules
     _drop_people(connection, plan, counts, whole=doomed.whole)
+    _switch_off(connection, plan, doomed)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
 
@@ -419,6 +421,14 @@ def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> Non
     channels = {name for one in conversations for name in (one, one.rpartition(":")[0])}
     for where in in_batches(preference.c.owner, {f"{plans.GOES_ON}{name}" for name in channels}):
         connection.execute(delete(preference).where(where, ~left))
+
+
+def _switch_off(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
+    """A channel that the bot comes back to shares nothing until people there are told so again."""
+    if isinstance(plan, plans.Gone):
+        channels = plan.channels | ({one.channel for one in doomed.said.values()} if plan.sources else set[str]())
+        for where in in_batches(preference.c.owner, {f"channel:{one}" for one in channels}):
+            connection.execute(delete(preference).where(where, preference.c.name == SHARING))
 
 
 def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:

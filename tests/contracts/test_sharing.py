@@ -15,7 +15,7 @@ from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.documents import ON, SHARING
-from agent.memory.forgetting_plans import PAUSED, Deleted, Everything
+from agent.memory.forgetting_plans import PAUSED, Deleted, Everything, Gone
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Claim, Closing, Hit, Incoming, Meaning, RecallQuery
 from store.databases.database import is_postgresql
@@ -229,6 +229,16 @@ async def test_what_is_forgotten_is_gone_for_everybody_and_from_the_index(store:
     assert proved(await store.forgetting.forget(Everything("cleo"), START))
     assert await texts(store) == []
     assert "printer" not in await all_rows(store)
+
+
+@pytest.mark.parametrize("gone", [Gone(channels=frozenset({"channel"})), Gone(sources=frozenset({"test"}))])
+async def test_a_channel_that_the_bot_comes_back_to_is_switched_off(store: Store, gone: Gone) -> None:
+    await switch(store)
+    await switch(store, "elsewhere")
+    await tell(store, told())
+    assert proved(await store.forgetting.forget(gone, START))
+    assert await store.preferences.of("channel:channel") == {}
+    assert await store.preferences.of("channel:elsewhere") == {SHARING: ON}
 
 
 async def test_the_search_for_proof_finds_a_shared_entry_that_was_left(store: Store) -> None:

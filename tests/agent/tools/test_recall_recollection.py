@@ -1,6 +1,9 @@
 """Past threads as a whole: whose, which, and never this one."""
 
-from agent.memory.audience import GroupAudience, Place, label
+from dataclasses import replace
+
+from agent.memory.audience import GroupAudience, Place, TeamAudience, label
+from agent.memory.documents import ON, SHARING
 from agent.records import RecallQuery
 from agent.tools.recall import recollect
 from tests.contracts.steps import answered
@@ -48,3 +51,20 @@ async def test_nothing_of_a_place_that_may_not_flow_here_is_recollected() -> Non
     await answered(store, said("The cat is fired", conversation="cats", place=secret), "Understood")
     assert await texts(store, about("cat")) == []
     assert await texts(store, about("zebra")) == []
+
+
+async def test_of_what_others_share_the_hits_alone_are_read_and_only_if_no_own_thread_has_a_word_of_it() -> None:
+    store = store_in_memory()
+    team = Place(TeamAudience("t"), within_team="t")
+    await answered(store, said("The cat of the office was a stray", person="ben", conversation="bens", place=team), "")
+    await store.preferences.set("channel:channel", SHARING, ON)
+    await answered(
+        store, said("The cat of the office is called Tom", person="ben", conversation="bens", place=team), ""
+    )
+    query = replace(about("cat"), audiences=frozenset({*HERE, label(team.audience)}))
+    assert await texts(store, query) == []
+    assert await texts(store, replace(query, shared=True)) == ["The cat of the office is called Tom"]
+    (found,) = await recollect(store.memories, store.conversations, replace(query, shared=True))
+    assert (found.mine, found.by_bot, found.name) == (False, False, "Ben")
+    await answered(store, said("My cat is called Kim", conversation="cats"), "")
+    assert await texts(store, replace(query, shared=True)) == ["My cat is called Kim"]
