@@ -28,7 +28,7 @@ from random import Random
 from sqlalchemy import Connection, select
 
 from benchmarks.chaos_model import NOTE
-from benchmarks.chaos_processes import Blows, Replicas, replicas
+from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town
 from benchmarks.report import Options, print_report
 from bot.app import CLOCK
@@ -101,7 +101,7 @@ class Result:
         return verdict.duplicates + verdict.lost + verdict.out_of_order + self.tool_reruns + len(verdict.strange)
 
 
-async def run(chaos: Chaos, folder: Path, url: str) -> Result:
+async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothing) -> Result:
     """`url` names an empty database; logs are left in `folder`."""
     chance = Random(chaos.seed)
     async with town(chaos.conversations, chaos.events, chance) as place:
@@ -111,7 +111,7 @@ async def run(chaos: Chaos, folder: Path, url: str) -> Result:
             "COGENCY_DATABASE_URL": url,
             "COGENCY_LEASE_S": str(chaos.lease_s),
         }
-        async with replicas(chaos.replicas, environment, folder) as processes:
+        async with replicas(chaos.replicas, environment, folder, launch) as processes:
             await _until_connected(place, processes)
             began = CLOCK.monotonic()
             await _through(place, processes, chaos)

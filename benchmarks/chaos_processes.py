@@ -7,14 +7,14 @@ import asyncio
 import os
 import signal
 import sys
-from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import IO, Protocol, TypeAlias
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,6 +44,28 @@ class Blows:
         return list(zip(sorted(chance.uniform(0.0, self.span_s) for _ in kinds), kinds, strict=True))
 
 
+class Replica(Protocol):
+    """What is needed of a process."""
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def send_signal(self, signal: int, /) -> None: ...
+
+    def kill(self) -> None: ...
+
+    async def wait(self) -> int: ...
+
+
+Launch: TypeAlias = Callable[[Path, Mapping[str, str], IO[bytes]], Awaitable[Replica]]
+"""Starts `cogency run` in a folder and an environment, with a log."""
+
+
+async def from_nothing(folder: Path, environment: Mapping[str, str], log: IO[bytes]) -> Replica:
+    command = (sys.executable, "-m", "bot", "run")
+    return await asyncio.create_subprocess_exec(*command, cwd=folder, env=dict(environment), stderr=log)
+
+
 @dataclass(slots=True)
 class Replicas:
     """Processes with numbers from 0, each started anew when it dies."""
@@ -51,16 +73,15 @@ class Replicas:
     number: int
     environment: Mapping[str, str]
     folder: Path
-    running: dict[int, Process] = field(default_factory=dict[int, Process])
+    launch: Launch
+    running: dict[int, Replica] = field(default_factory=dict[int, Replica])
     stopped: set[int] = field(default_factory=set[int])
     starts: "count[int]" = field(default_factory=lambda: count(1))
 
     async def start(self, number: int) -> None:
         log = (self.folder / f"log-{number}-{next(self.starts)}").open("wb")
         with log:
-            self.running[number] = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", cwd=self.folder, env=dict(self.environment), stderr=log
-            )
+            self.running[number] = await self.launch(self.folder, self.environment, log)
 
     async def kill(self, number: int) -> None:
         """`kill -9`, and a new one."""
@@ -104,9 +125,12 @@ class Replicas:
 
 
 @asynccontextmanager
-async def replicas(number: int, environment: Mapping[str, str], folder: Path) -> AsyncGenerator[Replicas]:
+async def replicas(
+    number: int, environment: Mapping[str, str], folder: Path, launch: Launch
+) -> AsyncGenerator[Replicas]:
     """Running processes, killed at the end."""
-    running = Replicas(number, {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment}, folder)
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment}
+    running = Replicas(number, environment, folder, launch)
     try:
         for one in range(number):
             await running.start(one)

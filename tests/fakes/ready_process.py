@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from tests.patience import PATIENCE_S
 
@@ -100,21 +100,30 @@ class ReadyProcess:
 
 @dataclass
 class ReadyService:
-    """`cogency`, as a service whose standard error is read: for what these tests need, one of asyncio's processes."""
+    """`cogency run`: for what these tests need, one of asyncio's processes."""
 
     stderr: asyncio.StreamReader
+    """What it says there, unless that goes to a log."""
     _process: ReadyProcess
     returncode: int | None = None
 
     @classmethod
-    async def start(cls, folder: Path, environ: Mapping[str, str], *arguments: str) -> "ReadyService":
+    async def start(cls, folder: Path, environ: Mapping[str, str]) -> "ReadyService":
         stderr = asyncio.StreamReader()
         source, sink = os.pipe()
-        with os.fdopen(sink, "wb"), open(os.devnull, "r+b") as null:  # noqa: ASYNC230, PTH123 -- no file to wait for
+        with os.fdopen(sink, "wb") as log:
             protocol = asyncio.StreamReaderProtocol(stderr)
             await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(source, "rb"))
-            streams = (null.fileno(), null.fileno(), sink)
-            return cls(stderr, await asyncio.to_thread(ReadyProcess, COMMAND, streams, environ, folder, arguments))
+            started = await cls.logging(folder, environ, log)
+        started.stderr = stderr
+        return started
+
+    @classmethod
+    async def logging(cls, folder: Path, environ: Mapping[str, str], log: IO[bytes]) -> "ReadyService":
+        with open(os.devnull, "r+b") as null:  # noqa: ASYNC230, PTH123 -- no file to wait for
+            streams = (null.fileno(), null.fileno(), log.fileno())
+            process = await asyncio.to_thread(ReadyProcess, COMMAND, streams, environ, folder, ["run"])
+        return cls(asyncio.StreamReader(), process)
 
     @property
     def pid(self) -> int:

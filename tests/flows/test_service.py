@@ -46,7 +46,7 @@ def half_an_answer() -> Reply:
 @asynccontextmanager
 async def service(folder: Path, **settings: str) -> AsyncGenerator[ReadyService, None]:
     """The process; killed at the end if it still runs."""
-    process = await ReadyService.start(folder, environment(folder, settings), "run")
+    process = await ReadyService.start(folder, environment(folder, settings))
     try:
         yield process
     finally:
