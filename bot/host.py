@@ -27,9 +27,7 @@ T = TypeVar("T")
 
 
 class PlatformUnavailable(CogencyError):
-    """A platform cannot be served now, which may pass: its adapter raises it, and is begun anew after a pause of at
-    least `retry_after_s`.
-    """
+    """A platform cannot be served now: its adapter is begun anew after a pause of at least `retry_after_s`."""
 
     def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(sentence)
@@ -148,9 +146,7 @@ class QuestionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlaceAsker:
-    """Somebody who asks what a place knows, or has something done there. `source`: the platform's; `channel`: its id of
-    where they ask; `manages`: whether they may decide there for everybody.
-    """
+    """Who asks about a place, or has something done there. `manages`: whether they may decide there for everybody."""
 
     person: Person
     authority: Authority
