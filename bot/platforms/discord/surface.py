@@ -113,7 +113,7 @@ class DiscordSurface:
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
         try:
-            page = await self._post(rest, key, self._text(look), self._row(look))
+            page = await self._post(rest, key, self._text(look), self._row(look, key.turn))
         except reply_surface.PageRefused:
             self._refused = True
             raise
@@ -212,8 +212,10 @@ class DiscordSurface:
         noted = f"{text}\n-# {look.note}".lstrip() if look.note else text
         return noted if len(noted) <= PAGE_CHARS else text
 
-    def _row(self, look: reply_surface.PageContent) -> Components:
-        return buttons.row(look.offers, self._asked.conversation, look.turn)
+    def _row(self, look: reply_surface.PageContent, turn: int = 0) -> Components:
+        """What a schedule has said carries a button from the start, by which it is found again."""
+        always = reply_surface.REMINDER_OFFERS if self._address.scheduled else frozenset[reply_surface.ReplyAction]()
+        return buttons.row(look.offers | always, self._asked.conversation, look.turn or turn)
 
     async def _post(self, rest: Rest, key: reply_surface.PageKey, text: str, components: Components) -> str:
         if self._address.interaction:
