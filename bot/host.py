@@ -129,8 +129,7 @@ class AskedWindow:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:
-    """What somebody is shown of a question that a tool asks them. `name`: the question's, "" if none is to be answered.
-
+    """What somebody is shown of a question that a tool asks them. `name`: the question's, "" if none is to be answered;
     `fields`: how many it has. `ready`: nothing is missing of what was filled in. `opens`: it is about a page to be
     opened. `refused`: nothing was done, and the text says why.
     """
@@ -189,9 +188,8 @@ class Forgetter:
 @dataclass(frozen=True, slots=True)
 class ForgetAnswer:
     """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
-    "" if there is nothing to agree to. `wider`: the same for what may have been made of it, too; "" if nothing was.
-    `refused`: nothing was looked for; the text says why. `by_clock`: what was meant depends on the person's time zone,
-    and nobody knows it.
+    "" for nothing. `wider`: the same for what may have been made of it, too. `refused`: nothing was looked for; the
+    text says why. `by_clock`: what was meant depends on the person's time zone, which nobody knows.
     """
 
     text: str
@@ -203,9 +201,7 @@ class ForgetAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ForgetProgress:
-    """How far a search for what somebody wants forgotten is: messages found so far. `erasing`: they are erased now,
-    which nothing stops.
-    """
+    """Of a search for what is to be forgotten: messages found so far; whether they are erased now, unstoppably."""
 
     found: int
     erasing: bool
