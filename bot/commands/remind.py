@@ -204,7 +204,7 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, which Slack has of its own",
+        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, also where a platform has that of its own",
         "ask every Monday at 8:00 | sum up the week here": "have me do something at a time, as if you asked it then",
         "pause 3": "let it rest; `resume 3` goes on with it",
         "edit 3 tomorrow at 10:00": "another time; behind a `|` other words",
