@@ -124,10 +124,10 @@ async def found_by_us(store: Store, question: str, limit: int = FIRST[-1]) -> li
 
 
 def recall_at(found: Sequence[Sequence[tuple[str, int]]], asked: Sequence[Asked]) -> dict[str, float]:
+    """In percent of the questions."""
     return {
-        f"recall_at_{k}": fmean(
-            bool(one.answers.intersection(hits[:k])) for hits, one in zip(found, asked, strict=True)
-        )
+        f"recall_at_{k}": 100
+        * fmean(bool(one.answers.intersection(hits[:k])) for hits, one in zip(found, asked, strict=True))
         for k in FIRST
     }
 
