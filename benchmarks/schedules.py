@@ -69,6 +69,8 @@ DAYS: Final = 365
 MINUTE: Final = timedelta(minutes=1)
 LEASE: Final = timedelta(seconds=30)
 REPLICAS: Final = 3
+AFTER: Final = timedelta(days=6)
+"""For what an outage at the end of the year has left: longer than any."""
 WAIT_S: Final = 300.0
 
 # What is scheduled, and an oracle that only looks at clocks.
@@ -265,7 +267,7 @@ class World:
     async def run(self, end: datetime) -> None:
         """Until nothing of what was due before `end` is left."""
         outage = self.random.randrange(3, 30)
-        while self.time < end + timedelta(days=2):
+        while self.time < end + AFTER:
             if self.time > BEGIN + timedelta(days=outage) and self.time < end:
                 outage += self.random.randrange(10, 60)
                 back = self.time + timedelta(seconds=self.random.choice((5, 90, 4_000, 40_000, 200_000)))
@@ -288,12 +290,13 @@ class World:
         overdue = first is not None and first <= before and min(there) <= before
         self.time = before + timedelta(seconds=1) if overdue else min([*later, before + timedelta(days=1)])
         if self.time > end and not self.alarms and (first is None or first > end):
-            self.time = end + timedelta(days=2)
+            self.time = end + AFTER
         if min(there) > before:
             self.down.append((before, min(self.time, *there)))
 
     def was_down(self, moment: datetime) -> bool:
-        return any(began <= moment < ended + LEASE for began, ended in self.down)
+        """Or had it been taken by a replica that was killed, and all were down before its lease ran out."""
+        return any(began - LEASE <= moment < ended + LEASE for began, ended in self.down)
 
 
 @dataclass
@@ -385,14 +388,18 @@ async def keep(store: Store, number: int, plan: Planned, random: Random) -> Sche
 def judged(year: Year) -> YearResult:
     """A reminder that was missed while all were down is done by a later one, or late; a question may be left out."""
     shown, counts, wanted = year.world.shown, Counter[str](), set[str]()
+    newest = dict[str, int]()
+    for name in shown:
+        whose, _, moment = name.rpartition(":")
+        newest[whose] = max(newest.get(whose, 0), int(moment))
     for one, moments in zip(year.kept, year.calls, strict=True):
         names = {occurrence_id(one.id, moment): moment for moment in moments}
         wanted |= names.keys()
-        last = max((moment for name, moment in names.items() if name in shown), default=BEGIN)
+        last = newest.get(occurrence_id(one.id, BEGIN).rpartition(":")[0], 0)
         for name, moment in names.items():
             counts["duplicates"] += max(0, len(shown.get(name, ())) - 1)
             if name not in shown:
-                excused = one.made.kind is ScheduleKind.QUESTION or last > moment
+                excused = one.made.kind is ScheduleKind.QUESTION or last > moment.timestamp()
                 counts["missed" if excused and year.world.was_down(moment) else "lost"] += 1
     counts["occurrences"] = len(wanted)
     late = {name for name in shown if int(name.rpartition(":")[2]) >= year.end.timestamp()}
