@@ -162,9 +162,9 @@ def _answering(alive: Liveness, address: tuple[str, int]) -> Callable[[], None]:
     thread.start()
     try:
         stop = opened.result()
-    except OSError as error:
+    except OSError:
         host, port = address
-        told = setup_texts.HEALTH_PORT.format(host=host, port=port, why=error.strerror or error)
+        told = setup_texts.HEALTH_PORT.format(host=host, port=port)
         raise SettingsError(told) from None
 
     def end() -> None:

@@ -199,7 +199,7 @@ SET_TWICE = "{name} and {file} are both set: take one of them away."
 FILE_MISSING = "{setting} names {file}, which does not exist{where}: write it, or correct the name."
 POLICY_FAULTS = "{setting} names {file}, in which not every row can be read: {faults}. docs/tools.md shows the form."
 POLICY_ROWS = "{rows} of {file} say who may use which tools"
-HEALTH_PORT = "COGENCY_HEALTH names {host}:{port}, where nothing can listen ({why}): choose another port."
+HEALTH_PORT = "COGENCY_HEALTH names {host}:{port}, where nothing can listen now: choose another port."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 NO_SLACK_WAY = (
     "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "

@@ -72,7 +72,7 @@ class Place:
             return answer
         return self._incoming(occurrence.schedule, f"runs of {occurrence.schedule.id}")
 
-    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:  # noqa: ARG002
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:  # noqa: ARG002 -- as the port says
         if self.mute:
             raise Away("They are gone.")
         return self._incoming(schedule, "direct")

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,12 +53,12 @@ class Harbour:
     def posted(self, channel: str = GENERAL) -> list[str]:
         return [said["content"] for said in self.posts(channel)]
 
-    async def keep(self, words: str = WORDS, channel: str = GENERAL, place: Place = PUBLIC, **more: object) -> None:
+    async def keep(self, words: str = WORDS, channel: str = GENERAL, place: Place = PUBLIC, **more: Any) -> None:
         """Bo has something done in five minutes."""
         now = self.clock.now()
         at = Timing("UTC", now + 5 * MINUTE)
         new = NewSchedule(PERSON, "discord", channel, place, ScheduleKind.REMINDER, words, at, now)
-        await self.hosts[0].store.schedules.keep(replace(new, **more))  # type: ignore[arg-type]
+        await self.hosts[0].store.schedules.keep(replace(new, **more))
 
     async def later(self) -> None:
         self.clock.ahead_s += 300

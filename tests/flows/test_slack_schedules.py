@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,13 +57,13 @@ class Office:
     def posted(self, channel: str = GENERAL) -> list[str]:
         return [message.text for message in self.slack.state.answers(channel)]
 
-    async def keep(self, words: str = WORDS, channel: str = GENERAL, place: Place = PUBLIC, **more: object) -> None:
+    async def keep(self, words: str = WORDS, channel: str = GENERAL, place: Place = PUBLIC, **more: Any) -> None:
         """Ann has something done in five minutes."""
         now = self.clock.now()
         new = NewSchedule(
             PERSON, SOURCE, channel, place, ScheduleKind.REMINDER, words, Timing("UTC", now + 5 * MINUTE), now
         )
-        await self.hosts[0].store.schedules.keep(replace(new, **more))  # type: ignore[arg-type]
+        await self.hosts[0].store.schedules.keep(replace(new, **more))
 
     async def later(self) -> None:
         self.clock.ahead_s += 300

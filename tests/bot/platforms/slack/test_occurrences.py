@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -47,8 +48,8 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeSlack, FakeHost, M
             yield slack, host, clock, host.schedule_platforms[SOURCE]
 
 
-def of(channel: str = GENERAL, place: Place = PUBLIC, **more: object) -> Occurrence:
-    return due(PERSON, SOURCE, channel, place, **more)  # type: ignore[arg-type]
+def of(channel: str = GENERAL, place: Place = PUBLIC, **more: Any) -> Occurrence:
+    return due(PERSON, SOURCE, channel, place, **more)
 
 
 async def test_it_is_asked_as_its_person_now_in_a_conversation_of_its_own() -> None:
