@@ -98,7 +98,7 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
 
 async def _init(_: Settings, *, yes: bool) -> Exit:
     from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
-    from bot.findings import finding_lines  # noqa: PLC0415 -- as above
+    from bot.exits import finding_lines  # noqa: PLC0415 -- as above
 
     dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
     if yes:
@@ -204,7 +204,7 @@ async def _check_model(settings: Settings) -> Exit:
 
 async def _doctor(settings: Settings, *, ask_model: bool, as_json: bool) -> Exit:
     from bot.app import examine  # noqa: PLC0415 -- as above
-    from bot.findings import finding_lines, healthy  # noqa: PLC0415 -- as above
+    from bot.exits import finding_lines, healthy  # noqa: PLC0415 -- as above
 
     found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"))
     told: list[Json] = [
@@ -275,7 +275,7 @@ async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
 
 async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
     from bot.app import examine_servers, plugins_in_use  # noqa: PLC0415 -- as above
-    from bot.findings import Finding, Level, finding_lines  # noqa: PLC0415 -- as above
+    from bot.exits import Finding, Level, finding_lines  # noqa: PLC0415 -- as above
     from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
     from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
 

@@ -1,10 +1,12 @@
-"""How the process ends: the exit codes of every command, after sysexits.h and the shell's habits."""
+"""How commands end: exit codes, after sysexits.h and the shell's habits; what they write, and what `doctor` finds."""
 
 import json
 import os
 import re
 import sys
-from enum import IntEnum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import Final, TextIO
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
@@ -90,3 +92,55 @@ def write_out(stream: TextIO, text: str) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         raise OutputError(setup_texts.OUTPUT_CLOSED.format(reason=error.strerror)) from error
+
+
+# What `cogency doctor` finds: one line each, with what to change. Pure.
+#
+# Rules
+# - A check is a pure function from facts to findings; facts are gathered at the edge, by an adapter's `doctor` module:
+#   its `async def examine(settings, clock) -> list[Finding]` raises nothing that its platform can cause.
+# - A finding names settings, scopes and channels, never the value of a secret. Names come from elsewhere: what would
+#   move a terminal's cursor or turn its writing round is left out.
+# - What could not be found out is a warning that says so: not knowing is neither good nor bad.
+
+
+class Level(StrEnum):
+    """How bad it is."""
+
+    GOOD = "ok"
+    """As it should be."""
+    NOTE = "note"
+    """Nothing is wrong; somebody may like to know."""
+    WARNING = "warning"
+    """Something will not work, or could not be found out; the rest does."""
+    PROBLEM = "problem"
+    """The bot does not run, or nobody can talk to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`where`: Settings, Database, Model, Tools, Slack or Discord. `what`: a sentence without a stop.
+
+    `remedy`: what exactly to change, as a sentence; "" where nothing is to be done.
+    """
+
+    level: Level
+    where: str
+    what: str
+    remedy: str = ""
+
+
+def healthy(findings: Iterable[Finding]) -> bool:
+    """Whether nothing stands in the way of running."""
+    return all(finding.level is not Level.PROBLEM for finding in findings)
+
+
+def finding_lines(findings: Sequence[Finding]) -> str:
+    """One line a finding, in their order."""
+    return "".join(f"{_line(finding)}\n" for finding in findings)
+
+
+def _line(finding: Finding) -> str:
+    remedy = f" {finding.remedy}" if finding.remedy else ""
+    line = f"{finding.level:7}  {finding.where}: {finding.what}.{remedy}"
+    return printable_line(line)

@@ -34,7 +34,7 @@ from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sql
 from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.history import SqlConversations, SqlSummaries, SqlWorkingSet
+from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
@@ -51,7 +51,6 @@ from store.tool_accounts import SqlToolAccounts
 from store.tool_calls import SqlToolAudit
 from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions
 from store.turns.ledger import SqlLedger
-from store.turns.replies import SqlReplies
 
 # Brings a database to the newest version, and gives it a key of erased ids.
 #

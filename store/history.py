@@ -1,5 +1,6 @@
-"""What was said in a conversation, and which conversations a person has."""
+"""What was said in a conversation, which conversations a person has, and which replies stand in platforms."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -15,23 +16,27 @@ from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.layers import WorkingItem
 from agent.memory.own_words import FILES_NOTE
-from agent.records import AttachedMessage, Author, Claim, LastSeen, StoredMessage, Thread
+from agent.records import Answered, AttachedMessage, Author, Claim, LastSeen, ReplyVerdict, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
 from store.databases.database import SqlStore, in_order, reads, storable, writes
 from store.knowledge_tables import place
 from store.tables import (
+    RUNNING,
+    WAITING,
     action_record,
     conversation,
     fact,
     message,
     meta,
+    page,
     participant,
     person,
     preference,
     profile,
     turn,
+    verdict,
     working_item,
 )
 
@@ -453,3 +458,84 @@ def working_items(
         WorkingItem(row.key, row.value, row.created, row.expires, row.message)
         for row in connection.execute(_ITEMS, values)
     ]
+
+
+# The replies that stand in platforms: found by a page or by their turn, and what people think of them.
+#
+# Rule: a reply is known as long as its question is and its own words are; its pages go with them.
+
+_QUESTION: Final = (
+    sa.select(
+        turn.c.id,
+        turn.c.source,
+        turn.c.conversation,
+        turn.c.channel,
+        turn.c.message_id,
+        turn.c.person,
+        message.c.text,
+        message.c.audience,
+    )
+    .join_from(turn, message, message.c.turn == turn.c.id)
+    .where(message.c.author == Author.PERSON)
+    .order_by(message.c.id)
+    .limit(1)
+)
+
+
+def by_page(connection: sa.Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
+    here = sa.select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
+    if channel:
+        here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
+    found = connection.execute(here.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
+    return None if found is None else by_turn(connection, found)
+
+
+def running_by_page(connection: sa.Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
+    open_ = sa.select(turn.c.id, turn.c.reply_ref).where(
+        turn.c.state.in_((RUNNING, WAITING)), turn.c.source == source, turn.c.reply_ref != ""
+    )
+    for number, stored in connection.execute(open_.where(turn.c.channel == channel) if channel else open_):
+        pages: tuple[str, ...] = tuple(json.loads(stored))
+        if page_id in pages:
+            asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
+            return None if asked is None else Answered(*asked, pages=pages)
+    return None
+
+
+def by_turn(connection: sa.Connection, number: int) -> Answered | None:
+    pages = tuple(connection.execute(_pages(), {"of": number}).scalars())
+    asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none() if pages else None
+    return None if asked is None else Answered(*asked, pages=pages)
+
+
+def judge(connection: sa.Connection, number: int, person: str, thought: ReplyVerdict | None, now: datetime) -> bool:
+    in_order(connection, f"verdict {number} {person}")
+    if by_turn(connection, number) is None:
+        return False
+    mine = (verdict.c.turn == number, verdict.c.person == person)
+    if thought is None:
+        connection.execute(sa.delete(verdict).where(*mine))
+    elif connection.execute(sa.update(verdict).where(*mine).values(verdict=thought, time=now)).rowcount == 0:
+        connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=thought, time=now))
+    return True
+
+
+def verdicts(connection: sa.Connection, since: datetime) -> dict[ReplyVerdict, int]:
+    counted = sa.select(verdict.c.verdict, sa.func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
+    return {ReplyVerdict(row[0]): row[1] for row in connection.execute(counted)}
+
+
+class SqlReplies(SqlStore):
+    by_page = reads(by_page)
+    running_by_page = reads(running_by_page)
+    verdicts = reads(verdicts)
+
+    async def by_turn(self, turn: int) -> Answered | None:
+        return await self.database.read(by_turn, turn)
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
+        return await self.database.write(judge, turn, person, verdict, now)
+
+
+def _pages() -> sa.Select[str]:
+    return sa.select(page.c.page).where(page.c.turn == sa.bindparam("of")).order_by(page.c.id)

@@ -37,7 +37,7 @@ from bot.app.parts import (
 )
 from bot.attachments.reader import missing
 from bot.audit import pages
-from bot.findings import Finding, Level
+from bot.exits import Finding, Level
 from bot.models.choice import open_embedder, open_transcriber
 from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file

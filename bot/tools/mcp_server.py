@@ -33,7 +33,7 @@ from agent.errors import ToolError
 from agent.memory.audience import Audience, TeamAudience
 from agent.messages import JsonObject, Keep
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
-from bot.findings import Finding, Level
+from bot.exits import Finding, Level
 from bot.texts import setup_texts
 from bot.texts.formatting import long_time
 from bot.tools import mcp_content

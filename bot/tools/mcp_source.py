@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from agent.ports import Asker, Clock, Tool, ToolAccounts
 from agent.records import Person
-from bot.findings import Finding
+from bot.exits import Finding
 from bot.texts import tool_texts
 from bot.texts.formatting import long_time
 from bot.tools.mcp_config import AccountKind, McpServerConfig

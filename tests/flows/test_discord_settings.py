@@ -8,9 +8,9 @@ from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
 from bot.host import ForgetAnswer, Forgetter, TellProgress, untold
 from bot.memory.learning import PAUSE
+from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.options import Ranks
-from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
 from bot.texts import command_texts, reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

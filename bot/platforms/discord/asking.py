@@ -18,7 +18,7 @@ from bot.commands.declaration import Command, CommandCall, Panel
 from bot.commands.forget import agreement
 from bot.commands.talking import SUMMARISE
 from bot.host import Host
-from bot.platforms.discord import interactions, objects, panels, preferences, pressing
+from bot.platforms.discord import conversations, interactions, objects, panels, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -115,7 +115,7 @@ class Commands:
     async def _is_private(self, interaction: Interaction, wish: RequestedAnswer) -> bool:
         if wish.private is not None or interaction.context.dm_channel is True:
             return bool(wish.private)
-        return await preferences.private_by_default(self._host, interaction.user.id)
+        return await conversations.private_by_default(self._host, interaction.user.id)
 
     async def _store(self, interaction: Interaction, question: AskedQuestion, wish: RequestedAnswer) -> bool:
         if wish.model and wish.model not in (menu := await self._open_models(interaction)):

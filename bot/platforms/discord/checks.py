@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import discord
 
 from agent.errors import Refused
-from bot.findings import Finding, Level
+from bot.exits import Finding, Level
 from bot.platforms.discord.invite import PERMISSIONS, server_link
 from bot.platforms.discord.options import DiscordSettings
 from bot.setting_parsers import OtherServers

@@ -9,7 +9,7 @@ from discord.http import Route
 
 from agent.errors import SettingsError
 from agent.ports import Clock
-from bot.findings import Finding, Level
+from bot.exits import Finding, Level
 from bot.platforms.discord.checks import WHERE, DiscordFacts, findings
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings

@@ -21,9 +21,9 @@ from bot.commands.declaration import (
     nearest,
     nearly_meant,
 )
+from bot.platforms.discord.conversations import SETTINGS
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
-from bot.platforms.discord.preferences import SETTINGS
 from bot.texts import command_texts
 
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)

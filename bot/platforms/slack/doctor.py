@@ -14,7 +14,7 @@ from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import JsonObject
 from agent.ports import Clock
-from bot.findings import Finding, Level
+from bot.exits import Finding, Level
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
 from bot.platforms.slack.features import (

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from bot.app import CLOCK, examine, migrate
 from bot.app.operator import file_findings
 from bot.attachments.reader import missing
-from bot.findings import Finding, Level, finding_lines, healthy
+from bot.exits import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings
 from store.engine import open_store
 from store.migrations import HEAD

@@ -12,7 +12,7 @@ from agent.events import Outcome
 from agent.ports import Tool
 from agent.records import Person
 from bot.app import CLOCK, open_terminal
-from bot.findings import Finding
+from bot.exits import Finding
 from bot.settings import load_settings
 from bot.texts import tool_texts
 from bot.tools.mcp_config import McpServerConfig

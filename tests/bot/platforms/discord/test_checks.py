@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.findings import Level, healthy
+from bot.exits import Level, healthy
 from bot.platforms.discord.checks import DiscordFacts, findings
 from bot.platforms.discord.invite import EVERYTHING, DiscordFeature, needed, person_link, server_link, text
 from bot.platforms.discord.options import DiscordSettings

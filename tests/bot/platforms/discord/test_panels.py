@@ -16,7 +16,7 @@ from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory import view
 from bot.memory.forget_desk import MAX_TOKEN_CHARS
 from bot.memory.learning import PAUSE
-from bot.platforms.discord import interactions, panels, preferences
+from bot.platforms.discord import conversations, interactions, panels
 from bot.platforms.discord.interactions import ENTRY_CHARS
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.panels import press_of
@@ -88,13 +88,13 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
     MENUS,
     st.booleans(),
     st.booleans(),
-    st.sampled_from([*preferences.PLACES, "gone"]),
+    st.sampled_from([*conversations.PLACES, "gone"]),
     st.sampled_from(["", *zone_names()]),
 )
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
-    own = ({PAUSE: PAUSED} if paused else {}) | ({preferences.PRIVATE: preferences.YES} if private else {})
-    shown = preferences.settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
-    assert fits(shown, preferences.SETTINGS)
+    own = ({PAUSE: PAUSED} if paused else {}) | ({conversations.PRIVATE: conversations.YES} if private else {})
+    shown = conversations.settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
+    assert fits(shown, conversations.SETTINGS)
 
 
 @given(TEXTS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.app import CLOCK
-from bot.findings import Finding, Level, finding_lines, healthy
+from bot.exits import Finding, Level, finding_lines, healthy
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.features import EVERYTHING, optional_scopes, scopes
 from bot.platforms.slack.manifest import manifest

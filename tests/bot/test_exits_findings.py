@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.findings import Finding, Level, finding_lines, healthy
+from bot.exits import Finding, Level, finding_lines, healthy
 
 GOOD = Finding(Level.GOOD, "Slack", "signed in as cogency")
 WARNING = Finding(Level.WARNING, "Slack", "the bot is in no channel", "Invite it: /invite @cogency.")
