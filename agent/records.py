@@ -355,6 +355,8 @@ class Closing:
     """Shown under the reply, and not stored: which model answered, what it took."""
     kept: str = ""
     """Shown as the footer is: what was kept of the asker as facts."""
+    scheduled: str = ""
+    """The same of what is done at a time because of the question."""
     joined: tuple[Waiting, ...] = ()
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()

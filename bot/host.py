@@ -432,6 +432,14 @@ class ScheduleAnswers(Protocol):
         """The same of `/schedules`."""
         ...
 
+    async def change_words(self, answered: Answered, person: str) -> str:
+        """For `/schedules`, what changes what came of a question: "edit 3", of several "show 3 4". Raises Refused."""
+        ...
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        """Cancel it, and say so. Raises Refused for anybody but its asker."""
+        ...
+
 
 class Claims(Protocol):
     """What is done once, in whichever process."""
@@ -574,10 +582,7 @@ class Host(CommandHost, Protocol):
         ...
 
     async def take_back(self, turn: int, person: str) -> str:
-        """Forget what this turn has kept of its asker as facts: what is said to them about it.
-
-        Raises Refused for anybody else.
-        """
+        """Forget what this turn has kept of its asker as facts, and say so. Raises Refused for anybody else."""
         ...
 
     async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:

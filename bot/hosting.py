@@ -13,7 +13,6 @@ from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
-from agent.protocol.render import joined
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
 from bot.access.acl import CommandAnswer
@@ -41,7 +40,7 @@ from bot.memory.retention import Delete
 from bot.models.choice import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
 from bot.schedule_desk import ScheduleDesk
-from bot.texts import memory_texts, reply_texts
+from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
 from bot.turns.approvals import ToolsDesk
 from bot.turns.questions import QuestionDesk
@@ -356,9 +355,7 @@ class BotHost:
         return await self.policies.answer(replace(asker, authority=authority), words)
 
     async def take_back(self, turn: int, person: str) -> str:
-        cancelled = await self.schedules.take_back(await self.feedback.of(turn), person)
-        told = await self.memories.kept.take_back(turn, person)
-        return cancelled if cancelled and told == memory_texts.NOTHING_KEPT else joined([told, cancelled])
+        return await self.memories.kept.take_back(turn, person)
 
     async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
         return await LearningPauses(self.preferences, None, self.clock).among(people, channel)

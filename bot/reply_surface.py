@@ -27,8 +27,14 @@ class ReplyAction(StrEnum):
     """Show its asker what a tool asks them."""
     UNDO = "undo"
     """Let what the turn has kept of its asker be forgotten again."""
+    CHANGE = "change"
+    """Give what is done at a time because of the question another time, or other words."""
+    CANCEL = "cancel"
+    """Have it done no more."""
 
 
+SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
+"""Below an answer that says what is done at a time."""
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
 """Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat."""
 

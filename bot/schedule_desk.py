@@ -20,8 +20,9 @@ from agent.errors import CogencyError, Refused
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Provenance, ToolCall
 from agent.ports import Asker, Clock, Preferences, Tool, ToolContext, ToolEffect
-from agent.records import Answered, Incoming
+from agent.records import Answered, Incoming, platform_of
 from agent.schedules import (
+    TERMINAL,
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -51,6 +52,8 @@ MOST_OF_ALL: Final = 50
 MOST_TOLD: Final = 5
 """Below an answer; the list has all."""
 ID_DIGITS: Final = 9
+EDIT, SHOW = "edit", "show"
+"""Words of `/schedules`."""
 EAST, WEST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
 
 
@@ -77,8 +80,8 @@ class ScheduleDesk:
                 return await self._listed(asker, 1)
             case "page" if id_ and not behind:
                 return await self._listed(asker, id_)
-            case "show" if id_ and not behind:
-                return await self._opened(asker, id_)
+            case "show" if id_:
+                return await self._opened(asker, rest)
             case "all" if not rest:
                 return await self._of_all(asker)
             case "remind" if rest:
@@ -101,23 +104,36 @@ class ScheduleDesk:
     async def line(self, question: Incoming) -> str:
         """What its asker reads below the answer of what is done at a time because of it; "" for nothing."""
         made, now = await self._made_by(question.person.id, question.channel, question.message_id), self.clock.now()
-        lines = [memory_texts.AT_A_TIME.format(id=one.id, when=in_words(one.made.timing, now)) for one in made]
+        buttons = platform_of(question.source) != TERMINAL
+        told = memory_texts.AT_A_TIME if buttons else memory_texts.AT_A_TIME_HOW
+        lines = [told.format(id=one.id, when=in_words(one.made.timing, now)) for one in made]
         return "\n".join(lines[:MOST_TOLD])
 
-    async def take_back(self, answered: Answered | None, person: str) -> str:
-        """Cancel what came of the question of that reply; "" for nothing. Raises Refused for anybody else."""
-        if answered is None:
-            return ""
-        if answered.person != person:
-            raise Refused(reply_texts.NOT_YOURS)
-        made = await self._made_by(person, answered.channel, answered.message_id)
+    async def change_words(self, answered: Answered, person: str) -> str:
+        """What `/schedules` is told to change what came of the question of that reply; of several they are shown.
+
+        Raises Refused for anybody else, and where nothing of it is left.
+        """
+        made = [str(one.id) for one in await self._made_for(answered, person)]
+        if not made:
+            raise Refused(schedule_texts.NOT_ANY_MORE)
+        return f"{EDIT} {made[0]}" if len(made) == 1 else " ".join([SHOW, *made[:MOST_TOLD]])
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        """Cancel what came of the question of that reply, and say so. Raises Refused for anybody else."""
+        made = await self._made_for(answered, person)
         gone = [await self.schedules.cancel(person, one.id, self.clock.now()) for one in made]
         lines = [schedule_texts.CANCELLED.format(words=schedule_texts.quoted(one.made.words)) for one in gone if one]
-        return "\n".join(lines)
+        return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
+
+    async def _made_for(self, answered: Answered, person: str) -> list[Schedule]:
+        if answered.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        return await self._made_by(person, answered.channel, answered.message_id)
 
     async def _made_by(self, person: str, channel: str, message: str) -> list[Schedule]:
         theirs = await self.schedules.of_person(person)
-        return [one for one in theirs if (one.made.channel, one.made.message) == (channel, message) and one.next]
+        return [one for one in theirs if _is_of(one, channel, message)]
 
     async def _new(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
         now = self.clock.now()
@@ -236,11 +252,13 @@ class ScheduleDesk:
         entries = tuple(shown(one, now) for one in theirs[(page - 1) * PAGE : page * PAGE])
         return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
 
-    async def _opened(self, asker: PlaceAsker, id_: int) -> ScheduleAnswer:
+    async def _opened(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
         theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
-        found = [shown(one, now) for one in theirs if one.id == id_]
+        found = [shown(one, now) for one in theirs if str(one.id) in numbers.split()]
         if not found:
-            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=numbers), refused=True)
+        if len(found) > 1:
+            return ScheduleAnswer(schedule_texts.WHICH_OF_THEM, tuple(found[:PAGE]))
         return ScheduleAnswer(found[0].text, (replace(found[0], text=""),))
 
     async def _of_all(self, asker: PlaceAsker) -> ScheduleAnswer:
@@ -259,6 +277,11 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.MANAGERS_ONLY, refused=True)
         await self.preferences.set(f"channel:{asker.channel}", FORBIDS, OFF if forbids else None)
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
+
+
+def _is_of(one: Schedule, channel: str, message: str) -> bool:
+    """Whether it came of that message, and is not over."""
+    return (one.made.channel, one.made.message) == (channel, message) and one.state is not ScheduleState.ENDED
 
 
 def _is_by_clock(read: When) -> bool:

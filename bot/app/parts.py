@@ -482,10 +482,6 @@ def mind(
         """With the commands as they are called there."""
         return in_slack[text] if platform_of(source) == SLACK else text
 
-    async def below(question: Incoming) -> str:
-        line = await scheduled.line(question)
-        return named(line, prefix) if platform_of(question.source) == SLACK else line
-
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
@@ -528,7 +524,7 @@ def mind(
         may_learn=LearningPauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
-        scheduled=below,
+        scheduled=scheduled.line,
         kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,

@@ -7,13 +7,14 @@ from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
 from bot.host import CommandHost, PlaceAsker
 from bot.schedule_reading import MAX_CHARS
-from bot.texts import schedule_texts
+from bot.texts import command_texts, schedule_texts
 
 ZONE = "zone "
 """Before what was asked, where the time zone that was chosen follows it."""
 BUTTON_CHARS = 80
 """Of what a button tells its command; Discord has the least room."""
-SURE = "I will not do it any more."
+CHANGES = "edit "
+"""How words begin that change one; with its number alone, they are those of the form's button."""
 WORDS = (
     "list",
     "pause 3",
@@ -99,7 +100,9 @@ def _pages(answer: ScheduleAnswer, *, buttons: bool) -> declaration.PanelPart:
 
 def entry_actions(one: ShownSchedule) -> tuple[declaration.PanelAction, ...]:
     """What may be decided about one; each is a word of `/schedules`."""
-    cancel = declaration.PanelAction("Cancel", f"cancel {one.id}", danger=True, confirm=SURE)
+    cancel = declaration.PanelAction(
+        command_texts.CANCEL_BUTTON, f"cancel {one.id}", danger=True, confirm=schedule_texts.SURE
+    )
     match one.state:
         case ScheduleState.ACTIVE:
             pause = declaration.PanelAction("Pause", f"pause {one.id}")
@@ -116,7 +119,7 @@ async def _offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> S
 
 async def _words_now(call: declaration.CommandCall) -> declaration.Filled:
     """What it says that is to be changed."""
-    answer = await call.host.schedules.answer(await asker_of(call), f"show {call.words.removeprefix('edit ')}")
+    answer = await call.host.schedules.answer(await asker_of(call), f"show {call.words.removeprefix(CHANGES)}")
     return {"what": next((one.words for one in answer.entries), "")}
 
 
@@ -150,7 +153,7 @@ NEW = declaration.PanelForm(
 )
 CHANGE = declaration.PanelForm(
     name="reschedule",
-    label="Change",
+    label=command_texts.CHANGE_BUTTON,
     title="Change",
     submit="Change",
     fields=(

@@ -360,15 +360,16 @@ JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAc
 def shown_ending(closing: Closing) -> str:
     """The whole text that a reader sees at the end: the answer, and the lines that are not stored with it."""
     stopped = reply_texts.STOPPED if closing.outcome is Outcome.STOPPED else ""
-    return joined([closing.reply, stopped, closing.kept, closing.footer])
+    return joined([closing.reply, stopped, closing.kept, closing.scheduled, closing.footer])
 
 
 def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
     """What a reader may do about the reply that has ended so."""
-    undo = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
+    offers = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
+    offers |= reply_surface.SCHEDULING if closing.scheduled else frozenset()
     if closing.outcome in UNFINISHED:
-        return undo | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
-    return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)
+        return offers | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
+    return offers | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)
 
 
 def _failed(write: Write) -> str:

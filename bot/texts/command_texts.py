@@ -106,6 +106,8 @@ SEND_OR_NOT = "yes (send), no (decline), or Enter (cancel)?"
 # Buttons below a reply
 
 UNDO_BUTTON = "Undo"
+CHANGE_BUTTON = "Change"
+CANCEL_BUTTON = "Cancel"
 GOOD_BUTTON = "Good answer"
 BAD_BUTTON = "Bad answer"
 DELETE_BUTTON = "Delete this reply"

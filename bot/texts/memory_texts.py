@@ -18,21 +18,28 @@ REMEMBERED = "*Remembered: "
 SCHEDULED = "*At a time: "
 # What stands in its place once that is taken back.
 UNDONE = "*Undone: I no longer remember this.*"
-UNSCHEDULED = "*Undone: I will not do this.*"
+UNSCHEDULED = "*Cancelled: I will not do this.*"
 
 
 def undone(text: str) -> str:
-    """A reply whose last "Remembered …", and what is said there of schedules, is said to be taken back; its words stand
-    there no more.
-    """
+    """A reply whose last "Remembered …" is said to be taken back; its words stand there no more."""
     lines = text.split("\n")
-    of = [n for n, line in enumerate(lines) if line.startswith((REMEMBERED, SCHEDULED)) and line.endswith("*")]
-    last = max((n for n in of if lines[n].startswith(REMEMBERED)), default=-1)
-    gone = {n for n in of if n == last or lines[n].startswith(SCHEDULED)}
-    if not gone:
-        return text
-    told = UNDONE if last in gone else UNSCHEDULED
-    return "\n".join(told if n == min(gone) else line for n, line in enumerate(lines) if n not in gone - {min(gone)})
+    of = [n for n, line in enumerate(lines) if line.startswith(REMEMBERED) and line.endswith("*")]
+    return "\n".join(UNDONE if n == of[-1] else line for n, line in enumerate(lines)) if of else text
+
+
+def unscheduled(text: str) -> str:
+    """A reply whose last lines about times are said to be cancelled."""
+    lines = text.split("\n")
+    last = max((n for n, line in enumerate(lines) if _is_scheduled(line)), default=-1)
+    first = last
+    while first > 0 and _is_scheduled(lines[first - 1]):
+        first -= 1
+    return text if last < 0 else "\n".join([*lines[:first], UNSCHEDULED, *lines[last + 1 :]])
+
+
+def _is_scheduled(line: str) -> bool:
+    return line.startswith(SCHEDULED) and line.endswith("*")
 
 
 def withheld_text(count: int) -> str:
@@ -47,8 +54,10 @@ LEARNS = (
     "`/memory pause` stops the learning, `/forget` erases it.*"
 )
 KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
-AT_A_TIME = f"{SCHEDULED}{{when}}. `/schedules edit {{id}}` changes it.*"
+AT_A_TIME = f"{SCHEDULED}{{when}}*"
 """Below the answer of the question that wanted it."""
+AT_A_TIME_HOW = f"{SCHEDULED}{{when}}. `/schedules edit {{id}} NEW TIME` changes it, `cancel {{id}}` ends it.*"
+"""The same where there are no buttons."""
 KEPT = f"{REMEMBERED}{{facts}}*"
 INSTEAD = "{fact} (instead of: {before})"
 MORE_FACTS = "{facts}; and {many} more"

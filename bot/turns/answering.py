@@ -218,7 +218,7 @@ class Answering:
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(thought.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
-                closing = replace(thought, kept=await self.thinking.kept(claim, thought))
+                closing = await self.thinking.with_kept(claim, thought)
                 whole = "" if running.taken_back else shown_ending(closing)
                 # There is no other answer to a reminder than its words.
                 offers = NOTHING_OFFERED if is_reminder(claim.incoming, closing) else offered_actions(closing)

@@ -312,13 +312,13 @@ class TurnRunner:
         await live.see(IterationStarted(1))
         return await self._mind.attached(question)
 
-    async def kept(self, claim: Claim, closing: Closing) -> str:
-        """What the asker reads below the reply of what was kept of them; "" for nothing."""
+    async def with_kept(self, claim: Claim, closing: Closing) -> Closing:
+        """With what the asker reads below the reply of what was kept of them, and is done for them at a time."""
         if not closing.used_tools or _is_silent(closing):
-            return ""
+            return closing
         kept = "" if self._mind.kept is None else await self._mind.kept(claim.turn)
         scheduled = "" if self._mind.scheduled is None else await self._mind.scheduled(claim.incoming)
-        return joined([kept, scheduled])
+        return replace(closing, kept=kept, scheduled=scheduled)
 
     async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""

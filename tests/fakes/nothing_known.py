@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from agent.records import Attachment
+from agent.errors import Refused
+from agent.records import Answered, Attachment
 from bot.access.acl import ScheduleAnswer
 from bot.host import KnowledgeAnswer, PlaceAsker
 from bot.texts import memory_texts, schedule_texts
@@ -40,3 +41,9 @@ class NothingScheduled:
 
     async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:  # noqa: ARG002 -- as above
         return ScheduleAnswer(schedule_texts.NOTHING)
+
+    async def change_words(self, answered: Answered, person: str) -> str:  # noqa: ARG002 -- as above
+        raise Refused(schedule_texts.NOT_ANY_MORE)
+
+    async def take_back(self, answered: Answered, person: str) -> str:  # noqa: ARG002 -- as above
+        return schedule_texts.NOT_ANY_MORE

@@ -1,16 +1,17 @@
 """What a turn has kept is said below its answer, with a button that takes it back: once, for the asker, any time."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import Message
+from agent.messages import JsonObject, Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
 from bot.host import Viewer
 from bot.hosting import BotHost
-from bot.texts import memory_texts
+from bot.platforms.discord.members import ZONE
+from bot.texts import memory_texts, schedule_texts
 from bot.texts.reply_texts import NOT_YOURS
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -22,6 +23,7 @@ from tests.flows.test_discord_control import labels, page
 
 KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline"}}]\n</execute>'
 UNDO = "Undo"
+SCHEDULING = ("Change", "Cancel")
 FIRST = "Noted.\n\n*Remembered: deadline: Friday*"
 SECOND = "Noted.\n\n*Remembered: deadline: Monday (instead of: deadline: Friday)*"
 
@@ -107,30 +109,76 @@ async def test_an_edit_of_the_question_ends_the_line_below_its_answer_as_it_ends
         assert await known(host) == []
 
 
+CALL_BEN = {"what": "call Ben", "at": "2026-06-01T09:00", "zone": "Europe/Berlin"}
+
+
+def reminding(*times: JsonObject) -> Callable[[Sequence[Message]], str]:
+    """A model that sets these reminders."""
+    calls = [{"name": "schedule", "args": at} for at in times]
+
+    def remind(messages: Sequence[Message]) -> str:
+        return "I will." if "<results>" in messages[-1].text else f"<execute>{json.dumps(calls)}\n</execute>"
+
+    return remind
+
+
 async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_by_the_asker_alone(
     tmp_path: Path,
 ) -> None:
-    def remind(messages: Sequence[Message]) -> str:
-        if "<results>" in messages[-1].text:
-            return "I will."
-        at = {"what": "call Ben", "at": "2026-06-01T09:00", "zone": "Europe/Berlin"}
-        return f"<execute>{json.dumps([{'name': 'schedule', 'args': at}])}\n</execute>"
-
     clock, person = FastClock(speed=1.0), f"discord:{ANN}"
     async with (
         running_discord(clock) as fake,
-        live_host(tmp_path, ScriptedProvider(remind), clock) as host,
+        live_host(tmp_path, ScriptedProvider(reminding(CALL_BEN)), clock) as host,
         serving(fake, host),
     ):
-        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin. `/schedules edit 1` changes it.*"
+        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me on 1 June at nine to call Ben", f"I will.\n\n{line}")
-        assert UNDO in labels(reply)
+        assert [label for label in labels(reply) if label in SCHEDULING] == [*SCHEDULING]
+        assert UNDO not in labels(reply)
         (kept,) = await host.schedules.schedules.of_person(person)
         assert (kept.made.words, kept.made.direct) == ("call Ben", False)
-        await fake.press(BO, reply, UNDO)
+        await fake.press(BO, reply, "Cancel")
         await page(fake, NOT_YOURS)
         assert await host.schedules.schedules.of_person(person)
-        await fake.press(ANN, reply, UNDO)
+        await fake.press(ANN, reply, "Cancel")
         await page(fake, "Cancelled: “call Ben”")
         assert await host.schedules.schedules.of_person(person) == []
-        assert UNDO not in labels(await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}"))
+        ended = await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}")
+        assert not set(SCHEDULING).intersection(labels(ended))
+
+
+async def test_a_reminder_is_changed_in_a_window_by_the_asker_alone_and_the_answer_stays(tmp_path: Path) -> None:
+    clock, model = FastClock(speed=1.0), ScriptedProvider(reminding(CALL_BEN))
+    async with running_discord(clock) as fake, live_host(tmp_path, model, clock) as host, serving(fake, host):
+        await host.preferences.set(f"discord:{ANN}", ZONE, "Europe/Paris")
+        said = "I will.\n\n*At a time: Monday 1 June, 09:00 Europe/Berlin*"
+        reply = await told(fake, host, "remind me on 1 June at nine to call Ben", said)
+        await fake.press(BO, reply, "Change")
+        await page(fake, NOT_YOURS)
+        pressed = await fake.press(ANN, reply, "Change")
+        await fake.until(lambda: pressed.window)
+        assert pressed.window is not None
+        await fake.fill_in(ANN, pressed.window, reply, when="2026-06-02 10:00", what="call Eve")
+        changed = "Changed. **Tuesday 2 June, 10:00 Europe/Paris**.\n“call Eve”"
+        assert (await page(fake, changed))["flags"] & EPHEMERAL
+        (kept,) = await host.schedules.schedules.of_person(f"discord:{ANN}")
+        assert kept.made.words == "call Eve"
+        assert (await page(fake, said))["id"] == reply["id"]
+
+
+async def test_of_several_reminders_of_one_answer_each_is_changed_and_all_are_cancelled(tmp_path: Path) -> None:
+    clock, twice = FastClock(speed=1.0), (CALL_BEN, {**CALL_BEN, "what": "call Eve"})
+    async with (
+        running_discord(clock) as fake,
+        live_host(tmp_path, ScriptedProvider(reminding(*twice)), clock) as host,
+        serving(fake, host),
+    ):
+        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin*"
+        reply = await told(fake, host, "remind me of both", f"I will.\n\n{line}\n{line}")
+        await fake.press(ANN, reply, "Change")
+        await fake.until(lambda: any(schedule_texts.WHICH_OF_THEM in seen(one) for one in by_the_bot(fake)))
+        shown = next(one for one in by_the_bot(fake) if schedule_texts.WHICH_OF_THEM in seen(one))
+        assert labels(shown).count("Change") == 2
+        await fake.press(ANN, reply, "Cancel")
+        await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}")
+        assert await host.schedules.schedules.of_person(f"discord:{ANN}") == []

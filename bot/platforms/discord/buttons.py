@@ -35,6 +35,8 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.BAD: {"emoji": {"id": None, "name": "👎"}},
     ReplyAction.DELETE: {"label": "Delete"},
     ReplyAction.UNDO: {"label": command_texts.UNDO_BUTTON},
+    ReplyAction.CHANGE: {"label": command_texts.CHANGE_BUTTON},
+    ReplyAction.CANCEL: {"label": command_texts.CANCEL_BUTTON},
 }
 """What each shows, in their order."""
 

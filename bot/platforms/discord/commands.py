@@ -14,7 +14,7 @@ from discord import app_commands
 from agent.errors import CogencyError
 from bot.access.acl import Requester
 from bot.caches import MAX_ENTRIES
-from bot.commands import tools
+from bot.commands import remind, tools
 from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelForm, Suggest
 from bot.commands.discovery import form_named
 from bot.host import Host
@@ -61,7 +61,7 @@ class CommandDesk:
         self._host = host
         self._connection = connection
         self._members = members
-        self._pressing = Pressing(host, connection, members, surroundings, self._show_waiting)
+        self._pressing = Pressing(host, connection, members, surroundings, self._show_waiting, self._change)
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
@@ -135,6 +135,15 @@ class CommandDesk:
         await interaction.response.defer(ephemeral=True, thinking=True)
         await self._answer(tools.COMMAND, self._call(interaction, tools.show_words(turn), {}))
 
+    async def _change(self, interaction: Interaction, words: str) -> None:
+        """Below a reply: the window of one schedule, or several to choose from."""
+        if words.startswith(remind.CHANGES):
+            press = ButtonPress(interaction.user.id, remind.CHANGE.name, words, opens=True)
+            await self._open(interaction, press, remind.CHANGE)
+            return
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await self._answer(remind.COMMAND, self._call(interaction, words, {}, pressed=True))
+
     async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
         """A form is opened, or was sent."""
         sent = interaction.type is discord.InteractionType.modal_submit
@@ -157,7 +166,7 @@ class CommandDesk:
             await interactions.respond_alone(interaction, *panels.mistakes_panel(form, press, filled, mistakes))
             return
         self._typed.pop(press.id, None)
-        await interaction.response.defer()
+        await interactions.acknowledge_window(interaction)
         words, options = form.spelled(press.words, filled), form.ticked(filled)
         await self._answer(command, self._call(interaction, words, options))
 

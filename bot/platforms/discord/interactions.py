@@ -87,6 +87,15 @@ async def respond_alone(interaction: Interaction, sentence: str, *below: Part) -
     await interaction.response.send_message(view=layout(panel_text(sentence), *below), ephemeral=True)
 
 
+async def acknowledge_window(interaction: Interaction) -> None:
+    """A window was sent: its answer takes the place of the panel from which it was opened, and of nothing else."""
+    page = interaction.message
+    if page is None or page.flags.components_v2:
+        await interaction.response.defer()
+    else:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+
+
 async def follow_up(interaction: Interaction, sentence: str) -> None:
     """The same behind its acknowledgement. Raises as above."""
     await interaction.followup.send(view=layout(panel_text(sentence)), ephemeral=True)

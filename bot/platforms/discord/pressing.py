@@ -24,8 +24,8 @@ from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, insta
 from bot.platforms.discord.members import Members, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.reply_surface import ReplyAction, SurfaceError
-from bot.texts import memory_texts, reply_texts
+from bot.reply_surface import SCHEDULING, ReplyAction, SurfaceError
+from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +176,8 @@ class Pressing:
     surroundings: Surroundings
     show_waiting: Callable[[Interaction, int], Awaitable[None]]
     """What this turn waits for, to whoever it waits for."""
+    change: Callable[[Interaction, str], Awaitable[None]]
+    """Have `/schedules` change what these words of it name (`ScheduleAnswers.change_words`)."""
 
     async def press(self, interaction: Interaction, made: ReplyPress) -> None:
         try:
@@ -195,6 +197,10 @@ class Pressing:
                 case ReplyAction.DECIDE | ReplyAction.ANSWER:
                     await self.show_waiting(interaction, made.turn)
                 case ReplyAction.UNDO:
+                    await self._take_back(interaction, made)
+                case ReplyAction.CHANGE:
+                    await self._change(interaction, made.turn)
+                case ReplyAction.CANCEL:
                     await self._take_back(interaction, made)
                 case _:
                     assert_never(made.offer)
@@ -228,24 +234,40 @@ class Pressing:
             said = reply_texts.failure(error)
         await interactions.show_text(interaction, said)
 
-    async def _take_back(self, interaction: Interaction, made: ReplyPress) -> None:
-        await interaction.response.defer()
+    async def _change(self, interaction: Interaction, turn: int) -> None:
+        """A window cannot be announced: so nothing is acknowledged before it is known what is to be changed."""
         try:
-            known = await self._known(interaction, made.turn) is not None
-            said = (
-                await self.host.take_back(made.turn, known_as(interaction.user.id))
-                if known
-                else reply_texts.NO_SUCH_REPLY
-            )
+            async with asyncio.timeout(STORE_FIRST_S):
+                if (reply := await self._known(interaction, turn)) is None:
+                    raise Refused(reply_texts.NO_SUCH_REPLY)
+                words = await self.host.schedules.change_words(reply, known_as(interaction.user.id))
+        except TimeoutError:
+            await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
+        except CogencyError as error:
+            await interactions.respond_alone(interaction, reply_texts.failure(error))
+        else:
+            await self.change(interaction, words)
+
+    async def _take_back(self, interaction: Interaction, made: ReplyPress) -> None:
+        """What was remembered, or what is done at a time; the page then says so."""
+        await interaction.response.defer()
+        cancels, person = made.offer is ReplyAction.CANCEL, known_as(interaction.user.id)
+        try:
+            if (reply := await self._known(interaction, made.turn)) is None:
+                said = reply_texts.NO_SUCH_REPLY
+            elif cancels:
+                said = await self.host.schedules.take_back(reply, person)
+            else:
+                said = await self.host.take_back(made.turn, person)
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
         await interactions.follow_up(interaction, said)
-        if known and (page := interaction.message) is not None:
+        if reply is not None and (page := interaction.message) is not None:
+            says = memory_texts.unscheduled(page.content) if cancels else memory_texts.undone(page.content)
+            gone = [replace(made, offer=offer) for offer in SCHEDULING] if cancels else [made]
             with suppress(discord.NotFound):
-                await interaction.edit_original_response(
-                    content=memory_texts.undone(page.content), view=_without(page, made)
-                )
+                await interaction.edit_original_response(content=says, view=_without(page, *gone))
 
     async def _delete(self, interaction: Interaction, turn: int) -> None:
         await interaction.response.defer()
@@ -361,12 +383,12 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
     )
 
 
-def _without(page: discord.Message | None, button: ReplyPress) -> discord.ui.View | None:
-    """The buttons of a page but this one."""
+def _without(page: discord.Message | None, *buttons: ReplyPress) -> discord.ui.View | None:
+    """The buttons of a page but these."""
     if page is None:
         return None
     view = discord.ui.View.from_message(page, timeout=interactions.LIVES_S)
     for item in view.children:
-        if isinstance(item, discord.ui.Button) and item.custom_id == button.id:
+        if isinstance(item, discord.ui.Button) and item.custom_id in {button.id for button in buttons}:
             view.remove_item(item)
     return view

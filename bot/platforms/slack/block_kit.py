@@ -7,7 +7,7 @@ Rules
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,8 +15,8 @@ from typing import Final
 from agent.messages import Json, JsonObject
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.reply_surface import ReplyAction
-from bot.texts import command_texts, memory_texts, tool_texts
+from bot.reply_surface import SCHEDULING, ReplyAction
+from bot.texts import command_texts, memory_texts, schedule_texts, tool_texts
 
 LABEL_CHARS: Final = 75
 """Of a button, and of an option in a menu."""
@@ -135,6 +135,8 @@ _LABELS: Final = {
     ReplyAction.BAD: command_texts.BAD_BUTTON,
     ReplyAction.DELETE: command_texts.DELETE_BUTTON,
     ReplyAction.UNDO: command_texts.UNDO_BUTTON,
+    ReplyAction.CHANGE: command_texts.CHANGE_BUTTON,
+    ReplyAction.CANCEL: command_texts.CANCEL_BUTTON,
     ReplyAction.DECIDE: tool_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
 }
@@ -148,6 +150,8 @@ _BUTTONS: Final = (
     ReplyAction.CONTINUE,
     ReplyAction.REGENERATE,
     ReplyAction.UNDO,
+    ReplyAction.CHANGE,
+    ReplyAction.CANCEL,
 )
 
 
@@ -191,9 +195,25 @@ def reply_click(action: JsonObject) -> ReplyClick | None:
     return made if made.turn else None
 
 
-def without_undo(blocks: Sequence[JsonObject]) -> list[Json]:
-    """The blocks of a reply as Slack shows them, without the words that were remembered, and without the button; [] if
-    its words are in none of them.
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What is taken back of a reply: how its line begins, what stands in its place, and the buttons that go."""
+
+    begins: str
+    told: str
+    rewrite: Callable[[str], str]
+    offers: frozenset[ReplyAction]
+
+
+FACTS: Final = TakenBack(
+    memory_texts.REMEMBERED, memory_texts.UNDONE, memory_texts.undone, frozenset({ReplyAction.UNDO})
+)
+SCHEDULES: Final = TakenBack(memory_texts.SCHEDULED, memory_texts.UNSCHEDULED, memory_texts.unscheduled, SCHEDULING)
+
+
+def without(gone: TakenBack, blocks: Sequence[JsonObject]) -> list[Json]:
+    """The blocks of a reply as Slack shows them, without the words that were taken back, and without their buttons; []
+    if its words are in none of them.
     """
     if not any(text(block, "type") in _WORDS for block in blocks):
         return []
@@ -201,38 +221,43 @@ def without_undo(blocks: Sequence[JsonObject]) -> list[Json]:
     for block in blocks:
         match block:
             case {"type": "actions", "elements": [*elements]}:
-                others = [one for one in elements if not _is_undo(one)]
+                others = [one for one in elements if not _offers(one, gone.offers)]
                 left += [{**block, "elements": others}] if others else []
             case {"type": "markdown", "text": str(words)}:
-                left.append({**block, "text": memory_texts.undone(words)})
+                left.append({**block, "text": gone.rewrite(words)})
             case {"type": "rich_text", "elements": [*parts]}:
-                left.append({**block, "elements": [_without_kept(part) for part in parts]})
+                left.append({**block, "elements": [_without_line(gone, part) for part in parts]})
             case _:
                 left.append({**block})
     return left
 
 
-def _is_undo(element: Json) -> bool:
-    return isinstance(element, dict) and element.get("action_id") == f"{ACTION}:{ReplyAction.UNDO}"
+def _offers(element: Json, offers: AbstractSet[ReplyAction]) -> bool:
+    return isinstance(element, dict) and element.get("action_id") in {f"{ACTION}:{offer}" for offer in offers}
 
 
-def _without_kept(part: Json) -> Json:
+def _without_line(gone: TakenBack, part: Json) -> Json:
     """A part of rich text, into which Slack turns Markdown: the line is its last in italics, and may hold links."""
     match part:
         case {"type": "rich_text_section", "elements": [*elements]}:
-            begins = [at for at, one in enumerate(elements) if _begins_kept(one)]
+            begins = [at for at, one in enumerate(elements) if _begins(one, gone.begins)]
             if not begins:
                 return part
-            behind = [one for one in elements[begins[-1] :] if not _is_italic(one)]
-            line: Json = {"type": "text", "text": memory_texts.UNDONE.strip("*"), "style": {"italic": True}}
-            return {**part, "elements": [*elements[: begins[-1]], line, *behind]}
+            others = [at for at, one in enumerate(elements) if at > begins[-1] and _begins(one, *_LINES)]
+            end = min(others, default=len(elements))
+            behind = [one for one in elements[begins[-1] : end] if not _is_italic(one)]
+            line: Json = {"type": "text", "text": gone.told.strip("*"), "style": {"italic": True}}
+            return {**part, "elements": [*elements[: begins[-1]], line, *behind, *elements[end:]]}
         case _:
             return part
 
 
-def _begins_kept(element: Json) -> bool:
-    begins = isinstance(element, dict) and str(element.get("text", "")).startswith(memory_texts.REMEMBERED.strip("*"))
-    return begins and _is_italic(element)
+_LINES: Final = (memory_texts.REMEMBERED, memory_texts.SCHEDULED)
+
+
+def _begins(element: Json, *lines: str) -> bool:
+    words = tuple(line.strip("*") for line in lines)
+    return isinstance(element, dict) and str(element.get("text", "")).startswith(words) and _is_italic(element)
 
 
 def _is_italic(element: Json) -> bool:
@@ -260,6 +285,9 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
         "text": plain(_LABELS[offer]),
         "value": value.of(offer),
     }
+    if offer is ReplyAction.CANCEL:
+        sure = confirm_dialog(command_texts.ARE_YOU_SURE, schedule_texts.SURE, command_texts.CANCEL_BUTTON, "Keep")
+        return button | {"confirm": sure}
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
 
 

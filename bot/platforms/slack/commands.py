@@ -24,7 +24,7 @@ from agent.records import Attachment, Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
-from bot.commands import forget, memory, tools
+from bot.commands import forget, memory, remind, tools
 from bot.commands.declaration import (
     Command,
     CommandCall,
@@ -172,10 +172,26 @@ class PersonalCommands:
             self.asking.may_read,
             self.clock,
             self._show_waiting,
+            self._change,
         )
 
     async def _show_waiting(self, to: ReplyTo, turn: int) -> None:
         await self.run(tools.COMMAND, to, tools.show_words(turn))
+
+    async def _change(self, body: JsonObject, to: ReplyTo, words: str) -> None:
+        """Below a reply: the window of one schedule, whose answer stands below the reply; or several to choose from."""
+        if not words.startswith(remind.CHANGES):
+            await self.run(remind.COMMAND, to, words)
+            return
+        call = CommandCall(words=words, caller=self._caller(to), host=self.host, pressed=True)
+        await self._open(remind.CHANGE, call, replace(to, response_url=""), body)
+
+    async def _open(
+        self, form: PanelForm, call: CommandCall, to: ReplyTo, body: JsonObject, thread: Collection[str] = ()
+    ) -> None:
+        made = await _made(form, call)
+        view = view_of(made, to, call.words, thread, await _prefilled(made, call))
+        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
@@ -228,10 +244,7 @@ class PersonalCommands:
             await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=meanwhile))
         else:
             call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
-            form = await _made(press.form, call)
-            filled = await _prefilled(form, call)
-            view = view_of(form, to, press.words, press.at.thread, filled)
-            await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+            await self._open(press.form, call, to, body, press.at.thread)
 
     async def read_form(self, body: JsonObject) -> FormSent | None:
         """A window that was sent, by whom it was opened for. Raises CogencyError."""

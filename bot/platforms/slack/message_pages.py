@@ -488,6 +488,9 @@ class Ephemeral:
 
     async def replace(self, markdown: str, *more: Json) -> None:
         """Show it in the place of what was clicked; below that, where Slack no longer lets it be changed."""
+        if not self._to.response_url:
+            await self.say(markdown, *more)
+            return
         blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
         try:
             await self._api.respond(self._to.response_url, replace_original=True, text=mrkdwn(markdown), blocks=blocks)

@@ -23,11 +23,12 @@ from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import ReplyAction
-from bot.texts import memory_texts, reply_texts
+from bot.reply_surface import SCHEDULING, ReplyAction
+from bot.texts import reply_texts
 
 JUDGING: Final = frozenset(
     {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE, ReplyAction.ANSWER}
+    | SCHEDULING
 )
 """What brings no words of a place anywhere."""
 
@@ -53,6 +54,8 @@ class ReplyPresses:
     clock: Clock
     show_waiting: Callable[[ReplyTo, int], Awaitable[None]]
     """What this turn waits for, to whoever it waits for."""
+    change: Callable[[JsonObject, ReplyTo, str], Awaitable[None]]
+    """Have `/schedules` change what these words of it name (`ScheduleAnswers.change_words`)."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
@@ -71,8 +74,10 @@ class ReplyPresses:
                 await self._judge(made, here, ReplyVerdict.BAD)
             case ReplyAction.DELETE:
                 await self._delete(made, here)
-            case ReplyAction.UNDO:
+            case ReplyAction.UNDO | ReplyAction.CANCEL:
                 await self._take_back(made, here, body)
+            case ReplyAction.CHANGE:
+                await self._change(made, here, body)
             case ReplyAction.DECIDE | ReplyAction.ANSWER:
                 await self.show_waiting(here, made.turn)
             case ReplyAction.CONTINUE:
@@ -137,15 +142,26 @@ class ReplyPresses:
                 await self._say(here, reply_texts.ONLY_THIS_PAGE)
 
     async def _take_back(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
-        if await self._known(made) is None:
+        """What was remembered, or what is done at a time; the page then says so."""
+        if (reply := await self._known(made)) is None:
             await self._say(here, reply_texts.NO_SUCH_REPLY)
             return
-        await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
-        blocks, page = block_kit.without_undo(items(body, "message", "blocks")), text(body, "message", "ts")
+        person, cancels = inbound.person_id(self.me, here.user), made.offer is ReplyAction.CANCEL
+        done = self.host.schedules.take_back(reply, person) if cancels else self.host.take_back(made.turn, person)
+        await self._say(here, await done)
+        gone = block_kit.SCHEDULES if cancels else block_kit.FACTS
+        blocks, page = block_kit.without(gone, items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
-            words = memory_texts.undone(text(body, "message", "text"))
+            words = gone.rewrite(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said
                 await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
+
+    async def _change(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
+        if (reply := await self._known(made)) is None:
+            await self._say(here, reply_texts.NO_SUCH_REPLY)
+            return
+        words = await self.host.schedules.change_words(reply, inbound.person_id(self.me, here.user))
+        await self.change(body, here, words)
 
     async def _again(self, made: ReplyClick, here: ReplyTo) -> None:
         reply = await self._known(made)

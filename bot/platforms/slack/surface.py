@@ -19,7 +19,7 @@ from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
-from bot.platforms.slack.block_kit import button_rows, without_undo
+from bot.platforms.slack.block_kit import FACTS, button_rows, without
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.message_pages import Ephemeral
@@ -323,7 +323,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
     with message_pages.page_errors():
         shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
         before = api.items(shown, "blocks")
-        if (blocks := without_undo(before)) and blocks != before:
+        if (blocks := without(FACTS, before)) and blocks != before:
             said = memory_texts.undone(api.text(shown, "text"))
             await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
 

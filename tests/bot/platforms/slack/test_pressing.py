@@ -1,18 +1,21 @@
 """What readers do about a reply: what it asks of the host, and who sees what is said about it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import Refused, StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import MAX_REPEATS, Answered, ReplyVerdict
+from bot.access.acl import ScheduleAnswer
+from bot.host import PlaceAsker
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.reply_surface import ReplyAction
+from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.host import FakeHost
+from tests.fakes.nothing_known import NothingScheduled
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
@@ -46,6 +49,29 @@ def reply(
     shown.blocks = blocks_below(offers, 7, conversation, ReplyTo(channel, ANN, ROOT, after=ROOT))
     known = Answered(7, TEAM, conversation, channel, ROOT, f"{TEAM}:{ANN}", "Which colour?", audience, (shown.ts,))
     return FakeHost(replies=[known]), shown
+
+
+@dataclass
+class OneSchedule(NothingScheduled):
+    """What came of ann's question: number 3."""
+
+    told: list[str] = field(default_factory=list[str])
+    cancelled: list[int] = field(default_factory=list[int])
+
+    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:  # noqa: ARG002 -- as the port says
+        self.told.append(words)
+        return ScheduleAnswer("Changed.")
+
+    async def change_words(self, answered: Answered, person: str) -> str:
+        if person != answered.person:
+            raise Refused(reply_texts.NOT_YOURS)
+        return "edit 3"
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        if person != answered.person:
+            raise Refused(reply_texts.NOT_YOURS)
+        self.cancelled.append(answered.turn)
+        return "Cancelled."
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
@@ -128,6 +154,51 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
         await slack.until(lambda: shown.edits)
     assert shown.blocks[0] == after[form]
     assert labels(shown.blocks[1:], ANN) == [label for label in before if label != "Undo"]
+
+
+@pytest.mark.parametrize("form", ["rich_text", "markdown"])
+async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_remembered_stays(
+    slack: FakeSlack, form: str
+) -> None:
+    host, shown = reply(slack, OFFERS | {ReplyAction.UNDO} | SCHEDULING)
+    host.scheduled = schedules = OneSchedule()
+    lines = ("Remembered: drinks tea", "At a time: Monday 24 November, 09:00 Europe/Berlin")
+    blocks, told = dict[str, Object](), memory_texts.UNSCHEDULED.strip("*")
+    for name, second in (("before", lines[1]), ("after", told)):
+        italic = [{"type": "text", "text": line, "style": {"italic": True}} for line in (lines[0], second)]
+        elements = [{"type": "text", "text": "It is blue.\n\n"}, italic[0], {"type": "text", "text": "\n\n"}, italic[1]]
+        rich = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+        plain = {"type": "markdown", "text": f"It is blue.\n\n*{lines[0]}*\n\n*{second}*"}
+        blocks[name] = rich if form == "rich_text" else plain
+    before = labels(shown.blocks, ANN)
+    shown.blocks = [blocks["before"], *shown.blocks]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Cancel"))
+        await slack.until(lambda: slack.state.whispers)
+        assert (shown.edits, schedules.cancelled) == (0, [])
+        await slack.click(ANN, shown, "Cancel")
+        await slack.until(lambda: shown.edits)
+    assert [whisper.text for whisper in slack.state.whispers] == [reply_texts.NOT_YOURS, "Cancelled."]
+    assert (schedules.cancelled, host.taken_back) == ([7], [])
+    assert shown.blocks[0] == blocks["after"]
+    assert labels(shown.blocks[1:], ANN) == [label for label in before if label not in {"Change", "Cancel"}]
+
+
+async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_it(slack: FakeSlack) -> None:
+    host, shown = reply(slack, OFFERS | SCHEDULING)
+    host.scheduled = schedules = OneSchedule()
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Change"))
+        await slack.until(lambda: slack.state.whispers)
+        assert not slack.state.views
+        await slack.click(ANN, shown, "Change")
+        await slack.until(lambda: slack.state.views)
+        (view,) = slack.state.views
+        await slack.fill_in(ANN, view, when={"value": "tomorrow at 10:00"}, what={"value": "call Eve"})
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert schedules.told == ["show 3", "edit 3 tomorrow at 10:00 | call Eve"]
+    assert (slack.state.whispers[1].text, slack.state.whispers[1].thread_ts) == ("Changed.", ROOT)
+    assert (shown.edits, shown.text) == (0, "It is blue.")
 
 
 async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: FakeSlack) -> None:
