@@ -162,6 +162,13 @@ BEFORE_THE_FIRST = (
 )
 NO_RIGHT_TO_WRITE = "{where} may not be written by its user: give that user the rights to its tables."
 OTHER_VERSION = "{where} is at another version than this program: run `cogency migrate` first."
+NO_SUCH_VERSION = (
+    "There is no version {name} to go back to: name a release ({releases}), or one of the database (r0012)."
+)
+NO_WAY_BACK = (
+    "{where} cannot go back to {to}: from {version} there is no way back, because {why}. Restore a backup that the "
+    "earlier version wrote."
+)
 OTHER_PROGRAM = "{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL."
 NEWER_VERSION = (
     "{where} was written by a newer version of Cogency: install that version, or choose another database in "

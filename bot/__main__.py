@@ -172,12 +172,20 @@ async def _run(settings: Settings) -> Exit:
     return Exit.OK
 
 
-async def _migrate(settings: Settings) -> Exit:
-    from bot.app import migrate  # noqa: PLC0415 -- as above
+async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
+    from bot.app import migrate, migrate_back  # noqa: PLC0415 -- as above
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets())
-    write_out(sys.stdout, f"{await migrate(settings)}\n")
-    return Exit.OK
+    if back is None and (file or yes):
+        complain(f"cogency migrate: {setup_texts.BACK_ALONE}")
+        return Exit.ARGUMENTS
+    if back is None:
+        write_out(sys.stdout, f"{await migrate(settings)}\n")
+        return Exit.OK
+    with _progress() as tell:
+        is_there, said = await migrate_back(settings, back, file, tell, lose=yes)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
+    return Exit.OK if is_there else Exit.FAILED
 
 
 async def _check_model(settings: Settings) -> Exit:

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _ask(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
-    commands.add(Subcommand.MIGRATE, "bring the database to the newest version, as every start does")
+    _migrate(commands)
     _backups(commands)
     commands.add(
         Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
@@ -150,6 +150,19 @@ def _audit(commands: _Commands) -> None:
         "--since", type=_read(_moment), metavar="DATE", help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago"
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+
+
+def _migrate(commands: _Commands) -> None:
+    migrate = commands.add(
+        Subcommand.MIGRATE, "bring the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
+    )
+    migrate.add_argument(
+        "--back", metavar="VERSION", help="to that of an earlier release (0.1.0), or to one of its own (r0012)"
+    )
+    migrate.add_argument(
+        "--backup", dest="file", type=Path, metavar="FILE", help="of the backup (one named by version and time)"
+    )
+    migrate.add_argument("--yes", action="store_true", help="go back without what the earlier version cannot hold")
 
 
 def _backups(commands: _Commands) -> None:

@@ -1,4 +1,4 @@
-"""Backups, restoring them, and moving to another database: each a copy in one file, checked before it counts.
+"""Backups, restoring them, moving to another database, and back to an earlier version: a copy in one file comes first.
 
 Rules
   A backup is a database of ours in one SQLite file, whichever engine it came from: of one moment, taken while the bot
@@ -32,12 +32,26 @@ from agent import texts
 from agent.errors import StoreError, StoreLocked
 from agent.memory.forgetting_plans import Deleted, OneReply
 from store import rows
-from store.databases.database import is_postgresql
+from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, sqlite_path, store_error
-from store.engine import DERIVED, ERASED_KEY, Store, database_beside, obstacle, open_store, require_head, version
+from store.engine import (
+    DERIVED,
+    ERASED_KEY,
+    Store,
+    database_beside,
+    database_of,
+    look_at,
+    lost_before,
+    obstacle,
+    one_by_one,
+    open_store,
+    require_head,
+    take_back,
+    version,
+)
 from store.forgetting.selection import ErasedIds
 from store.knowledge_tables import document
-from store.migrations import MIGRATIONS
+from store.migrations import MIGRATIONS, RELEASES
 from store.search import passages
 from store.search.index import INDEXES
 from store.tables import conversation, erased, fact, message, meta, metadata, person, turn
@@ -61,6 +75,9 @@ _OTHERS: Final = text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE application_name = 'cogency' AND datname = current_database() AND pid <> pg_backend_pid()"
 )
+_A_MOMENT: Final = text("SELECT pg_sleep(0.05), pg_stat_clear_snapshot()")
+GOING_LOOKS: Final = 20
+"""A connection that was closed is listed for some moments more."""
 
 Tell: TypeAlias = Callable[[str, int, int], object]
 """Is told what goes on, how much of it is done, and how much there is; perhaps on another thread."""
@@ -169,6 +186,63 @@ async def copy(source: str, url: str, now: datetime, *, replace: bool = False, t
         return holding
 
 
+# Back to an earlier version.
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """`lost`: what the version `to` cannot hold. `saved`: what the backup holds, None if nothing was done."""
+
+    where: str
+    to: str
+    lost: Mapping[str, int]
+    saved: Holding | None = None
+
+
+async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool = False, tell: Tell = untold) -> Back:
+    """Bring a database to an earlier version, named by its number or by a release's, after a backup of it to `file`.
+    Where something would be lost, nothing is done unless `lose` says so. No bot may run meanwhile.
+
+    Raises StoreError, and then nothing has changed.
+    """
+    to = MIGRATIONS.named(name)
+    if to is None:
+        raise StoreError(texts.NO_SUCH_VERSION.format(name=name, releases=", ".join(RELEASES)))
+    if (look := await look_at(url)).version is None:
+        raise StoreError(texts.SQLITE_NOT_YET.format(path=look.where))
+    database = database_of(url)  # a file is held from here on
+    try:
+        await database.read(require_head, database.where, MIGRATIONS)
+        await database.read(_require_alone, database.where)
+        async with migrating():
+            lost = await database.read(lost_before, database.where, to, MIGRATIONS)
+        if to == MIGRATIONS.head or (lost and not lose):
+            return Back(database.where, to, lost)
+        saved = await backup(url, file, now, tell=tell)
+        async with migrating():
+            await database.write(_taken_back, database.where, to)
+    finally:
+        await database.close()
+    return Back(database.where, to, lost, saved)
+
+
+def _taken_back(connection: Connection, where: str, to: str) -> None:
+    one_by_one(connection)
+    _require_alone(connection, where)
+    take_back(connection, to, MIGRATIONS)
+
+
+def _require_alone(connection: Connection, where: str) -> None:
+    """Raises StoreLocked while a bot is connected to a server. (A file is one process's own anyway.)"""
+    if not is_postgresql(connection):
+        return
+    for _ in range(GOING_LOOKS):
+        if not connection.execute(_OTHERS).scalar_one():
+            return
+        connection.execute(_A_MOMENT)
+    raise StoreLocked(texts.BOTS_ARE_CONNECTED.format(where=where))
+
+
 # What a copy becomes.
 
 
@@ -228,8 +302,7 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
             if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
                 raise StoreError(fault)
             return
-        if target.path is None and await database.read(lambda connection: connection.execute(_OTHERS).scalar_one()):
-            raise StoreLocked(texts.BOTS_ARE_CONNECTED.format(where=database.where))
+        await database.read(_require_alone, database.where)
         holding = await database.read(_holding)
         if not holding.is_empty and not replace:
             raise StoreError(texts.NOT_EMPTY.format(where=database.where, held=holding))

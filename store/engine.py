@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
@@ -52,6 +52,9 @@ from store.tool_calls import SqlToolAudit
 from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions
 from store.turns.ledger import SqlLedger
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 # Brings a database to the newest version, and gives it a key of erased ids.
 #
 # Rules
@@ -88,8 +91,7 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
 
     Raises StoreError.
     """
-    if is_postgresql(connection):
-        connection.execute(_ONE_BY_ONE)
+    one_by_one(connection)
     before = version(connection)
     if before != migrations.head:
         if (fault := obstacle(connection, where, migrations)) is not None:
@@ -100,6 +102,12 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
         stored = key()
         connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
     return Prepared(stored, before, outdated(connection))
+
+
+def one_by_one(connection: Connection) -> None:
+    """Let this transaction change tables while no other one does, or begins to serve."""
+    if is_postgresql(connection):
+        connection.execute(_ONE_BY_ONE)
 
 
 def require_head(connection: Connection, where: str, migrations: Migrations) -> None:
@@ -144,16 +152,46 @@ def version(connection: Connection) -> str | None:
 
 def _migrate(connection: Connection, where: str, migrations: Migrations) -> None:
     from alembic import command  # noqa: PLC0415  (see the rule above)
-    from alembic.config import Config  # noqa: PLC0415  (as above)
     from alembic.util import CommandError  # noqa: PLC0415  (as above)
+
+    try:
+        command.upgrade(_alembic(connection, migrations), "head")
+    except CommandError as error:
+        raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
+
+
+def _alembic(connection: Connection, migrations: Migrations) -> "Config":
+    from alembic.config import Config  # noqa: PLC0415  (as above)
 
     config = Config()
     config.set_main_option("script_location", str(migrations.folder).replace("%", "%%"))
     config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
-        raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
+    return config
+
+
+def lost_before(connection: Connection, where: str, to: str, migrations: Migrations) -> dict[str, int]:
+    """What an earlier version cannot hold, by what it is, and how much of it is there. Reads only.
+
+    Raises StoreError where there is no way back to it.
+    """
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  (as above)
+
+    lost = dict[str, int]()
+    scripts = ScriptDirectory.from_config(_alembic(connection, migrations))
+    for revision in scripts.iterate_revisions(migrations.head, to):
+        if (why := getattr(revision.module, "NO_WAY_BACK", None)) is not None:
+            raise StoreError(texts.NO_WAY_BACK.format(where=where, version=revision.revision, why=why, to=to))
+        for what, query in getattr(revision.module, "LOSES", ()):
+            if count := connection.execute(text(query)).scalar_one():
+                lost[what] = count
+    return lost
+
+
+def take_back(connection: Connection, to: str, migrations: Migrations) -> None:
+    """Bring the database to an earlier version. What `lost_before` names is gone then."""
+    from alembic import command  # noqa: PLC0415  (as above)
+
+    command.downgrade(_alembic(connection, migrations), to)
 
 
 # What is derived from rows, the words that lead to messages and to facts, is made anew after the program derives
@@ -335,7 +373,7 @@ async def open_store(
     `key` makes the key of the erased ids when the database is new. Raises StoreLocked if another process has the file
     open, StoreError if the database cannot be used.
     """
-    return await open_on(_database(url, patience_s), key, migrations)
+    return await open_on(database_of(url, patience_s), key, migrations)
 
 
 async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS) -> Store:
@@ -423,10 +461,13 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
 
 def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
     """The database of a URL for reading alone, also while a bot serves from it. Raises StoreError."""
-    return _database(url, patience_s, open_sqlite_beside)
+    return database_of(url, patience_s, open_sqlite_beside)
 
 
-def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Database] = open_sqlite) -> Database:
+def database_of(
+    url: str, patience_s: float = PATIENCE_S, sqlite: Callable[[str, float], Database] = open_sqlite
+) -> Database:
+    """The database of a URL, not opened yet; a file is this process's own from now on. Raises StoreError."""
     scheme, found, rest = url.partition("://")
     kind = scheme.partition("+")[0]
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):

@@ -46,7 +46,7 @@ from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
-from store.backup import Tell, backup, copy, look_into, restore
+from store.backup import Tell, backup, copy, go_back, look_into, restore
 from store.engine import look_at, open_audit, open_spending, open_store
 from store.migrations import HEAD
 
@@ -148,6 +148,23 @@ async def migrate(settings: Settings) -> str:
             return setup_texts.DATABASE_MIGRATED.format(
                 where=store.database.where, before=before, version=store.version
             )
+
+
+async def migrate_back(
+    settings: Settings, version: str, file: Path | None, tell: Tell, *, lose: bool
+) -> tuple[bool, list[str]]:
+    """Bring the database to an earlier version: whether it is there now, and what is said. Raises StoreError."""
+    now = CLOCK.now()
+    saved_to = file or Path(f"cogency-{HEAD}-{now:%Y%m%d-%H%M%S}.backup")
+    back = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
+    lost = "\n".join(f"{count:>9,}  {what}" for what, count in back.lost.items())
+    if back.to == HEAD:
+        return True, [setup_texts.BACK_IS_THERE.format(where=back.where, version=HEAD)]
+    if back.saved is None:
+        return False, [setup_texts.BACK_LOSES.format(where=back.where, to=back.to, lost=lost), setup_texts.BACK_REFUSED]
+    said = [setup_texts.BACKED_UP.format(file=saved_to, held=back.saved, version=back.saved.version)]
+    said += [setup_texts.BACK_LOST.format(lost=lost)] if lost else []
+    return True, [*said, setup_texts.BACK_DONE.format(where=back.where, before=HEAD, to=back.to)]
 
 
 async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:

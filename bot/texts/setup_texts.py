@@ -16,6 +16,18 @@ NO_MODEL_TO_CHECK = (
 DATABASE_CREATED = "{where}: created, at version {version}."
 DATABASE_NEWEST = "{where}: at the newest version already, {version}."
 DATABASE_MIGRATED = "{where}: brought from version {before} to {version}."
+MIGRATE_SAYS = "With --back it goes to an earlier one, after a backup. Stop the bot first."
+BACK_IS_THERE = "{where}: at version {version} already."
+BACK_LOSES = "{where}: version {to} cannot hold\n{lost}"
+BACK_REFUSED = (
+    "Nothing was changed. To go back without them, add --yes: a backup of everything is made first, and "
+    "`cogency restore` brings them back once this version runs again."
+)
+BACK_ALONE = "--backup and --yes are for --back VERSION: name one, or leave them out."
+BACK_LOST = "Without:\n{lost}"
+BACK_DONE = (
+    "{where}: back from version {before} to {to}. Start the earlier release now: this one would bring it forward again."
+)
 BACKED_UP = "{file}: {held}, at version {version}."
 HOLDS = "{file} holds {held}, as of {made}."
 RESTORED = "{where} holds it now. Start the bot again."

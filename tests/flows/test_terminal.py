@@ -348,6 +348,25 @@ def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: P
     ]
 
 
+def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is_lost(tmp_path: Path) -> None:
+    assert cogency(tmp_path, "ask", "remember that my boat is blue").returncode == Exit.OK
+    there = cogency(tmp_path, "migrate", "--back", HEAD)
+    assert (there.returncode, there.stdout) == (Exit.OK, f"{tmp_path}/bot.db: at version {HEAD} already.\n")
+    refused = cogency(tmp_path, "migrate", "--back", "r0009")
+    assert refused.returncode == Exit.FAILED
+    assert "version r0009 cannot hold\n        1  entries of the audit of tools" in refused.stdout
+    assert "add --yes" in refused.stdout
+    done = cogency(tmp_path, "migrate", "--back", "r0009", "--backup", "before", "--yes")
+    assert done.returncode == Exit.OK
+    assert done.stdout.startswith(
+        f"before: 2 messages, 1 person, 1 conversation, 1 fact, 0 documents, at version {HEAD}"
+    )
+    assert f"back from version {HEAD} to r0009. Start the earlier release now" in done.stdout
+    assert "r0009" in cogency(tmp_path, "migrate").stdout
+    stray = cogency(tmp_path, "migrate", "--yes")
+    assert (stray.returncode, "are for --back VERSION" in stray.stderr) == (Exit.ARGUMENTS, True)
+
+
 def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="hello\n")
     with FileLock(tmp_path / "bot.db.lock"):  # as a running bot holds it

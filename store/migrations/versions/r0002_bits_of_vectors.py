@@ -6,6 +6,7 @@ from sqlalchemy.dialects import postgresql
 
 revision = "r0002"
 down_revision = "r0001"
+NO_WAY_BACK = "r0005 has none"
 
 
 def upgrade() -> None:

@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "r0003"
 down_revision = "r0002"
+NO_WAY_BACK = "r0005 has none"
 
 
 def upgrade() -> None:

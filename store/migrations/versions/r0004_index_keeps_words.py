@@ -7,6 +7,7 @@ from alembic import op
 
 revision = "r0004"
 down_revision = "r0003"
+NO_WAY_BACK = "r0005 has none"
 
 FTS5_INDEX = """
 CREATE VIRTUAL TABLE message_index

@@ -38,3 +38,10 @@ def upgrade() -> None:
         postgresql_using="gin",
         postgresql_with={"fastupdate": "off"},
     )
+
+
+def downgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        op.drop_column("message_index", "padding")
+        op.execute("ALTER TABLE message_index ALTER words SET STORAGE EXTENDED")
+        op.execute("ALTER TABLE message_index RESET (toast_tuple_target)")

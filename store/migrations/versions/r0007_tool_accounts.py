@@ -5,6 +5,10 @@ from alembic import op
 
 revision = "r0007"
 down_revision = "r0006"
+LOSES = (
+    ("accounts at servers of tools, whose people sign in again", "SELECT count(*) FROM tool_account"),
+    ("sign-ins that are under way", "SELECT count(*) FROM sign_in"),
+)
 
 
 def upgrade() -> None:
@@ -27,3 +31,8 @@ def upgrade() -> None:
         sa.UniqueConstraint("handle", name="uq_sign_in_handle"),
     )
     op.create_index("ix_sign_in_expires", "sign_in", ["expires"])
+
+
+def downgrade() -> None:
+    op.drop_table("sign_in")
+    op.drop_table("tool_account")

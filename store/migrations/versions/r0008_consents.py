@@ -7,6 +7,7 @@ from store.databases.database import StorableText, UtcDateTime
 
 revision = "r0008"
 down_revision = "r0007"
+LOSES = (("answers of people whether a tool may run", "SELECT count(*) FROM consent"),)
 
 
 def upgrade() -> None:
@@ -29,3 +30,7 @@ def upgrade() -> None:
         sqlite_where=standing,
         postgresql_where=standing,
     )
+
+
+def downgrade() -> None:
+    op.drop_table("consent")

@@ -7,6 +7,7 @@ from store.databases.database import StorableText, UtcDateTime
 
 revision = "r0010"
 down_revision = "r0009"
+LOSES = (("entries of the audit of tools, and of who may use them", "SELECT count(*) FROM tool_call"),)
 
 
 def upgrade() -> None:
@@ -27,3 +28,7 @@ def upgrade() -> None:
     op.create_index("ix_tool_call_policy", "tool_call", ["id"], sqlite_where=policy, postgresql_where=policy)
     for column in ("turn", "time", "person"):
         op.create_index(f"ix_tool_call_{column}", "tool_call", [column])
+
+
+def downgrade() -> None:
+    op.drop_table("tool_call")

@@ -7,6 +7,7 @@ from store.databases.database import StorableText, UtcDateTime
 
 revision = "r0011"
 down_revision = "r0010"
+LOSES = (("questions of tools that wait for an answer", "SELECT count(*) FROM open_question"),)
 
 
 def upgrade() -> None:
@@ -22,3 +23,7 @@ def upgrade() -> None:
         sa.Column("until", UtcDateTime(), nullable=False),
     )
     op.create_index("ix_open_question_person", "open_question", ["person"])
+
+
+def downgrade() -> None:
+    op.drop_table("open_question")

@@ -6,6 +6,7 @@ from sqlalchemy.dialects import postgresql
 
 revision = "r0012"
 down_revision = "r0011"
+LOSES = (("documents that places know", "SELECT count(*) FROM document"),)
 
 
 def upgrade() -> None:
@@ -70,3 +71,12 @@ def upgrade() -> None:
         postgresql_using="gin",
         postgresql_with={"fastupdate": "off"},
     )
+
+
+def downgrade() -> None:
+    op.execute("DELETE FROM job WHERE kind = 'indexing' AND key LIKE 'document %'")
+    op.drop_table("passage_index")
+    if op.get_bind().dialect.name == "sqlite":
+        op.drop_table("passage_index_kept")
+    for table in ("passage", "document", "place"):
+        op.drop_table(table)

@@ -5,6 +5,7 @@ from alembic import op
 
 revision = "r0013"
 down_revision = "r0012"
+LOSES = (("reminders and other schedules", "SELECT count(*) FROM schedule"),)
 
 
 def upgrade() -> None:
@@ -22,3 +23,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_schedule_run_at", "schedule", ["state", "run_at"])
     op.create_index("ix_schedule_person", "schedule", ["person"])
+
+
+def downgrade() -> None:
+    op.drop_table("schedule")

@@ -5,6 +5,9 @@ from alembic import op
 
 revision = "r0014"
 down_revision = "r0013"
+LOSES = (
+    ("addresses of known pages, which are looked at no more", "SELECT count(*) FROM document WHERE address <> ''"),
+)
 
 
 def upgrade() -> None:
@@ -13,3 +16,9 @@ def upgrade() -> None:
     for name in ("seen", "since", "due"):
         op.add_column("document", sa.Column(name, sa.DateTime(timezone=True), nullable=True))
     op.create_index("ix_document_due", "document", ["due"])
+
+
+def downgrade() -> None:
+    op.drop_index("ix_document_due", "document")
+    for name in ("address", "etag", "modified", "digest", "fault", "seen", "since", "due"):
+        op.drop_column("document", name)

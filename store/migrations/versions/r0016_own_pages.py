@@ -5,7 +5,12 @@ from alembic import op
 
 revision = "r0016"
 down_revision = "r0015"
+LOSES = (("marks that a known page lies in your own network", "SELECT count(*) FROM document WHERE is_own"),)
 
 
 def upgrade() -> None:
     op.add_column("document", sa.Column("is_own", sa.Boolean(), server_default=sa.false(), nullable=False))
+
+
+def downgrade() -> None:
+    op.drop_column("document", "is_own")

@@ -1,0 +1,271 @@
+"""Going back to an earlier version: what it can hold stays, what it cannot is named first, and a backup has it all."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, insert, inspect, select, update
+
+from agent.errors import StoreError, StoreLocked
+from store.backup import go_back, look_into, restore
+from store.databases.database import migrating
+from store.engine import Store, database_beside, look_at, open_store, prepare, take_back
+from store.knowledge_tables import document, place
+from store.migrations import HEAD, MIGRATIONS, RELEASES
+from store.search.index import INDEXES
+from store.tables import consent, message, metadata, open_question, schedule, sign_in, tool_account, tool_call
+from tests.contracts.steps import answered, texts_found
+from tests.fakes.incoming import START, said
+from tests.fakes.postgresql import PostgresServer
+from tests.store.migrating import up_to
+from tests.store.processes import line, running
+from tests.store.test_backup import LATER, checked, digests, fill, opened
+
+T = TypeVar("T")
+
+EARLIEST = "r0005"
+BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
+FEW = ["r0014", "r0010", "r0005"]
+LOST: Mapping[str, set[str]] = {
+    "r0015": {"marks that a known page lies in your own network"},
+    "r0014": {"marks that a message is shared with its team"},
+    "r0013": {"addresses of known pages, which are looked at no more"},
+    "r0012": {"reminders and other schedules"},
+    "r0011": {"documents that places know"},
+    "r0010": {"questions of tools that wait for an answer"},
+    "r0009": {"entries of the audit of tools, and of who may use them"},
+    "r0008": {"marks that a reply tells nothing of others"},
+    "r0007": {"answers of people whether a tool may run"},
+    "r0006": {"accounts at servers of tools, whose people sign in again", "sign-ins that are under way"},
+}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
+    """An empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/data/store.db"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        async with server.database() as named:
+            yield named
+
+
+def one_of_each(connection: Connection) -> None:
+    """A row of each kind that some earlier version knows nothing of."""
+    of_ann, text = {"person": "ann", "server": "wiki", "sealed": b"sealed"}, dict.fromkeys
+    connection.execute(insert(tool_account).values(**of_ann))
+    connection.execute(insert(sign_in).values(**of_ann, handle="handle", expires=START))
+    of_a_turn = {"turn": 1, "person": "ann"}
+    connection.execute(insert(consent).values(
+        **of_a_turn, **text(("call", "word", "conversation", "tool"), "x"), standing=True, decided=START
+    ))  # fmt: skip
+    connection.execute(insert(open_question).values(
+        **of_a_turn, **text(("key", "asked", "filled", "action"), "x"), epoch=1, until=START
+    ))  # fmt: skip
+    said = ("call", "channel", "audience", "tool", "arguments", "effect", "decision", "decided_by", "outcome")
+    connection.execute(insert(tool_call).values(**of_a_turn, **text(said, "x"), time=START))
+    made = ("person", "source", "channel", "audience", "conversation", "message", "words", "state")
+    connection.execute(insert(schedule).values(**text(made, "x"), made="{}", next=START, epoch=1))
+    connection.execute(update(document).values(address="http://wiki.example", etag="1", due=START, is_own=True))
+    number = connection.execute(select(place.c.number)).scalars().first()
+    connection.execute(update(message).where(message.c.turn == 2).values(place=number))
+    connection.execute(update(message).where(message.c.author == "bot").values(retold=False))
+
+
+def columns_of(connection: Connection) -> dict[str, list[str]]:
+    """Of each table that there is. The indexes are each engine's own, `meta` says how far they are, jobs make them."""
+    found = inspect(connection)
+    kept = (name for name in found.get_table_names() if name not in {"alembic_version", "meta", "job"})
+    return {
+        name: [one["name"] for one in found.get_columns(name)]
+        for name in kept
+        if not name.startswith((*INDEXES, "sqlite"))
+    }
+
+
+def rows_of(connection: Connection, columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What these columns hold."""
+    return {
+        name: sorted(
+            repr(tuple(row)) for row in connection.execute(select(*(metadata.tables[name].c[one] for one in some)))
+        )
+        for name, some in columns.items()
+    }
+
+
+def shape(connection: Connection) -> dict[str, Any]:
+    """Tables, columns, keys and indexes."""
+    found = inspect(connection)
+
+    def sorted_names(rows: Any) -> list[str]:
+        return sorted(str({**one, "comment": None, "autoincrement": None}) for one in rows)
+
+    return {
+        name: [
+            sorted(f"{one['name']} {one['type']!r} {one['nullable']}" for one in found.get_columns(name)),
+            found.get_pk_constraint(name)["constrained_columns"],
+            *(sorted_names(get(name)) for get in (found.get_foreign_keys, found.get_unique_constraints)),
+            sorted(str((one["name"], one["column_names"], one["unique"])) for one in found.get_indexes(name)),
+        ]
+        for name in found.get_table_names()
+        if not name.startswith(("message_index_", "passage_index_"))
+    }
+
+
+async def beside(url: str, work: Callable[..., T], *given: object) -> T:
+    """What a database is, at whatever version."""
+    database = database_beside(url)
+    try:
+        return await database.read(work, *given)
+    finally:
+        await database.close()
+
+
+async def filled(url: str) -> int:
+    """A database with something of each kind; the last id that was given to a turn there."""
+    last = await fill(url)
+    async with opened(url) as store:
+        await store.database.write(one_of_each)
+    return last
+
+
+async def test_each_version_back_to_the_fifth_keeps_what_it_can_hold_and_names_the_rest(
+    url: str, tmp_path: Path
+) -> None:
+    last, gone = await filled(url), set[str]()
+    for version in BACK_TO if url.startswith("sqlite") else FEW:  # as a copy of a server takes a while
+        file = tmp_path / f"{version}.backup"
+        told = await go_back(url, version, file, START)
+        losing = {one for since, lost in LOST.items() if since >= version for one in lost} - gone
+        assert {*told.lost} == losing, version
+        gone |= losing
+        assert (told.saved is None) == bool(told.lost), "what would be lost is said, and nothing is done"
+        held = await beside(url, rows_of, await beside(url, columns_of)) if told.lost else None
+        if held is not None:
+            assert ((await look_at(url)).version, file.exists()) == (HEAD, False)
+            told = await go_back(url, version, file, START, lose=True)
+        assert told.saved == look_into(file)
+        assert (await look_at(url)).version == version
+        columns = await beside(url, columns_of)
+        at_that_version = await beside(url, rows_of, columns)
+        async with opened(url) as store:
+            assert store.version_before == version
+            assert await store.database.read(rows_of, columns) == at_that_version
+        if held is not None:
+            there = f"sqlite:///{tmp_path}/{version}.db"
+            await restore(file, there, LATER)
+            restored = await beside(there, rows_of, await beside(there, columns_of))
+            made_anew = {"passage": held["passage"]}  # in which range of the index a passage stands
+            assert {**restored, **made_anew} == held, "the backup has all of it"
+    async with opened(url) as store:
+        assert len(await texts_found(store, "boat")) == 5
+        claim = await answered(store, said("and my kayak is red", number=90), "Noted.")
+        assert claim.turn > last
+
+
+async def test_the_tables_are_those_that_a_database_of_the_earlier_version_has(either: Store, tmp_path: Path) -> None:
+    """Down in steps, and up again: each version looks the same on both ways."""
+
+    def walked(connection: Connection) -> tuple[dict[str, Any], dict[str, Any]]:
+        down, up = dict[str, Any](), dict[str, Any]()
+        for version in BACK_TO:
+            take_back(connection, version, MIGRATIONS)
+            down[version] = shape(connection)
+        for version in reversed(BACK_TO):
+            prepare(connection, "here", lambda: b"key", up_to(version, tmp_path / version))
+            up[version] = shape(connection)
+        prepare(connection, "here", lambda: b"key", MIGRATIONS)
+        return down, up
+
+    before = await either.database.read(shape)
+    async with migrating():
+        down, up = await either.database.write(walked)
+    assert down == up
+    assert await either.database.read(shape) == before
+
+
+def test_each_revision_has_its_way_back_or_says_why_there_is_none() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS.folder))
+    for revision in ScriptDirectory.from_config(config).walk_revisions():
+        module = revision.module
+        assert callable(getattr(module, "downgrade", None)) != bool(getattr(module, "NO_WAY_BACK", "")), revision
+
+
+async def test_a_release_is_a_version_to_go_back_to_and_who_is_there_already_is_told_so(
+    url: str, tmp_path: Path
+) -> None:
+    await (await open_store(url)).close()
+    for name in (*RELEASES, *(f"v{release}" for release in RELEASES)):
+        told = await go_back(url, name, tmp_path / "backup", START)
+        assert (told.to, told.saved) == (RELEASES[name.removeprefix("v")], None if told.to == HEAD else told.saved)
+
+
+async def test_what_cannot_go_back_is_one_sentence_and_stays_as_it_is(url: str, tmp_path: Path) -> None:
+    await filled(url)
+    before, file = await beside(url, digests), tmp_path / "backup"
+    refused = [
+        ("r0004", "from r0005 there is no way back, because the version before would use each reply everywhere"),
+        ("r0001", "from r0005 there is no way back"),
+        ("0.0.9", r"There is no version 0\.0\.9 to go back to: name a release \(.*0\.1\.0"),
+        ("r9999", "There is no version r9999"),
+    ]
+    for version, sentence in refused:
+        with pytest.raises(StoreError, match=sentence):
+            await go_back(url, version, file, START, lose=True)
+    file.write_text("the only copy of a novel")
+    with pytest.raises(StoreError, match="exists: choose another name"):
+        await go_back(url, "r0015", file, START, lose=True)
+    assert file.read_text() == "the only copy of a novel"
+    assert await beside(url, digests) == before
+    assert (await look_at(url)).version == HEAD
+
+
+async def test_while_a_bot_serves_from_the_database_nothing_goes_back(url: str, tmp_path: Path) -> None:
+    async with opened(url) as store:
+        claim = await answered(store, said("my tent is green", number=50), "Noted.")
+        with pytest.raises(StoreLocked, match=r"Another process has .* open|A bot is connected to"):
+            await go_back(url, "r0006", tmp_path / "backup", START, lose=True)
+        assert (await answered(store, said("my hat is grey", number=51), "Noted.")).turn > claim.turn
+    assert not (tmp_path / "backup").exists()
+    await go_back(url, "r0006", tmp_path / "backup", START, lose=True)
+
+
+async def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no database"):
+        await go_back(f"sqlite:///{tmp_path}/none.db", "r0015", tmp_path / "backup", START)
+    assert not (tmp_path / "none.db").exists()
+
+
+_GOES_BACK = """
+import asyncio, sys
+from pathlib import Path
+import store.migrations.versions
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from store.backup import go_back
+from tests.fakes.incoming import START
+
+@event.listens_for(Engine, "before_cursor_execute")
+def wait(connection, cursor, statement, *rest):
+    if "DROP TABLE open_question" in statement:
+        print("half", flush=True)
+        sys.stdin.read()
+
+asyncio.run(go_back(sys.argv[1], "r0006", Path(sys.argv[2]), START, lose=True))
+"""
+
+
+async def test_a_way_back_that_is_killed_has_not_begun(url: str, tmp_path: Path) -> None:
+    last = await filled(url)
+    before = await beside(url, digests)
+    async with running(_GOES_BACK, url, str(tmp_path / "backup")) as process:
+        assert await line(process) == "half"
+    assert (await look_at(url)).version == HEAD
+    assert await beside(url, digests) == before
+    assert look_into(tmp_path / "backup").version == HEAD
+    await checked(url, last)
