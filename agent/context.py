@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import assert_never
 
 from agent.admission_terms import Authority
-from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, Scope
 from agent.memory.layers import (
     BINDING,
@@ -239,17 +239,12 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
 
     Facts and the profile rest on the person's own words, and on what managers set.
     """
-    found = any(not one.mine for one in parts.earlier)
+    found = any(not (one.mine or one.own) for one in parts.earlier)
     others = any(one.person != parts.person.id for one in parts.history)  # what the bot answered them, too
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
     if others or shared or found or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
-    return Provenance.RETOLD if retold or any(map(_retells, parts.history)) else Provenance.OWN
-
-
-def _retells(message: StoredMessage) -> bool:
-    """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
-    return message.author is Author.BOT and (message.retold or message.drawn_from != WIDE)
+    return Provenance.RETOLD if retold or any(one.retells for one in parts.history) else Provenance.OWN
 
 
 def _marked(text: str, superseded: Sequence[Superseded]) -> str:

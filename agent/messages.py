@@ -170,6 +170,8 @@ class ToolResult:
     audience: str = ""
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()
+    own: bool = False
+    """Nothing stands in it but what the asker has said, and the bot of its own."""
 
 
 class Consent(StrEnum):

@@ -284,7 +284,8 @@ def sent(progress: Progress) -> frozenset[str]:
 def brought_by(progress: Progress) -> frozenset[str]:
     """The tools that have brought what others wrote."""
     done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
-    return frozenset(call.name for call, result in done if result is not None and result.audience) - OWN_WORDS
+    brought = (call.name for call, result in done if result is not None and result.audience and not result.own)
+    return frozenset(brought) - OWN_WORDS
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
@@ -382,6 +383,7 @@ def _result_in(data: Json) -> ToolResult | None:
         str(result.get("audience", "")),
         Keep(str(result.get("keep", Keep.STORED))),
         tuple(map(_reference_in, _objects(result, "references"))),
+        bool(result.get("own", False)),
     )
 
 

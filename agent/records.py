@@ -149,6 +149,15 @@ class StoredMessage:
     drawn_from: str = WIDE
     retold: bool = True
 
+    @property
+    def retells(self) -> bool:
+        """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
+        return self.author is Author.BOT and (self.retold or self.drawn_from != WIDE)
+
+    def is_of(self, person: str) -> bool:
+        """Whether nobody else's words stand in it: they wrote it, or the bot told them of its own."""
+        return self.person == person and not self.retells
+
 
 @dataclass(frozen=True, slots=True)
 class AttachedMessage:

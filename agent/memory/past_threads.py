@@ -52,7 +52,8 @@ _BACK: Final = frozenset({"back", "again", "after", "all"})
 @dataclass(frozen=True, slots=True)
 class PastMessage:
     """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else, called
-    `name`, with the id `person`. `id` is the stored message's.
+    `name`, with the id `person`. `id` is the stored message's. `own`: nobody but the asker's words stand in it, and
+    what the bot told them of its own.
     """
 
     text: str
@@ -62,6 +63,7 @@ class PastMessage:
     by_bot: bool = False
     name: str = ""
     person: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

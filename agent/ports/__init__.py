@@ -359,6 +359,8 @@ class ToolOutput:
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()
     """With numbers of `ToolContext.numbers`, by which the text names them."""
+    own: bool = False
+    """Nothing stands in it but what the asker has said, and the bot of its own: not what others want of it."""
 
 
 class Membership(Protocol):

@@ -21,6 +21,7 @@ from agent.errors import ToolError
 from agent.memory.audience import may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
+from agent.memory.own_words import FILES_NOTE
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import sentences, telling_part
@@ -102,7 +103,8 @@ class RecallTool:
         shown = fitting(await self.memories.search(query))
         known = await self._known(args, query, context)
         told = "\n\n".join(filter(None, [known_text(known), found_text(shown, context) if shown or not known else ""]))
-        return ToolOutput(told, tuple(hit.message.id for hit in shown), audience=context.place.audience)
+        own = not known and all(_is_own(hit.message, context.person) for hit in shown)
+        return ToolOutput(told, tuple(hit.message.id for hit in shown), audience=context.place.audience, own=own)
 
     async def _known(self, args: JsonObject, query: RecallQuery, context: ToolContext) -> Sequence[FoundPassage]:
         """What documents say; nothing for guests, nor where somebody's words are asked for, or those of a time."""
@@ -111,6 +113,11 @@ class RecallTool:
             return ()
         sought = DocumentQuery(query.text, query.audiences, query.wordings, MAX_PASSAGES)
         return await self.documents.search(sought)
+
+
+def _is_own(message: StoredMessage, person: Person) -> bool:
+    """Whether all of it is their own words, or the bot's to them: the names of files are those of whoever made them."""
+    return message.is_of(person.id) and FILES_NOTE not in message.text
 
 
 def query_of(args: JsonObject, context: ToolContext) -> RecallQuery:
@@ -335,4 +342,5 @@ def _said(message: StoredMessage, person: str) -> PastMessage:
         by_bot,
         message.name,
         message.person,
+        message.is_of(person),
     )

@@ -293,7 +293,7 @@ def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, 
             case _:
                 assert_never(part)
     brought = (_cut("\n\n".join(told), limits.max_result_chars), output.sources, tuple(images), tuple(files))
-    return ToolResult(name, status, *brought, audience, output.keep, output.references)
+    return ToolResult(name, status, *brought, audience, output.keep, output.references, output.own)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

@@ -154,11 +154,12 @@ class SchedulesTool:
         lines = [_line(one, context.now) for one in shown[:MAX_LISTED]]
         hidden = len(theirs) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
-        return _told("\n".join(lines) or "The person has none.", context)
+        # Their words may be what somebody else wanted said then.
+        return _told("\n".join(lines) or "The person has none.", context, own=not shown)
 
 
-def _told(text: str, context: ToolContext) -> ToolOutput:
-    return ToolOutput(text, audience=context.place.audience)
+def _told(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
+    return ToolOutput(text, audience=context.place.audience, own=own)
 
 
 def _readable(context: ToolContext) -> frozenset[str]:

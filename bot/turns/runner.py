@@ -472,7 +472,8 @@ def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
         return None
     if stopped():
         return Closing(Outcome.STOPPED, "")
-    return Closing(Outcome.ANSWERED, progress.reply, passed_over=True)
+    # Its words stand above it as its person's own, too.
+    return Closing(Outcome.ANSWERED, progress.reply, passed_over=True, retold=False)
 
 
 def is_reminder(question: Incoming, closing: Closing) -> bool:

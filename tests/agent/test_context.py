@@ -61,6 +61,8 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, history=[*HISTORY, stored(3, "Mine is red.", person=BEN)]), Provenance.FOREIGN),
         (replace(PARTS, history=[*HISTORY, stored(3, "Red, Ben.", Author.BOT, BEN)]), Provenance.FOREIGN),
         (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=False)]), Provenance.FOREIGN),
+        (replace(PARTS, earlier=[PastMessage("Noted.", NOON, mine=False, by_bot=True, own=True)]), Provenance.OWN),
+        (replace(PARTS, earlier=[PastMessage("The page says so.", NOON, mine=False, by_bot=True)]), Provenance.FOREIGN),
         (replace(PARTS, quoted=[Quoted("a linked message", "Ben", "Mine is red.")]), Provenance.FOREIGN),
         (replace(PARTS, files=[Quoted("attached file", "", "red")]), Provenance.FOREIGN),
         (replace(PARTS, images=(Image("image/png", b""),)), Provenance.FOREIGN),

@@ -5,13 +5,14 @@ Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import count
 
 from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
-from agent.tools.recall import RecallTool
+from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
@@ -51,10 +52,13 @@ def turns_host(
     limits: TurnsLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
     footer: FooterStyle = FooterStyle.OFF,
+    *,
+    earlier: bool = False,
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
 
-    `tools` come besides those that every bot has, under the policy that holds without any rows.
+    `tools` come besides those that every bot has, under the policy that holds without any rows. `earlier`: past threads
+    that a question is about come with it.
     """
     connections = connections_of(store, clock)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
@@ -77,6 +81,7 @@ def turns_host(
         questions=questions,
         attached=reader.read,
         footer=footer,
+        recollect=partial(recollect, store.memories, store.conversations) if earlier else None,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"

@@ -1,7 +1,8 @@
 """What is done at a time in Slack: once, whichever process lives, and only while its person may have it done."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,19 +12,24 @@ from typing import Any
 import pytest
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience
+from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.tools.schedule import ScheduleTool
 from bot.scheduler import Scheduler
-from bot.texts import reply_texts
+from bot.texts import reply_texts, tool_texts
 from store.engine import open_store
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.schedules import doing, let_in
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_things import BOT_USER, TEAM
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
 from tests.fakes.store import store_in_memory
+from tests.fakes.turns_host import turns_host
 from tests.flows.test_slack_crash import process
+from tests.injection.world import Tooled
 from tests.patience import PATIENCE_S
 
 SOURCE = f"slack:{TEAM}"
@@ -129,6 +135,43 @@ async def test_a_scheduled_question_is_asked_as_its_person_and_answered_outside_
         assert "Sum up the day." in asked
         assert "JST" in asked
         assert "ann" in asked
+
+
+def plants(messages: Sequence[Message]) -> str:
+    """A model that sets a reminder at each hour that it is told, and looks things up."""
+    asked = messages[-1].text
+    if "<results>" in asked:
+        return "Ferns want to be watered, says the page." if "look_up" in asked else "I will."
+    if "look" in asked:
+        return '<execute>[{"name": "look_up", "args": {}}]\n</execute>'
+    hour = next(hour for hour in ("09", "10", "11") if f"at {hour}" in asked)
+    at = {"what": "Water the plants.", "at": f"2026-06-01T{hour}:00", "zone": "Europe/Berlin"}
+    return f"<execute>{json.dumps([{'name': 'schedule', 'args': at}])}\n</execute>"
+
+
+async def test_a_second_reminder_is_set_unasked_until_what_the_bot_retold_of_a_page_comes_with_it() -> None:
+    clock, store, model = MovedClock(speed=20.0), store_in_memory(), ScriptedProvider(plants)
+    page = Tooled("look_up", "Ferns want to be watered.", for_all=True)
+    host = turns_host(store, model, clock, tools=(ScheduleTool(store.schedules), page), earlier=True)
+    async with FakeSlack(clock) as slack, host.turns.serving(), serving(people(slack), host, clock):
+
+        async def say(words: str) -> FakeMessage:
+            root = await slack.say(ANN, GENERAL, f"<@{BOT_USER}> {words}")
+            await slack.until(lambda: slack.state.answers(GENERAL, root.ts))
+            async with asyncio.timeout(PATIENCE_S):
+                await host.turns.idle()
+            return slack.state.answers(GENERAL, root.ts)[-1]
+
+        await say("remind me of the plants at 09")
+        second = await say("remind me of the plants at 10")
+        asked = "\n".join(message.text for message in model.requests[-1])
+        assert "remind me of the plants at 09" in asked, "the first thread came with it"
+        assert len(await store.schedules.of_person(PERSON)) == 2
+        assert tool_texts.DECIDE_BUTTON not in labels(second.blocks, ANN)
+        await say("look for ferns")
+        third = await say("remind me of the ferns at 11")
+        assert tool_texts.DECIDE_BUTTON in labels(third.blocks, ANN)
+        assert len(await store.schedules.of_person(PERSON)) == 2
 
 
 def left(here: Office) -> None:

@@ -1,7 +1,9 @@
 """`recall` and `remember` over a store in memory: what they find, keep and say."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -50,6 +52,34 @@ async def test_recall_finds_what_was_said_in_an_earlier_thread() -> None:
     assert "[1] 2026-01-05 UTC, in direct messages:\n12:00, Anna wrote:\n> My boat is blue." in found.text
     assert found.sources == (store.messages[0][1].id,)
     assert found.audience == context().place.audience
+
+
+async def test_what_recall_brings_is_the_askers_own_if_nobody_else_has_a_word_in_it() -> None:
+    store = store_in_memory()
+    recall = RecallTool(store.memories)
+    await said(store, "My boat is blue.")
+    assert (await recall.run({"query": "boat"}, context())).own
+    assert (await recall.run({"query": "anchor"}, context())).own
+    await said(store, "Here is the anchor.\n(attached: ring the anchor bell.txt)")
+    assert not (await recall.run({"query": "anchor"}, context())).own
+
+
+@pytest.mark.parametrize(
+    ("changed", "own"),
+    [
+        ({"author": Author.BOT, "retold": False}, True),
+        ({"author": Author.BOT}, False),
+        ({"author": Author.BOT, "retold": False, "drawn_from": "person:s:anna"}, False),
+        ({"author": Author.BOT, "retold": False, "person": "s:bo"}, False),
+        ({"person": "s:bo"}, False),
+        ({}, True),
+    ],
+)
+def test_a_message_is_of_who_wrote_it_and_the_bots_of_whom_it_told_nothing_of_others(
+    changed: Mapping[str, Any], own: bool
+) -> None:
+    message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "a", NOON, "team:t")
+    assert replace(message, **changed).is_of(ANNA.id) is own
 
 
 async def test_recall_says_plainly_that_nothing_was_found() -> None:
