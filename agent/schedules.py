@@ -63,9 +63,9 @@ class FirstCheck:
 class Timing:
     """`at`: once, a moment (aware); or `rule`: five fields as of cron, read in `zone`, until `until` at most.
 
-    `zone`: an IANA name ("Europe/Berlin"). `since` and `weeks` are of a rule: nothing of it comes before `since`, and
-    with `weeks` 2 only what falls into every second week does; weeks begin on Monday in `zone`, and that of `since` is
-    the first.
+    `zone`: an IANA name ("Europe/Berlin"); "" of a moment of which nobody knows where its person is. `since` and
+    `weeks` are of a rule: nothing of it comes before `since`, and with `weeks` 2 only what falls into every second week
+    does; weeks begin on Monday in `zone`, and that of `since` is the first.
     """
 
     zone: str
@@ -74,6 +74,10 @@ class Timing:
     until: datetime | None = None
     since: datetime | None = None
     weeks: int = 1
+
+    def seen_from(self, zone: str) -> "Timing":
+        """As its person's clock shows it, if that is known by now."""
+        return replace(self, zone=self.zone or zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +333,13 @@ def is_stale(due: Occurrence, now: datetime) -> bool:
     return later is not None and now - due.time > min(GRACE, (later - due.time) / 2)
 
 
-def late_note(due: Occurrence, now: datetime) -> str:
+def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
     """ "This was due at 09:00; I was away, 3 more times before." "" for what comes in time."""
     if now - due.time <= LATE and not due.missed:
         return ""
-    zone = zone_of(due.schedule.made.timing.zone)
+    if not (name := due.schedule.made.timing.seen_from(person_zone).zone):
+        return f"This was due {_duration(now - due.time)} ago; I was away."
+    zone = zone_of(name)
     time, today = due.time.astimezone(zone), now.astimezone(zone)
     when = f"{time:%H:%M}" if time.date() == today.date() else f"{time:%A} {_day(time)}, {time:%H:%M}"
     many = "more than 500" if due.missed >= MAX_MISSED else f"{due.missed}"
@@ -357,7 +363,7 @@ def problem_of(timing: Timing, now: datetime) -> str:
     that is none, comes never or more often than every five minutes.
     """
     try:
-        zone_of(timing.zone)
+        zone_of(timing.zone or ("" if timing.at is None else "UTC"))
     except ValueError as error:
         return str(error)
     if (timing.at is None) == (not timing.rule):
@@ -385,11 +391,14 @@ def problem_of(timing: Timing, now: datetime) -> str:
 
 def in_words(timing: Timing, now: datetime) -> str:
     """ "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027". Raises ValueError as
-    `next_occurrence`; "" for what comes no more.
+    `next_occurrence`; "" for what comes no more; "in 20 minutes" where nobody knows the zone.
     """
-    first, zone = next_occurrence(timing, now), zone_of(timing.zone)
+    first = next_occurrence(timing, now)
     if first is None:
         return ""
+    if not timing.zone:
+        return f"in {_duration(first - now)}"
+    zone = zone_of(timing.zone)
     today, local = now.astimezone(zone), first.astimezone(zone)
     day = _day(local) if local.year == today.year else f"{_day(local)} {local.year}"
     words = f"{local:%A} {day}, {local:%H:%M} {timing.zone}"
@@ -418,7 +427,9 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
     if at.tzinfo is None:
         return "The time needs its distance from UTC."
     if at <= now:
-        return f"That time is over: it is {now.astimezone(zone_of(zone)):%A %d %B %Y, %H:%M} {zone} now."
+        return (
+            f"That time is over: it is {now.astimezone(zone_of(zone or 'UTC')):%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
+        )
     return "That time is too far ahead: take one within five years." if at > now + FARTHEST else ""
 
 
@@ -474,6 +485,14 @@ def _too_often(rule: str) -> bool:
         return True
     on_and_on = any((hour + 1) % 24 in hours for hour in hours)
     return on_and_on and minutes[0] + 60 - minutes[-1] < apart
+
+
+def _duration(time: timedelta) -> str:
+    """ "20 minutes", "1 day and 3 hours": the two greatest parts of it."""
+    minutes = max(1, round(time.total_seconds() / 60))
+    parts = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
+    named = [f"{many} {unit}{'' if many == 1 else 's'}" for unit, many in parts.items() if many]
+    return " and ".join(named[:2])
 
 
 def _day(local: datetime) -> str:

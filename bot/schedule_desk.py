@@ -106,7 +106,8 @@ class ScheduleDesk:
         made, now = await self._made_by(question.person.id, question.channel, question.message_id), self.clock.now()
         buttons = platform_of(question.source) != TERMINAL
         told = memory_texts.AT_A_TIME if buttons else memory_texts.AT_A_TIME_HOW
-        lines = [told.format(id=one.id, when=in_words(one.made.timing, now)) for one in made]
+        zone = question.person.time_zone
+        lines = [told.format(id=one.id, when=in_words(one.made.timing.seen_from(zone), now)) for one in made]
         return "\n".join(lines[:MOST_TOLD])
 
     async def change_words(self, answered: Answered, person: str) -> str:
@@ -189,8 +190,9 @@ class ScheduleDesk:
                 labels = [schedule_texts.choice_label(one.time, zone) for one in choices]
                 text = schedule_texts.choices_text(labels, spelled[0], passed=passed)
                 return ScheduleAnswer(text, choices=tuple(zip(labels, spelled, strict=True)), refused=True)
-            case WhenRead():
-                return replace(read, words=rest.strip() if divided else read.words)
+            case WhenRead(timing):
+                timing = timing if asker.person.time_zone else replace(timing, zone="")
+                return replace(read, timing=timing, words=rest.strip() if divided else read.words)
 
     @staticmethod
     def _needs_zone(words: str, now: datetime) -> bool:
@@ -218,7 +220,7 @@ class ScheduleDesk:
         changed = await self.schedules.change(asker.person.id, id_, timing=timing, words=said or None, now=now)
         if changed is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-        return self._told(schedule_texts.CHANGED, changed, now)
+        return self._told(schedule_texts.CHANGED, changed, asker)
 
     async def _ordered(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
         now, person = self.clock.now(), asker.person.id
@@ -228,7 +230,7 @@ class ScheduleDesk:
                 return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
             if found.state is ScheduleState.ENDED:
                 return ScheduleAnswer(schedule_texts.NEVER_AGAIN, (shown(found, now, alone=True),), refused=True)
-            return self._told(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, found, now)
+            return self._told(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, found, asker)
         gone = await self.schedules.cancel(person, id_, now)
         if gone is None and self.operates(person):
             others = {one.id: one.made.person for one in await self.schedules.all(MOST_OF_ALL)}
@@ -238,13 +240,13 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
         return ScheduleAnswer(schedule_texts.CANCELLED.format(words=schedule_texts.quoted(gone.made.words)))
 
-    @staticmethod
-    def _told(text: str, one: Schedule, now: datetime) -> ScheduleAnswer:
-        when, words = in_words(one.made.timing, now), schedule_texts.quoted(one.made.words)
+    def _told(self, text: str, one: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
+        now, timing = self.clock.now(), one.made.timing.seen_from(asker.person.time_zone)
+        when, words = in_words(timing, now), schedule_texts.quoted(one.made.words)
         return ScheduleAnswer(text.format(when=when, words=words), (shown(one, now, alone=True),))
 
     async def _listed(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
-        theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
+        theirs, now = await self._theirs(asker), self.clock.now()
         if not theirs:
             return ScheduleAnswer(schedule_texts.NOTHING)
         pages = -(-len(theirs) // PAGE)
@@ -252,8 +254,13 @@ class ScheduleDesk:
         entries = tuple(shown(one, now) for one in theirs[(page - 1) * PAGE : page * PAGE])
         return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
 
+    async def _theirs(self, asker: PlaceAsker) -> list[Schedule]:
+        """With their times as their clock shows them now."""
+        zone, theirs = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
+        return [replace(one, made=replace(one.made, timing=one.made.timing.seen_from(zone))) for one in theirs]
+
     async def _opened(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
-        theirs, now = await self.schedules.of_person(asker.person.id), self.clock.now()
+        theirs, now = await self._theirs(asker), self.clock.now()
         found = [shown(one, now) for one in theirs if str(one.id) in numbers.split()]
         if not found:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=numbers), refused=True)

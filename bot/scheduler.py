@@ -197,7 +197,7 @@ class Scheduler:
         if (why := self.closed(replace(admitted, channel=made.channel))) is not None:  # as of where it was asked for
             await self._end(due, why, platform)
             return
-        said = joined([made.words, late_note(due, now)])
+        said = joined([made.words, late_note(due, now, admitted.person.time_zone)])
         incoming = replace(admitted, time=now, text=said)
         if made.kind is ScheduleKind.REMINDER:
             await self.schedules.begin(due, incoming, now, reply=said)

@@ -63,6 +63,7 @@ _TEXT: Final[Json] = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
 _PROPERTIES: Final[dict[str, Json]] = {
     "what": {**_TEXT, "description": "the reminder's words, or the whole question, clear by itself"},
     "at": {"type": "string", "maxLength": 40, "description": "once: 2026-11-24T09:00, on the clock of `zone`"},
+    "in_minutes": {"type": "integer", "minimum": 1, "description": "once: so long from now"},
     "rule": {"type": "string", "maxLength": 100, "description": "again and again: five fields of cron, 0 9 * * 1"},
     "weeks": {"type": "integer", "minimum": 1, "maximum": 26, "description": "of a rule: 2 is every second week"},
     "until": {"type": "string", "maxLength": 40, "description": "of a rule: its last day, 2027-05-24"},
@@ -91,7 +92,10 @@ REFUSED: Final = {
 }
 FORBIDDEN: Final = "whoever manages this channel has forbidden what is posted here at a time: offer `direct`"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
-NO_ZONE: Final = "nobody knows the person's time zone: ask them where they are, and say it as `zone`"
+NO_ZONE: Final = (
+    "nobody knows the person's time zone: ask them where they are, and say it as `zone`; only `in_minutes` needs none"
+)
+FAR: Final = "that time is too far ahead: take one within five years"
 UNKNOWN: Final = "the person has no schedule {id}: `schedules` lists theirs"
 KEPT: Final = "Kept as number {id}: {when}. Posted {where}. Tell the person this time, as it stands here."
 
@@ -151,7 +155,7 @@ class SchedulesTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- it takes none
         theirs, readable = await self.schedules.of_person(context.person.id), _readable(context)
         shown = [one for one in theirs if label(one.made.place.audience) in readable]
-        lines = [_line(one, context.now) for one in shown[:MAX_LISTED]]
+        lines = [_line(one, context) for one in shown[:MAX_LISTED]]
         hidden = len(theirs) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
         # Their words may be what somebody else wanted said then.
@@ -166,8 +170,9 @@ def _readable(context: ToolContext) -> frozenset[str]:
     return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
 
 
-def _line(one: Schedule, now: datetime) -> str:
-    when = in_words(one.made.timing, now) if one.state is not ScheduleState.ENDED else one.why
+def _line(one: Schedule, context: ToolContext) -> str:
+    timing = one.made.timing.seen_from(context.person.time_zone)
+    when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
     return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
 
 
@@ -208,6 +213,8 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
     """When that is. Raises ToolError."""
     name = str(args.get("zone") or context.person.time_zone)
     at, rule, weeks = args.get("at"), str(args.get("rule") or ""), args.get("weeks", 1)
+    if isinstance(minutes := args.get("in_minutes"), int) and not (at or rule):
+        return Timing(name, at=_after(minutes, context.now))
     if not name and not (isinstance(at, str) and _is_aware(at)):
         raise ToolError(NO_ZONE, ours=True)
     try:
@@ -217,10 +224,18 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
         end = _moment(str(until), name or "UTC", end_of_day=True) if until else None
     except ValueError as error:
         raise ToolError(f"{error}", ours=True) from None
-    timing = Timing(name or "UTC", at=moment, rule=rule, until=end)
+    timing = Timing(name, at=moment, rule=rule, until=end)
     if isinstance(weeks, int) and weeks > 1:
         return replace(timing, weeks=weeks, since=_first(timing, context.now))
     return timing
+
+
+def _after(minutes: int, now: datetime) -> datetime:
+    """Raises ToolError for what no calendar has."""
+    try:
+        return (now + timedelta(minutes=minutes)).astimezone(UTC).replace(microsecond=0)
+    except OverflowError:
+        raise ToolError(FAR, ours=True) from None
 
 
 def _first(timing: Timing, now: datetime) -> datetime:

@@ -172,6 +172,14 @@ def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -
         ),
         (Timing("America/New_York", at=NOW + timedelta(days=60)), "Friday 22 January 2027, 07:00 America/New_York"),
         (Timing("America/New_York", at=NOW), ""),
+        (Timing("", at=NOW + timedelta(minutes=20)), "in 20 minutes"),
+        (Timing("", at=NOW + timedelta(minutes=61)), "in 1 hour and 1 minute"),
+        (Timing("", at=NOW + timedelta(days=2, hours=3, minutes=4)), "in 2 days and 3 hours"),
+        (Timing("", at=NOW + timedelta(seconds=5)), "in 1 minute"),
+        (
+            Timing("", at=NOW + timedelta(minutes=20)).seen_from("Asia/Kolkata"),
+            "Monday 23 November, 17:50 Asia/Kolkata",
+        ),
     ],
 )
 def test_a_time_is_said_in_words_in_its_zone_with_the_end_of_a_rule(timing: Timing, words: str) -> None:

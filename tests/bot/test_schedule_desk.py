@@ -115,9 +115,13 @@ async def test_who_has_no_zone_is_asked_for_it_first_and_only_where_it_is_needed
     chosen = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
     assert nobody_knows.zone == ["Europe/Berlin"]
     assert chosen.text == schedule_texts.ZONE_FIRST  # the caller's person is what a platform tells: it says the same
-    await desk.remind("in 20 minutes the oven", nobody_knows)
+    told = await desk.remind("in 20 minutes the oven", nobody_knows)
+    assert "**in 20 minutes**" in told.text
     (kept,) = await desk.kept()
     assert kept.made.timing.at == NOW + timedelta(minutes=20)
+    assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
+    assert "10:40 Europe/Berlin" in (await desk.show()).parts[0].text
+    assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
 
 
 async def test_a_list_shows_them_with_buttons_that_pause_resume_and_cancel() -> None:

@@ -166,6 +166,21 @@ def test_it_is_offered_where_times_to_come_are_spoken_of_in_eight_languages_and_
     assert "schedule(" in registry.offered(["yes, please", "Shall I remind you?"])[0]
 
 
+async def test_so_many_minutes_from_now_need_no_zone_and_are_said_in_it_once_it_is_known() -> None:
+    world = World()
+    nowhere = replace(world.here, person=replace(ANN, time_zone=""))
+    assert "in 20 minutes" in await world.ask(nowhere, what="tea", in_minutes=20)
+    (one,) = await world.kept()
+    assert (one.next, one.made.timing.zone) == (NOW + timedelta(minutes=20), "")
+    listed = SchedulesTool(world.store.schedules)
+    assert "in 20 minutes" in (await listed.run({}, nowhere)).text
+    assert "Europe/Berlin" in (await listed.run({}, world.here)).text
+    with pytest.raises(ToolError, match="too far ahead"):
+        await world.ask(nowhere, what="tea", in_minutes=10**12)
+    with pytest.raises(ToolError, match="too far ahead"):
+        await world.ask(nowhere, what="tea", in_minutes=60 * 24 * 366 * 6)
+
+
 async def test_a_moment_with_its_distance_from_utc_needs_no_zone() -> None:
     world = World()
     nowhere = replace(world.here, person=replace(ANN, time_zone=""))
