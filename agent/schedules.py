@@ -65,7 +65,8 @@ class Timing:
 
     `zone`: an IANA name ("Europe/Berlin"); "" of a moment of which nobody knows where its person is. `since` and
     `weeks` are of a rule: nothing of it comes before `since`, and with `weeks` 2 only what falls into every second week
-    does; weeks begin on Monday in `zone`, and that of `since` is the first.
+    does; weeks begin on Monday in `zone`, and that of `since` is the first. With `days` 3 only what falls on every
+    third day does, from that of `since` on.
     """
 
     zone: str
@@ -74,6 +75,7 @@ class Timing:
     until: datetime | None = None
     since: datetime | None = None
     weeks: int = 1
+    days: int = 1
 
     def seen_from(self, zone: str) -> "Timing":
         """As its person's clock shows it, if that is known by now."""
@@ -288,7 +290,7 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
             moment = moment_of(found, zone) if by_clock else found.astimezone(UTC)
             if timing.until is not None and moment > timing.until:
                 return None
-            if (begin := _next_week(timing, found.date(), zone)) is not None:
+            if (begin := _before_next(timing, found.date(), zone)) is not None:
                 break
             if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
                 return moment
@@ -347,14 +349,17 @@ def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
     return f"This was due at {when}; I was away{before}."
 
 
-def _next_week(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
-    """The last moment before the next week in which the rule holds; None if it does in the week of that day."""
+def _before_next(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
+    """The last moment before the next week, or day, on which the rule holds; None if it does on that day."""
     first = (timing.since or datetime(1970, 1, 5, 12, tzinfo=UTC)).astimezone(zone).date()
-    monday = first - timedelta(days=first.weekday())
-    ahead = -((day - monday).days // 7) % timing.weeks
-    if not ahead:
+    if timing.days > 1:
+        begins = day + timedelta(days=-(day - first).days % timing.days)
+    else:
+        monday = first - timedelta(days=first.weekday())
+        ahead = -((day - monday).days // 7) % timing.weeks
+        begins = day - timedelta(days=day.weekday()) + timedelta(weeks=ahead) if ahead else day
+    if begins == day:
         return None
-    begins = day - timedelta(days=day.weekday()) + timedelta(weeks=ahead)
     return datetime.combine(begins, time(), zone) - timedelta(seconds=1)
 
 
@@ -372,6 +377,8 @@ def problem_of(timing: Timing, now: datetime) -> str:
         return _problem_of_moment(timing.at, timing.zone, now)
     if not 1 <= timing.weeks <= MAX_WEEKS:
         return f"Take every week, or one week of {MAX_WEEKS} at most."
+    if not 1 <= timing.days <= MAX_WEEKS * 7 or timing.weeks > 1 < timing.days:
+        return f"Take every day, or one day of {MAX_WEEKS * 7} at most, and then every week."
     try:
         too_often = _too_often(timing.rule)
         comes = next_occurrence(with_end(timing, now), now) is not None
@@ -406,7 +413,7 @@ def in_words(timing: Timing, now: datetime) -> str:
         return words
     until = with_end(timing, now).until
     end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
-    return f"{words}; then {_rule_in_words(timing.rule, timing.weeks)}{end}"
+    return f"{words}; then {_rule_in_words(timing)}{end}"
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -503,13 +510,17 @@ _WEEKLY: Final = re.compile(r"(?P<minute>\d\d?) (?P<hour>\d\d?) \* \* (?P<days>\
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def _rule_in_words(rule: str, weeks: int = 1) -> str:
+def _rule_in_words(timing: Timing) -> str:
+    rule, weeks, apart = timing.rule, timing.weeks, timing.days
     if found := _WEEKLY.fullmatch(" ".join(rule.split())):
         days, at = _days_in_words(found["days"]), f"at {int(found['hour']):02}:{int(found['minute']):02}"
+        if apart > 1:
+            return f"every {apart} days {at}" if days == "day" else f"every {days} {at}, of every {apart} days"
         return f"every {days} {at}" if weeks == 1 else f"every {weeks} weeks on {days} {at}"
     said = _parsed(rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- as above
     words = said[:1].lower() + said[1:]
-    return words if weeks == 1 else f"{words}, every {weeks} weeks"
+    counted = {"weeks": weeks, "days": apart}
+    return ", ".join([words, *(f"every {many} {unit}" for unit, many in counted.items() if many > 1)])
 
 
 def _days_in_words(days: str) -> str:

@@ -39,6 +39,8 @@ from bot.schedule_words import (
 MAX_CHARS: Final = 2_000
 """Of what is to be said or asked, with its time."""
 MAX_CHOICES: Final = 4
+EVERY_DAY: Final = "* * *"
+"""Of a rule its days of months, months and days of weeks."""
 MAX_TOKENS: Final = 40
 """Of the time words at the end; those of eight items are fewer."""
 _HOURS: Final = {
@@ -272,8 +274,10 @@ class _Meaning:
             return None
         timing = Timing(self.zone.key, rule=f"{first.minute} {first.hour} {days}", until=until)
         weeks = every.count if every.unit == "week" else 1
-        since = self._since(every, day, first) if weeks > 1 or isinstance(day, InDays | OnDate) else None
-        return self._read(replace(timing, weeks=weeks, since=since))
+        apart = every.count if every.unit == "day" and days == EVERY_DAY else 1
+        counts = weeks > 1 or apart > 1 or isinstance(day, InDays | OnDate)
+        since = self._since(every, day, first) if counts else None
+        return self._read(replace(timing, weeks=weeks, days=apart, since=since))
 
     def _since(self, every: Repetition, day: object, hour: time) -> datetime | None:
         """When what comes again begins: on its day, or in the week in which it comes first."""
@@ -283,6 +287,7 @@ class _Meaning:
         if isinstance(day, InDays | OnDate):
             return self._moment(next(iter(_dates(day, today))), time())
         days = every.weekdays or (day.days if isinstance(day, OnWeekdays) else (today.weekday(),))
+        days = tuple(range(7)) if every.unit == "day" else days
         for ahead in range(8):
             on = today + timedelta(days=ahead)
             if on.weekday() in days and (moment := self._moment(on, hour)) > self.now:
@@ -391,10 +396,10 @@ def _cron_days(weekdays: Sequence[int]) -> str:
 def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
     """The last three fields of its rule: days of months, months, days of weeks. None if it can be none."""
     match every, day:
-        case Repetition("day", 1), None | InDays() | OnDate():
-            return "* * *"
         case Repetition("day", 7), None:
             return f"* * {_cron_days((today.weekday(),))}"
+        case Repetition("day", _), None | InDays() | OnDate():
+            return EVERY_DAY
         case Repetition("week", _, ()), OnWeekdays(days):
             return f"* * {_cron_days(days)}"
         case Repetition("week", _, ()), None:

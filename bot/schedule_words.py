@@ -312,6 +312,8 @@ class TimeReader:
             return OnWeekdays(named[0], week=True), named[1]
         lead = self.take(at, "day-lead") or self.take(at, "on")
         inner = lead[1] if lead else at
+        if lead and (found := self.take(inner, *days)):
+            return InDays(days[found[0]]), found[1]
         if found := self.date(inner):
             return found
         if lead and (again := self.take(inner, "link")) and (found := self.date(again[1])):
@@ -425,8 +427,8 @@ class TimeReader:
 
     def every(self, at: int) -> tuple[list[TimeValue], int] | None:
         adverbs = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
-        if found := self.take(at, "biweekly"):
-            return [Repetition("week", 2)], found[1]
+        if found := self.take(at, "biweekly", "alternate-days"):
+            return [Repetition("week" if found[0] == "biweekly" else "day", 2)], found[1]
         if named := self.weekdays(self.skip(at, "on"), "s"):
             return [Repetition("week", 1, named[0])], named[1]
         if found := self.take(at, "workdays"):
@@ -449,6 +451,8 @@ class TimeReader:
         count = 1
         if other := self.take(at, "other"):
             count, at = 2, other[1]
+        elif (nth := self.take(at, "third", "fourth")) and self.take(nth[1], *UNITS):
+            count, at = _ORDINALS[nth[0]], nth[1]
         elif amount := self.number(at):
             count, at = amount
         if found := self.take(at, "workday"):

@@ -260,6 +260,7 @@ def _values(one: Schedule) -> dict[str, Any]:
         "rule": timing.rule,
         "until": timing.until and timing.until.astimezone(UTC).isoformat(),
         "weeks": timing.weeks,
+        "days": timing.days,
         "since": timing.since and timing.since.astimezone(UTC).isoformat(),
         "check": made.check and asdict(made.check),
         "why": one.why,
@@ -284,6 +285,7 @@ def read(row: RowMapping) -> Schedule:
         rest["rule"],
         until and datetime.fromisoformat(until),
         weeks=rest["weeks"],
+        days=rest.get("days", 1),
         since=since and datetime.fromisoformat(since),
     )
     made = NewSchedule(

@@ -66,6 +66,7 @@ _PROPERTIES: Final[dict[str, Json]] = {
     "in_minutes": {"type": "integer", "minimum": 1, "description": "once: so long from now"},
     "rule": {"type": "string", "maxLength": 100, "description": "again and again: five fields of cron, 0 9 * * 1"},
     "weeks": {"type": "integer", "minimum": 1, "maximum": 26, "description": "of a rule: 2 is every second week"},
+    "days": {"type": "integer", "minimum": 1, "maximum": 182, "description": "of a daily rule: 3 is every third day"},
     "until": {"type": "string", "maxLength": 40, "description": "of a rule: its last day, 2027-05-24"},
     "zone": {"type": "string", "maxLength": 60, "description": "if it is not the person's"},
     "kind": {"enum": [*ScheduleKind], "description": "a question is answered anew each time, by you"},
@@ -212,7 +213,7 @@ def _check(said: JsonObject) -> FirstCheck:
 def timing_of(args: JsonObject, context: ToolContext) -> Timing:
     """When that is. Raises ToolError."""
     name = str(args.get("zone") or context.person.time_zone)
-    at, rule, weeks = args.get("at"), str(args.get("rule") or ""), args.get("weeks", 1)
+    at, rule = args.get("at"), str(args.get("rule") or "")
     if isinstance(minutes := args.get("in_minutes"), int) and not (at or rule):
         return Timing(name, at=_after(minutes, context.now))
     if not name and not (isinstance(at, str) and _is_aware(at)):
@@ -225,8 +226,9 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
     except ValueError as error:
         raise ToolError(f"{error}", ours=True) from None
     timing = Timing(name, at=moment, rule=rule, until=end)
-    if isinstance(weeks, int) and weeks > 1:
-        return replace(timing, weeks=weeks, since=_first(timing, context.now))
+    weeks, days = (many if isinstance(many := args.get(name, 1), int) else 1 for name in ("weeks", "days"))
+    if weeks > 1 or days > 1:
+        return replace(timing, weeks=weeks, days=days, since=_first(timing, context.now))
     return timing
 
 
@@ -239,7 +241,7 @@ def _after(minutes: int, now: datetime) -> datetime:
 
 
 def _first(timing: Timing, now: datetime) -> datetime:
-    """In the week in which it comes first every week counts."""
+    """From when every week, or day, is counted: when it comes first."""
     try:
         return next_occurrence(timing, now) or now
     except ValueError:  # which is said of the rule itself

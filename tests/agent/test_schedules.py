@@ -186,6 +186,23 @@ def test_a_time_is_said_in_words_in_its_zone_with_the_end_of_a_rule(timing: Timi
     assert in_words(timing, NOW) == words
 
 
+def test_a_rule_of_every_third_day_counts_days_of_the_calendar_also_where_the_clocks_change() -> None:
+    since = datetime(2026, 10, 22, 7, tzinfo=UTC)
+    timing, found, later = Timing("Europe/Berlin", rule="0 9 * * *", since=since, days=3), list[str](), since
+    while len(found) < 4:
+        later = next_occurrence(timing, later - timedelta(seconds=not found)) or since
+        found.append(f"{later.astimezone(ZoneInfo(timing.zone)):%m-%d %H:%M}")
+    assert found == ["10-22 09:00", "10-25 09:00", "10-28 09:00", "10-31 09:00"]
+    assert "then every 3 days at 09:00" in in_words(timing, since)
+    assert problem_of(timing, NOW) == ""
+    assert problem_of(Timing("Europe/Berlin", rule="0 9 * * *", days=1_000), NOW)
+    assert problem_of(Timing("Europe/Berlin", rule="0 9 * * *", days=3, weeks=2), NOW)
+    mondays = Timing("Europe/Berlin", rule="0 9 * * 1", since=since, days=2)
+    assert "every Monday at 09:00, of every 2 days" in in_words(mondays, since)
+    hours = Timing("Europe/Berlin", rule="0 */6 * * *", since=since, days=2)
+    assert in_words(hours, since).endswith(", every 2 days, until 20 April 2027")
+
+
 def test_a_rule_of_every_second_week_skips_the_weeks_between_also_where_the_clocks_change() -> None:
     since = datetime(2026, 10, 16, 8, tzinfo=UTC)
     timing = Timing("Europe/Berlin", rule="0 10 * * 1,5", since=since, weeks=2)

@@ -41,7 +41,8 @@ def shown(when: When, zone: ZoneInfo) -> str:
         case WhenRead(timing) if timing.at is not None:
             return f"{timing.at.astimezone(zone):%Y-%m-%d %H:%M}"
         case WhenRead(timing):
-            weeks = f" /{timing.weeks} from {timing.since.astimezone(zone).date()}" if timing.since else ""
+            counted = f"{timing.days}d" if timing.days > 1 else timing.weeks
+            weeks = f" /{counted} from {timing.since.astimezone(zone).date()}" if timing.since else ""
             until = f" until {timing.until.astimezone(zone).date()}" if timing.until else ""
             return f"{timing.rule}{weeks}{until}"
 

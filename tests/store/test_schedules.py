@@ -121,6 +121,8 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
         Timing("Asia/Tokyo", at=NINE + DAY),
         Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY),
         Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY, weeks=2, since=NOW),
+        Timing("Asia/Tokyo", rule="0 9 * * *", until=NINE + 30 * DAY, days=3, since=NOW),
+        Timing("", at=NINE + DAY),
     ],
 )
 async def test_a_schedule_is_kept_whole(either: Store, timing: Timing) -> None:
