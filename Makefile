@@ -7,7 +7,8 @@
 #   make chaos     four hundred questions on each engine while processes are killed, stopped and cut off (minutes)
 #   make coverage  every test, with the lines that none of them runs
 #   make lint      formatting, lint, types, import contracts
-#   make generated what is made from the declared commands: docs/commands.md, manifests/slack.yaml
+#   make docs      these documents as a site, in build/site; links and anchors are checked
+#   make generated what is made from the code: the reference in docs/, manifests/slack.yaml
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ NODE_TOOLS := tests/node/node_modules
 # Without compiled files each process of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test soak chaos coverage lint style types units-of-agent units-of-bot format generated lock clean
+.PHONY: demo check test soak chaos coverage lint style types units-of-agent units-of-bot format docs generated lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -68,8 +69,11 @@ format: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: .venv/docs.stamp
+	$(BIN)/python -m docs.site.build
+
 generated: .venv/run.stamp
-	$(BIN)/python -m bot.app.commands_page > docs/commands.md
+	$(BIN)/python -m docs.site.reference
 	$(BIN)/cogency slack manifest > manifests/slack.yaml
 
 # The project itself is linked, not copied; its build back end comes from the same lock file.
@@ -81,6 +85,10 @@ generated: .venv/run.stamp
 	@touch $@
 
 .venv/dev.stamp: requirements/dev.txt .venv/run.stamp
+	@$(PYTHON) requirements/install.py $< $(BIN)/python
+	@touch $@
+
+.venv/docs.stamp: requirements/docs.txt .venv/run.stamp
 	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
 
@@ -96,6 +104,8 @@ lock:
 	  pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --extra mcp --group build --constraint requirements/dev.txt -o requirements/image.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group docs --constraint requirements/dev.txt -o requirements/docs.txt
 
 clean:
-	rm -rf .venv $(NODE_TOOLS)
+	rm -rf .venv build $(NODE_TOOLS)

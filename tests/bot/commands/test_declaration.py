@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.commands_page import commands_page
 from bot.commands.declaration import Command, FieldKind, command_meant, command_named, nearest
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
@@ -15,10 +14,6 @@ from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 ROOT = Path(__file__).parents[3]
 _NO_COMMANDS = {"__init__", "declaration", "discovery"}
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-def test_the_page_in_the_docs_is_what_is_declared() -> None:
-    assert (ROOT / "docs/commands.md").read_text() == commands_page()
 
 
 def test_every_command_that_a_file_of_the_folder_declares_is_found_once_and_every_file_declares_some() -> None:

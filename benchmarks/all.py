@@ -1,0 +1,62 @@
+"""The benchmarks that need no data of others, one after the other, and what they found as one file.
+
+python -m benchmarks.all [--quick] [NAME…]
+
+Each runs as `python -m benchmarks.NAME --json`. What it found goes into `docs/site/benchmarks.json`, with the machine
+and the day; names keep what the file has of the others. `make generated` makes docs/benchmarks.md of it.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+NAMES: Final = (
+    "startup", "first_text", "live_edit", "stream", "turns", "parser", "tokens", "tools", "languages", "search_scale",
+)  # fmt: skip
+FOUND: Final = Path(__file__).parents[1] / "docs" / "site" / "benchmarks.json"
+
+
+def main() -> int:
+    reader = argparse.ArgumentParser(description="The benchmarks that need no data of others.")
+    reader.add_argument("--quick", action="store_true", help="smaller sizes")
+    reader.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of {', '.join(NAMES)} (all)")
+    chosen = reader.parse_args()
+    found: dict[str, Any] = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() and chosen.names else {}
+    for name in chosen.names or NAMES:
+        begun = time.monotonic()  # noqa: TID251 -- how long it took
+        command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if chosen.quick else [])]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - begun  # noqa: TID251 -- as above
+        if ran.returncode:
+            sys.stderr.write(f"{name} failed:\n{ran.stderr}")
+            return 1
+        told = json.loads(ran.stdout.splitlines()[-1])
+        print(f"{name}: {seconds:.0f} s", flush=True)
+        found[name] = {
+            "day": f"{datetime.now(UTC):%Y-%m-%d}",  # noqa: TID251 -- of the page
+            "quick": chosen.quick,
+            "machine": machine(),
+            "metrics": told["metrics"],
+            "baseline": told["baseline"],
+        }
+        FOUND.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def machine() -> str:
+    """What it ran on, and how busy that was."""
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    python, sort = platform.python_version(), f"{platform.system()} {platform.machine()}"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return f"{cores} cores, {memory:.0f} GB, {sort}, Python {python}, load {load:.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

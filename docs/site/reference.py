@@ -1,0 +1,607 @@
+"""The pages of the reference, made from the code: `make generated`, or `python -m docs.site.reference`.
+
+Rule: what the code knows is taken from there, and what only people know (why a right is asked for) stands here. A name
+of the code that has no words here, or words for a name that is no more, is an error.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from agent.spending import NANO
+from agent.tools.remember import WORKING_TIME
+from bot.commands.declaration import CommandScope
+from bot.commands.discovery import COMMANDS as TERMINAL
+from bot.platforms.discord import invite
+from bot.platforms.discord.client import intents
+from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
+from bot.platforms.slack import features as slack
+from bot.platforms.slack.slash_commands import COMMANDS as SLACK
+from bot.setting_parsers import Secret
+from bot.settings import SOURCE, From, Settings
+from store.schedule_store import SHOWN_FOR
+from store.search.index import INDEXES
+from store.tables import metadata
+from store.tool_calls import KEPT
+
+ROOT: Final = Path(__file__).parents[2]
+_MADE: Final = "*Made from the code by `make generated`.*"
+
+
+# Commands.
+
+_COMMANDS: Final = f"""\
+# Commands
+
+What people write to the bot. In Slack the same words work behind a mention, as in `@cogency usage`; a
+`/help` Slack has itself, so there it is `@cogency help`. In Slack's direct messages and in the terminal a message
+that is nothing but a command needs no slash: `usage`, `forget everything`. What a command answers, only the person who
+used it sees. The terminal has `/deep`, `/fast`, `/file`, `/threads` and `/quit`, too. {_MADE}
+"""
+_SCOPES: Final = {
+    CommandScope.EVERYWHERE: "Discord",
+    CommandScope.DIRECT: "Discord (direct messages)",
+    CommandScope.SERVERS: "Discord (servers)",
+}
+
+
+def commands_page() -> str:
+    """docs/commands.md: all of them as a table."""
+    rows = ["| Command | What it does | Where |", "|---|---|---|"]
+    for one in sorted({one.name: one for one in (*SLACK, *DISCORD, *TERMINAL)}.values(), key=lambda one: one.name):
+        offered = {"Slack": one in SLACK, _SCOPES[one.scope]: one in DISCORD, "terminal": one in TERMINAL}
+        where = ", ".join(where for where, is_there in offered.items() if is_there)
+        rows.append(f"| {_code(f'/{one.name}')} | {one.summary} | {where} |")
+        rows += [f"| {_code(f'/{one.name} {words}')} | {what} | |" for words, what in one.examples.items()]
+    return "\n".join([_COMMANDS, *rows, ""])
+
+
+def _code(text: str) -> str:
+    """Code in a table, where a bar would end the cell."""
+    return f"<code>{text.replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
+
+
+# Settings.
+
+_SETTINGS: Final = f"""\
+# Settings
+
+All of them. They come from the environment, and from a file `.env` in the folder where `cogency` is started; the environment
+goes first. Nothing is required. [.env.example](../.env.example) has the same lines, to be copied. {_MADE}
+
+A setting that is marked *secret* may stand in a file of its own, which its name with `_FILE` behind it names, as in
+`OPENAI_API_KEY_FILE=/run/secrets/openai`; or in the system's keychain, as in `OPENAI_API_KEY=keyring`. A list that holds
+braces is one line of JSON.
+"""
+_IN_DOLLARS: Final = "_DOLLARS_PER_DAY"
+_SETTING: Final = re.compile(r"# ([A-Z][A-Z_]*)=(.*)")
+
+
+class Shown(NamedTuple):
+    """A setting as .env.example shows it."""
+
+    section: str
+    name: str
+    example: str
+    says: str
+
+
+def shown_settings(example: str) -> Iterator[Shown]:
+    section, says = "", list[str]()
+    for line in example.splitlines():
+        if line.startswith("## "):
+            section, says = line.removeprefix("## "), []
+        elif match := _SETTING.fullmatch(line):
+            yield Shown(section, match[1], match[2], " ".join(says))
+            says = []
+        elif line.startswith("# "):
+            says.append(line.removeprefix("# "))
+
+
+def settings_page(example: str) -> str:
+    """docs/settings.md: what .env.example says of each, with what the code declares."""
+    declared = {part.metadata[SOURCE].name: part for part in fields(Settings) if SOURCE in part.metadata}
+    lines, section = [_SETTINGS], ""
+    for one in shown_settings(example):
+        part = declared.pop(one.name)
+        if one.section != section:
+            section = one.section
+            lines += [f"## {section}", ""]
+        source: From = part.metadata[SOURCE]
+        default = _default(source.default)
+        if default and one.name.endswith(_IN_DOLLARS):
+            default = f"{int(default) / NANO:g}"
+        told = "" if "Default: " in one.says or not default else f" Default: `{default}`."
+        secret = " *Secret.*" if Secret.__name__ in str(part.type) else ""
+        example_line = f"`{one.name}={one.example}`"
+        lines += [f"### {one.name}", "", f"{_linked(one.says)}{told}{secret}", ""]
+        lines += [example_line, ""] if one.example and one.example != default else []
+    if declared:
+        raise ValueError(f".env.example does not show {', '.join(declared)}")
+    return "\n".join(lines)
+
+
+def _linked(says: str) -> str:
+    """Pages that .env.example names, as links."""
+    return re.sub(r"\bdocs/(\w+)\.md", r"[\1.md](\1.md)", says).replace("<", "&lt;")
+
+
+def _default(value: object) -> str:
+    """As somebody would write it; "" for what is not set."""
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case float():
+            return f"{value:g}"
+        case StrEnum() | str() | int():
+            return str(value)
+        case _:
+            return ""
+
+
+# Rights on the platforms.
+
+_RIGHTS: Final = f"""\
+# Permissions, and why each
+
+What the bot asks of Slack and Discord, and nothing else. {_MADE} `cogency doctor` says which of them an app that is
+installed lacks.
+
+## Slack: scopes of the bot's token
+
+They come with the manifest that `cogency slack manifest` prints; `--features` leaves some out, with what needs them. *Always*:
+no feature can do without. *Optional*: an admin may untick it at the installation.
+"""
+_SLACK_WHY: Final[Mapping[str, str]] = {
+    "app_mentions:read": "To be told when somebody mentions it in a channel.",
+    "assistant:write": "To suggest questions in direct messages, and to know what the asker looks at there.",
+    "channels:history": "To follow its threads in public channels, with edits and deletions, and to read a channel there "
+    "when a question needs it.",
+    "channels:read": "To know which public channels it is in, and who can read them: that decides what may be said there.",
+    "chat:write": "To answer, to let the answer grow, and to delete its own messages.",
+    "commands": "The slash commands, and the shortcuts in the menus of messages.",
+    "files:read": "To read files that are attached to a question.",
+    "files:write": "To hand over as a file what is too long to read, and to delete that with its answer.",
+    "groups:history": "The same as `channels:history`, in private channels that it was invited to.",
+    "groups:read": "The same as `channels:read`, of private channels that it was invited to.",
+    "im:history": "To read direct messages to it.",
+    "im:read": "After an outage, to find direct messages of people who had not written to it before.",
+    "im:write": "To open direct messages with somebody who never wrote to it: a reminder, or words for them alone.",
+    "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
+    "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
+    "reactions:read": "To take 👍 and 👎 on its answers as feedback, and 🗑 as the wish to delete one.",
+    "search:read.files": "Slack's own search of files in public channels, when a question needs it.",
+    "search:read.public": "Slack's own search of messages in public channels, when a question needs it.",
+    "search:read.users": "Slack's own search of people, when a question needs it.",
+    "usergroups:read": "To know who is in the user groups that the settings name, as managers or as roles.",
+    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest: that decides "
+    "who may ask, and what they may see.",
+}
+_OTHER_TOKENS: Final = """\
+Two other tokens have a scope of their own: the app-level token of Socket Mode `connections:write`, to open the connection; and
+the configuration token, which only `cogency doctor` uses, `app_configurations:read`, to compare the app with its manifest.
+"""
+_DISCORD: Final = """\
+## Discord: intents
+
+What Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*;
+the intents *Server Members* and *Presence* are not used, and stay off.
+"""
+_INTENTS_WHY: Final[Mapping[str, str]] = {
+    "dm_messages": "Direct messages, with their edits and deletions.",
+    "dm_reactions": "👍, 👎 or 🗑 on one of its answers in direct messages.",
+    "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: a question that "
+    "waits follows them, and so does what was remembered.",
+    "guild_reactions": "👍, 👎 or 🗑 on one of its answers: what people think of it, or that it is to go.",
+    "guilds": "Channels, threads and roles: who can read a place decides what may be said there. With a deleted channel goes "
+    "what was said in it, and some time after the bot was removed from a server what was said in that.",
+    "message_content": "The text of messages in its threads that do not mention it. Without it the bot works by mentions, "
+    "direct messages and commands.",
+}
+_PERMISSIONS_WHY: Final[Mapping[str, str]] = {
+    "view_channel": "To see where it is mentioned.",
+    "send_messages": "To answer in place, and to go on where a thread cannot be begun.",
+    "read_message_history": "To bring along the thread, the message that is replied to, and what is linked to.",
+    "create_public_threads": "To answer a mention in a thread of its message.",
+    "send_messages_in_threads": "To answer there.",
+    "attach_files": "To hand over as a file what is too long to read in a message.",
+}
+_NEVER: Final = """\
+To delete its own answers it needs no permission. It never mentions anybody: every message says so to Discord.
+"""
+
+
+def permissions_page() -> str:
+    """docs/permissions.md: each right with why it is asked for, and what needs it."""
+    wanted, optional = slack.scopes(slack.EVERYTHING), slack.optional_scopes(slack.EVERYTHING)
+    lines = [_RIGHTS, "| Scope | Why | Feature | Used for |", "|---|---|---|---|"]
+    for scope in each_once(wanted, _SLACK_WHY):
+        feature = ", ".join(f"`{one}`" for one in sorted(slack.needing(scope))) or "always"
+        calls = [f"`{method}`" for method in slack.Method if scope in method.scopes]
+        calls += [f"`{event}`" for event, needed in slack.EVENT_SCOPES.items() if needed == scope]
+        also = " *Optional.*" if scope in optional else ""
+        lines.append(f"| `{scope}` | {_SLACK_WHY[scope]}{also} | {feature} | {', '.join(calls)} |")
+    lines += ["", _OTHER_TOKENS, _DISCORD, "| Intent | Why |", "|---|---|"]
+    asked = {name for name, is_wanted in intents(message_content=True) if is_wanted}
+    lines += [f"| `{name}` | {_INTENTS_WHY[name]} |" for name in each_once(asked, _INTENTS_WHY)]
+    scopes = (
+        "`bot` (to join a server) and `applications.commands` (the commands, and what stands in the menus of messages)"
+    )
+    lines += ["", "## Discord: scopes and permissions", ""]
+    lines += [
+        f"The link that `cogency discord invite` prints asks for the scopes {scopes}, and for these permissions:",
+        "",
+    ]
+    lines += ["| Permission | Bit | Why |", "|---|---|---|"]
+    for name in each_once(invite.PERMISSIONS, _PERMISSIONS_WHY):
+        permission = invite.PERMISSIONS[name]
+        lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
+    lines += ["", _NEVER, "With the application's id in place of `APPLICATION_ID`, the link for a server:", ""]
+    lines += [f"<{invite.server_link('APPLICATION_ID')}>", ""]
+    lines += ["And for somebody's own account, where the commands work in every server and in direct messages:", ""]
+    lines += [f"<{invite.person_link('APPLICATION_ID')}>", ""]
+    return "\n".join(lines)
+
+
+def each_once(names: Iterable[str], words: Mapping[str, object]) -> list[str]:
+    """The names in the order of the words. Raises ValueError where one has no words, or words have no name."""
+    if unlike := {*names} ^ {*words}:
+        raise ValueError(f"words without a name, or a name without words: {', '.join(sorted(unlike))}")
+    return [*words]
+
+
+# What is stored.
+
+
+class Fate(StrEnum):
+    """What forgetting does to the rows of a table."""
+
+    ERASED = "erased"
+    STAYS = "stays"
+    """What stays holds nobody's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What people should know of a table."""
+
+    holds: str
+    kept: str
+    fate: Fate = Fate.ERASED
+    but: str = ""
+    """What forgetting leaves, or does besides."""
+
+
+_BY_AGE: Final = "until it is forgotten, deleted in the platform, or older than `COGENCY_RETENTION` allows"
+_WITH_MESSAGE: Final = "as long as its message"
+_WITH_TURN: Final = "as long as its question and answer"
+STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
+    "What was said": {
+        "person": Stored("who wrote to the bot: id, name, time zone", "until everything of them is forgotten"),
+        "conversation": Stored("a thread or a direct message, and the summary of what was said in it", _WITH_MESSAGE),
+        "participant": Stored("who wrote in which conversation", "as long as one of their messages there"),
+        "message": Stored("each question and each answer: its words, when, where, and a link to it", _BY_AGE),
+        "embedding": Stored("the vector of a message, where `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
+    },
+    "What is remembered of people": {
+        "fact": Stored(
+            "what somebody asked to be remembered or stated, rules of `/policy`, and what these took the place of",
+            "until it is forgotten or deleted by `/memory`; at most 2,000 of a person in one place",
+            but="rules of `/policy` belong to nobody, and stay until they are removed",
+        ),
+        "fact_term": Stored("words by which a fact is found", "as long as the fact"),
+        "fact_ground": Stored("which fact rests on which", "as long as the fact"),
+        "profile": Stored("how much was learned of a person in one place", "until everything of them is forgotten"),
+        "profile_entry": Stored("what was learned of them", "until one of its messages is forgotten"),
+        "profile_source": Stored("from which messages it was learned", "as long as the entry"),
+        "working_item": Stored(
+            "scratch values of a conversation",
+            f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
+        ),
+        "preference": Stored(
+            "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel",
+            "until it is changed",
+            but="a pause of learning, and what was taken out of sharing, stay; so does what was chosen for a channel",
+        ),
+    },
+    "Questions while they are answered, and after": {
+        "turn": Stored(
+            "each question's way: taken in, answered, by which process. What only the running answer needs goes at its end",
+            _WITH_TURN,
+        ),
+        "page": Stored("the platform's ids of the messages that an answer consists of", _WITH_TURN),
+        "verdict": Stored("👍 and 👎", _WITH_TURN),
+        "consent": Stored("what an asker allowed or refused", _WITH_TURN),
+        "open_question": Stored("what a tool asks its asker, and what they say", "as long as the call waits"),
+        "action_record": Stored(
+            "what the model called in an answer, and what came back (1,000 characters)", _WITH_TURN
+        ),
+        "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
+        "schedule": Stored(
+            "reminders and scheduled questions", f"until they are cancelled or over, and {SHOWN_FOR.days} days"
+        ),
+        "job": Stored("work that waits: learning, indexing, deleting", "until it is done"),
+    },
+    "What places know": {
+        "place": Stored(
+            "a channel or a person that has documents or shares: its id and a number", "always", Fate.STAYS, "no words"
+        ),
+        "document": Stored(
+            "a file or a page that was handed in by `/learn`: its name, link, who did, when",
+            "until it is removed, or its place is gone",
+            but="those that a channel knows stay, without the name of who handed them in",
+        ),
+        "passage": Stored("its text, in pieces", "as long as the document"),
+    },
+    "Accounts at other services": {
+        "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
+        "sign_in": Stored("a sign-in that is under way, encrypted", "ten minutes"),
+    },
+    "Counts and proofs": {
+        "model_call": Stored(
+            "what a call of a model took: tokens, cost, model, person, day",
+            "always",
+            Fate.STAYS,
+            "without its question, and after its day without its place; it still counts towards budgets",
+        ),
+        "tool_call": Stored(
+            "the audit: each call of a tool, with arguments, effect, decision, time and outcome",
+            f"{KEPT.days} days",
+            Fate.STAYS,
+            "without person, place and arguments",
+        ),
+        "erased": Stored(
+            "keyed hashes of the ids of forgotten messages, so that none is taken in again",
+            "always",
+            Fate.STAYS,
+            "no words",
+        ),
+        "meta": Stored("the key of those hashes, and the database's own state", "always", Fate.STAYS, "no words"),
+    },
+}
+_STORED: Final = f"""\
+# What is stored
+
+Every table of the database, what it holds, how long, and what becomes of it when somebody uses `/forget`. {_MADE} Where the
+database lies: [operating.md](operating.md#where-data-lies). How forgetting works: [memory.md](memory.md#forgetting).
+
+*Erased* means that the row is deleted, with SQLite also its bytes in the file, and that a search for it found nothing. With
+PostgreSQL the bytes go with the next vacuum.
+"""
+
+
+def stored_page() -> str:
+    """docs/stored.md: all tables."""
+    lines = [_STORED]
+    words = {table: one for tables in STORED.values() for table, one in tables.items()}
+    each_once(metadata.tables, words)
+    for title, tables in STORED.items():
+        lines += [f"## {title}", "", "| Table | Holds | Kept | When it is forgotten |", "|---|---|---|---|"]
+        for table, one in tables.items():
+            fate = f"{one.fate}; {one.but}" if one.but else str(one.fate)
+            lines.append(f"| `{table}` | {one.holds} | {one.kept} | {fate} |")
+        lines.append("")
+    indexes = " and ".join(f"`{name}`" for name in INDEXES)
+    lines += [
+        f"Besides there are the full-text indexes {indexes}: the words of messages and of documents, erased with them.",
+        "",
+    ]
+    lines += [
+        "## Columns",
+        "",
+        "For queries of your own; the tables have no others.",
+        "",
+        "| Table | Columns |",
+        "|---|---|",
+    ]
+    for table in words:
+        lines.append(f"| `{table}` | {', '.join(f'`{column.name}`' for column in metadata.tables[table].columns)} |")
+    return "\n".join([*lines, ""])
+
+
+# Benchmarks.
+
+
+class Measured(NamedTuple):
+    """A figure: what it says, its unit, and with what it is compared in the same run."""
+
+    metric: str
+    says: str
+    unit: str
+    beside: str = ""
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    title: str
+    says: str
+    figures: tuple[Measured, ...]
+
+
+_FASTEST: Final = "a bot that edits each second"
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "startup": Benchmark(
+        "Until you can type",
+        "From the start of `cogency chat` to its prompt, in a terminal.",
+        (
+            Measured(
+                "chat_prompt_s", "with a database that is there", "s", "bare_python_s", "a Python that ends at once"
+            ),
+            Measured("first_start_s", "with none yet", "s"),
+        ),
+    ),
+    "first_text": Benchmark(
+        "Until the first text shows",
+        "From a mention to the first text of its answer, with a model that answers at once; and what the idle bot takes.",
+        (
+            Measured(
+                "slack_first_text_ms", "in Slack", "ms", "minimal_slack_ms", "the least bot on the same libraries"
+            ),
+            Measured("discord_first_text_ms", "in Discord", "ms", "minimal_discord_ms", "the same"),
+            Measured("rss_mb", "memory of the idle bot on both", "MB", "minimal_rss_mb", "the same"),
+        ),
+    ),
+    "live_edit": Benchmark(
+        "How fresh a growing reply is",
+        "From what the model writes to the moment at which a message shows it, at the median, within the platforms' limits: one "
+        "reply, and ten at once in five channels.",
+        (
+            Measured(
+                "freshness_p50_ms_slack_stream_1",
+                "Slack, by a stream, one",
+                "ms",
+                "freshness_p50_ms_slack_stream_1",
+                _FASTEST,
+            ),
+            Measured("freshness_p50_ms_slack_stream_10", "ten", "ms", "freshness_p50_ms_slack_stream_10", "the same"),
+            Measured(
+                "freshness_p50_ms_slack_edit_1",
+                "Slack, by edits, one",
+                "ms",
+                "freshness_p50_ms_slack_edit_1",
+                "the same",
+            ),
+            Measured("freshness_p50_ms_slack_edit_10", "ten", "ms", "freshness_p50_ms_slack_edit_10", "the same"),
+            Measured("freshness_p50_ms_discord_1", "Discord, one", "ms", "freshness_p50_ms_discord_1", "the same"),
+            Measured("freshness_p50_ms_discord_10", "ten", "ms", "freshness_p50_ms_discord_10", "the same"),
+        ),
+    ),
+    "stream": Benchmark(
+        "What is added to each token",
+        "From a token's arrival to the event that shows it, with many answers at the same time in one process.",
+        (
+            Measured("added_p50_ms", "the median", "ms"),
+            Measured("added_p99_ms", "the slowest hundredth", "ms"),
+            Measured("alone_p50_ms", "one answer alone", "ms"),
+            Measured("kb_per_stream", "memory of each answer", "KB"),
+        ),
+    ),
+    "turns": Benchmark(
+        "From a message to the model",
+        "What the bot does between a message's arrival and the request to the model, and how many questions one process answers "
+        "with a model that says one word.",
+        (
+            Measured("intake_p50_ms_sqlite", "SQLite, the median", "ms"),
+            Measured("intake_p50_ms_postgresql", "PostgreSQL, the median", "ms"),
+            Measured("turns_per_s_sqlite", "questions a second, SQLite", ""),
+            Measured("turns_per_s_postgresql", "questions a second, PostgreSQL", ""),
+        ),
+    ),
+    "parser": Benchmark(
+        "Reading what a model writes",
+        "In pieces of four characters, as models send them.",
+        (
+            Measured(
+                "mb_per_s",
+                "a second",
+                "MB",
+                "naive_mb_per_s_on_100_kb",
+                "a parser that searches all so far after each piece",
+            ),
+            Measured("time_ratio_40_over_10", "time for four times as much", "times"),
+        ),
+    ),
+    "tokens": Benchmark(
+        "What a question costs before anybody writes",
+        "Tokens that the model reads. A turn of 32 rounds uploads less where the vendor keeps what was sent; what is *billed* is the "
+        "same.",
+        (
+            Measured("prompt_tokens_hi", 'for "hi" in a direct message', "tokens"),
+            Measured(
+                "prefix_tokens_200", "with 200 tools of servers", "tokens", "prefix_tokens_200", "all described in full"
+            ),
+            Measured("upload_ratio_32", "bytes up in 32 rounds, all sent anew over only what is new", "times"),
+            Measured("billed_ratio_openai_32", "billed input, the one over the other", "times"),
+        ),
+    ),
+    "tools": Benchmark(
+        "What tools of servers add",
+        "MCP servers on this machine.",
+        (
+            Measured("call_overhead_ms", "to a call", "ms", "call_ms_bare_sdk", "the call by the bare SDK"),
+            Measured("start_added_ms_0_servers", "to a start without any server", "ms"),
+            Measured("idle_cpu_percent_20_servers", "of a processor by twenty idle ones", "%"),
+        ),
+    ),
+    "languages": Benchmark(
+        "Finding a message in other words",
+        "How often the message that answers a question is among the first hits, in ten languages (quick: three). All of it: "
+        "[recall](memory.md#recall).",
+        (
+            Measured("recall_at_1", "the first", "%", "recall_at_1", "plain full-text search"),
+            Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same"),
+        ),
+    ),
+    "search_scale": Benchmark(
+        "Finding it in a large store",
+        "A search of past threads, warm.",
+        (
+            Measured("messages", "messages in the store", ""),
+            Measured("p50_ms", "the median", "ms"),
+            Measured("p95_ms", "the slowest twentieth", "ms"),
+            Measured("heaviest_p95_ms", "the same for who has the most messages", "ms"),
+        ),
+    ),
+}
+_BENCHMARKS: Final = f"""\
+# Benchmarks
+
+All numbers come from one command, which runs each benchmark beside a baseline in the same run, and writes what it found:
+
+```sh
+python -m benchmarks.all --quick
+make generated
+```
+
+*Quick* means smaller sizes, for a look. The machine stands below each; its load says how busy it was with other work meanwhile
+(above the number of its cores, times are longer than they need be). Platforms and models are stand-ins on the same machine, so
+no network is in these times. How much of what was said is found again, on conversations of others, stands with
+[recall](memory.md#how-much-of-it-is-found). {_MADE}
+"""
+
+
+def benchmarks_page(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """docs/benchmarks.md: what `benchmarks.all` has written, in words."""
+    lines = [_BENCHMARKS]
+    for name in each_once(found, {name: one for name, one in BENCHMARKS.items() if name in found}):
+        one, run = BENCHMARKS[name], found[name]
+        lines += [
+            f"## {one.title}",
+            "",
+            f"{one.says} `python -m benchmarks.{name}` has more figures, and explains them.",
+            "",
+        ]
+        lines += ["| | Cogency | beside it |", "|---|---|---|"]
+        for figure in one.figures:
+            other = f"{_figure(run['baseline'][figure.beside], figure.unit)} ({figure.other})" if figure.beside else ""
+            lines.append(f"| {figure.says} | {_figure(run['metrics'][figure.metric], figure.unit)} | {other} |")
+        quick = "quick, " if run["quick"] else ""
+        lines += ["", f"*{run['day']}, {quick}{run['machine']}.*", ""]
+    return "\n".join(lines)
+
+
+def _figure(value: float, unit: str) -> str:
+    """With three digits that count."""
+    shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{shown} {unit}".strip()
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "docs/commands.md": commands_page,
+    "docs/settings.md": lambda: settings_page((ROOT / ".env.example").read_text(encoding="utf-8")),
+    "docs/permissions.md": permissions_page,
+    "docs/stored.md": stored_page,
+    "docs/benchmarks.md": lambda: benchmarks_page(
+        json.loads((ROOT / "docs/site/benchmarks.json").read_text(encoding="utf-8"))
+    ),
+}
+"""Each page that is made, by its path."""
+
+if __name__ == "__main__":
+    for path, page in PAGES.items():
+        (ROOT / path).write_text(page(), encoding="utf-8")

@@ -1,0 +1,105 @@
+"""The pages that are made from the code are what the code makes now, and what they say of the database is so."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Table, func, insert, inspect, select
+
+from agent.memory.forgetting_plans import Everything
+from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page, shown_settings
+from store.engine import Store, open_store
+from store.search.index import INDEXES
+from store.tables import (
+    embedding,
+    metadata,
+    model_call,
+    preference,
+    sign_in,
+    tool_account,
+    tool_call,
+    verdict,
+)
+from tests.fakes.incoming import START
+from tests.fakes.new_database import new_database
+from tests.store.forgetting.test_any_forgetting import Talk, World
+from tests.store.forgetting.test_erase import live_through
+
+ROOT = Path(__file__).parents[1]
+FATES = {table: one.fate for tables in STORED.values() for table, one in tables.items()}
+PERSON = "ann"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_what_the_code_makes_of_it_now(path: str) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == PAGES[path](), "run `make generated`"
+
+
+def test_a_setting_that_the_example_does_not_show_is_noticed() -> None:
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    hidden = "\n".join(line for line in example.splitlines() if not line.startswith("# COGENCY_FOOTER="))
+    with pytest.raises(ValueError, match="does not show COGENCY_FOOTER"):
+        settings_page(hidden)
+    assert len([*shown_settings(example)]) == settings_page(example).count("\n### ")
+
+
+def test_a_right_without_a_reason_and_a_reason_without_a_right_are_noticed() -> None:
+    assert each_once(["read", "write"], {"write": "", "read": ""}) == ["write", "read"]
+    for names in (["read"], ["read", "write", "admin"]):
+        with pytest.raises(ValueError, match=r"write|admin"):
+            each_once(names, {"write": "", "read": ""})
+
+
+async def test_the_page_names_every_table_of_a_real_database(tmp_path: Path) -> None:
+    store = await open_store(await new_database(tmp_path / "store.db"))
+    there = await store.database.read(lambda c: inspect(c).get_table_names())
+    await store.close()
+    of_indexes = {name for name in there if name.startswith(INDEXES)}
+    assert {*there} - of_indexes == {*FATES, "alembic_version"}
+
+
+def naming(connection: Connection, table: Table) -> int:
+    """Rows in which the person stands, or words of theirs."""
+    rows = connection.execute(select(table)).all()
+    return sum(any(PERSON in str(cell) or "quince" in str(cell) for cell in row) for row in rows)
+
+
+async def lived(store: Store) -> None:
+    """Everything that one person can leave behind."""
+    world = World(store)
+    for _ in range(2):
+        await world.live(Talk(PERSON, "own", recalls=0, rests_on=0))
+    await live_through(store, "quince", "another thread")
+    last = world.said[-1].row
+
+    def more(connection: Connection) -> None:
+        connection.execute(insert(embedding).values(message=last, model="m", signs=bytes(8), vector=b"quince"))
+        connection.execute(insert(verdict).values(turn=last, person=PERSON, verdict="up", time=START))
+        connection.execute(insert(preference).values(owner=PERSON, name="model", value="quince"))
+        connection.execute(insert(tool_account).values(person=PERSON, server="wiki", sealed=b"quince"))
+        pending = {"handle": "h", "sealed": b"quince", "expires": START}
+        connection.execute(insert(sign_in).values(person=PERSON, server="wiki", **pending))
+        took = dict.fromkeys(("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up"), 1)
+        spent = {"number": 1, "kind": "turn", "model": "m", "day": START.date(), "estimated": False, **took}
+        connection.execute(insert(model_call).values(person=PERSON, channel="C1", **spent))
+        call = {"tool": "recall", "effect": "reads", "decision": "yes", "decided_by": "", "outcome": "done"}
+        where = {"channel": "C1", "audience": f"person:{PERSON}", "call": "c", "arguments": "quince"}
+        connection.execute(insert(tool_call).values(person=PERSON, time=START, **call, **where))
+
+    await store.database.write(more)
+
+
+async def test_what_the_page_says_is_erased_is_found_in_no_row_after_forgetting(tmp_path: Path) -> None:
+    store = await open_store(await new_database(tmp_path / "store.db"))
+    await lived(store)
+    tables = {table.name: table for table in metadata.sorted_tables}
+    before = {name: await store.database.read(naming, table) for name, table in tables.items()}
+    assert sum(map(bool, before.values())) >= 18, before
+    await store.forgetting.forget(Everything(PERSON), START)
+    after = {name: await store.database.read(naming, table) for name, table in tables.items()}
+    words = select(func.count()).select_from(tool_call).where(tool_call.c.arguments != "")
+    told = await store.database.read(lambda c: c.execute(words).scalar_one())
+    await store.close()
+    assert {name for name, rows in after.items() if rows} <= {
+        name for name, fate in FATES.items() if fate is Fate.STAYS
+    }
+    assert (before["tool_call"], told) == (1, 0)
