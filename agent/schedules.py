@@ -9,7 +9,7 @@ Rules
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum, StrEnum, auto
@@ -242,6 +242,10 @@ class Schedules(Protocol):
 
     async def put_off(self, due: Occurrence, until: datetime) -> None:
         """Try again then: nobody could say now whether it may be done."""
+        ...
+
+    def on_change(self, heard: Callable[[], None]) -> None:
+        """Call this when there may be a new time, whichever process has kept it. It may be lost, or come too often."""
         ...
 
     async def first_due(self, sources: frozenset[str]) -> datetime | None:

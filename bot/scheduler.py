@@ -119,6 +119,7 @@ class Scheduler:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:
         """Do what is due until the block ends. What is cut short is done by whoever finds it next."""
+        self.schedules.on_change(self.changed)
         serving = asyncio.create_task(self._serve())
         try:
             yield

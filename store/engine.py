@@ -483,7 +483,7 @@ def database_of(
 
 def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     """The store on a database that is at the newest version."""
-    erased_ids = ErasedIds(prepared.key)
+    erased_ids, notifier = ErasedIds(prepared.key), _notifier(database)
     return Store(
         SqlLedger(database, erased_ids),
         SqlConsents(database),
@@ -500,12 +500,12 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlPreferences(database),
         SqlSpending(database),
         SqlJobs(database),
-        SqlSchedules(database, erased_ids),
+        SqlSchedules(database, erased_ids, notifier),
         SqlReplies(database),
         SqlSummaries(database),
         SqlToolAccounts(database),
         SqlToolAudit(database),
-        _notifier(database),
+        notifier,
         database,
         prepared.before,
         version,

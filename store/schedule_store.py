@@ -9,12 +9,23 @@ Rules
   Of one that has ended, `run_at` says when it goes.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
@@ -39,7 +50,7 @@ from agent.schedules import (
     with_end,
 )
 from store import rows
-from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
+from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.search import index
 from store.search.text import IndexedText
@@ -56,7 +67,11 @@ LONGEST_OFF: Final = timedelta(hours=2)
 SHOWN_FOR: Final = timedelta(days=7)
 """What has ended stays in lists so long, with its reason."""
 
+CHANGED: Final = "schedules"
+"""What is told to all processes when there is a new time."""
+
 _LIVES: Final = schedule.c.state != ScheduleState.ENDED
+_ACTIVE: Final = schedule.c.state == ScheduleState.ACTIVE
 
 
 def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
@@ -136,16 +151,25 @@ def withdraw_turns(connection: Connection, ids: Collection[int], now: datetime) 
 
 def due(connection: Connection, sources: frozenset[str], now: datetime, limit: int) -> list[Occurrence]:
     connection.execute(delete(schedule).where(~_LIVES, schedule.c.run_at <= now))
-    moved = and_(schedule.c.next <= now, schedule.c.run_at > now + LONGEST_OFF)
-    wanted = and_(schedule.c.state == ScheduleState.ACTIVE, or_(schedule.c.run_at <= now, moved))
-    first = select(schedule).where(wanted, schedule.c.source.in_(sorted(sources)))
-    first = first.order_by(schedule.c.run_at, schedule.c.id).limit(limit)
-    # Others pass by what one is just taking. (SQLite has one writer, and no such words.)
-    found = [read(row) for row in connection.execute(first.with_for_update(skip_locked=True)).mappings()]
+    found = _taken(connection, sources, schedule.c.run_at, schedule.c.run_at <= now, limit)
+    # Written so that no engine looks through the index of `run_at` for it: nearly all that wait are later than that.
+    later = func.coalesce(schedule.c.run_at, schedule.c.next) > now + LONGEST_OFF
+    moved = and_(schedule.c.next <= now, later)
+    found += _taken(connection, sources, schedule.c.next, moved, limit - len(found)) if len(found) < limit else []
     taken = update(schedule).where(schedule.c.id.in_([one.id for one in found]))
     if found:
         connection.execute(taken.values(epoch=schedule.c.epoch + 1, run_at=now + LEASE))
     return [_occurrence(replace(one, epoch=one.epoch + 1), now) for one in found]
+
+
+def _taken(
+    connection: Connection, sources: frozenset[str], order: Column[Any], when: ColumnElement[bool], limit: int
+) -> list[Schedule]:
+    """One of two searches, each by an index of its own: with both conditions in one, all that wait are looked at."""
+    first = select(schedule).where(_ACTIVE, when, schedule.c.source.in_(sorted(sources)))
+    first = first.order_by(order, schedule.c.id).limit(limit)
+    # Others pass by what one is just taking. (SQLite has one writer, and no such words.)
+    return [read(row) for row in connection.execute(first.with_for_update(skip_locked=True)).mappings()]
 
 
 def _occurrence(one: Schedule, now: datetime) -> Occurrence:
@@ -302,19 +326,37 @@ def read(row: RowMapping) -> Schedule:
 
 
 class SqlSchedules(SqlStore):
-    keep = writes(keep)
     of_person = reads(of_person)
     all = reads(listed)
-    change = writes(change)
-    pause = writes(pause)
     cancel = writes(cancel)
     due = writes(due)
     put_off = writes(put_off)
     first_due = reads(first_due)
 
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+    def __init__(self, database: Database, erased_ids: ErasedIds, notifier: LocalNotifier) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
+        self._notifier = notifier
+
+    def on_change(self, heard: Callable[[], None]) -> None:
+        self._notifier.listen(CHANGED, heard)
+
+    async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
+        kept = await self.database.write(keep, new)
+        self._notifier.tell(CHANGED)
+        return kept
+
+    async def change(
+        self, person: str, id_: int, *, timing: Timing | None = None, words: str | None = None, now: datetime
+    ) -> Schedule | None:
+        changed = await self.database.write(change, person, id_, timing=timing, words=words, now=now)
+        self._notifier.tell(CHANGED)
+        return changed
+
+    async def pause(self, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
+        found = await self.database.write(pause, person, id_, paused=paused, now=now)
+        self._notifier.tell(CHANGED)
+        return found
 
     async def begin(
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None

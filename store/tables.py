@@ -378,7 +378,11 @@ class JobRow(Row, table=True):
 class ScheduleRow(Row, table=True):
     """What is done at a time. `made` is JSON; for it and for `run_at` see `store.schedule_store`."""
 
-    __table_args__: ClassVar[Any] = (Index("ix_schedule_run_at", "state", "run_at"), NEVER_REUSED)
+    __table_args__: ClassVar[Any] = (
+        Index("ix_schedule_run_at", "state", "run_at"),
+        Index("ix_schedule_next", "state", "next"),
+        NEVER_REUSED,
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     person: str = Field(sa_type=StorableText, index=True)

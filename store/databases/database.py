@@ -205,6 +205,16 @@ class LocalNotifier:
 
     def __init__(self) -> None:
         self._notified = asyncio.Event()
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
+
+    def listen(self, what: str, heard: Callable[[], None]) -> None:
+        """Call this when somebody tells that (a plain word), here or in another process."""
+        self._listeners.setdefault(what, []).append(heard)
+
+    def tell(self, what: str) -> None:
+        """Wakes nobody but who listens to that. Returns at once."""
+        for heard in self._listeners.get(what, ()):
+            heard()
 
     @property
     def is_notified(self) -> bool:

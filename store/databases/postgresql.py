@@ -291,10 +291,17 @@ class SharedNotifier(database.LocalNotifier):
         super().__init__()
         self._connect = connect
         self._telling = asyncio.Event()
+        self._told: set[str] = {""}
         self._task = asyncio.create_task(self._keep_listening())
 
     def notify(self) -> None:
         super().notify()
+        self._told.add("")
+        self._telling.set()
+
+    def tell(self, what: str) -> None:
+        super().tell(what)
+        self._told.add(what)
         self._telling.set()
 
     async def close(self) -> None:
@@ -314,15 +321,21 @@ class SharedNotifier(database.LocalNotifier):
         try:
             own = connection.get_server_pid()
 
-            def heard(_: object, teller: int, _channel: str, _said: str) -> None:
-                if teller != own:
+            def heard(_: object, teller: int, _channel: str, said: str) -> None:
+                if teller == own:
+                    return
+                if said:
+                    database.LocalNotifier.tell(self, said)
+                else:
                     self._notified.set()
 
             connection.add_termination_listener(lambda _: self._telling.set())
             await connection.add_listener(CHANNEL, heard)
             self._notified.set()  # for what was told before
             while True:
-                await connection.execute(f"NOTIFY {CHANNEL}")
+                told, self._told = self._told, set()
+                for what in told or {""}:
+                    await connection.execute(f"NOTIFY {CHANNEL}, '{what}'")
                 with suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_S):
                         await self._telling.wait()

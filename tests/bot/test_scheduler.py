@@ -178,6 +178,17 @@ async def test_a_reminder_says_its_words_each_time_and_asks_no_model() -> None:
     assert world.model.requests == []
 
 
+async def test_what_is_new_is_looked_at_before_the_next_look_is_due() -> None:
+    world = World()
+    async with world.serving(), world.scheduler().serving(), asyncio.timeout(LOOK_S - 1):
+        soon = await world.keep("Now.", timing=Timing("UTC", at=NOON + timedelta(seconds=1)))
+        await world.clock.advance(2)
+        later = await world.keep("Later.")
+        await world.store.schedules.change("ann", later.id, words="Much later.", now=world.clock.now())
+        while world.shown(soon) != ["Now."]:
+            await world.clock.advance(0.1)
+
+
 async def test_a_question_is_asked_anew_and_its_answer_shown() -> None:
     world = World(["The first news.", "The second news."])
     news = await world.keep("What is new?", QUESTION)

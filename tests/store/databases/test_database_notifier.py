@@ -91,3 +91,19 @@ async def test_a_notifier_without_a_server_still_notifies_at_home() -> None:
     async with asyncio.timeout(PATIENCE_S):
         await notifier.wait(LONG_S)
     await notifier.close()
+
+
+async def test_what_is_told_reaches_who_listens_to_it_in_every_process_and_wakes_nobody_else(
+    postgres: PostgresServer,
+) -> None:
+    async with notifiers(await postgres.empty()) as (first, other):
+        heard = {name: asyncio.Event() for name in ("first", "other", "else")}
+        first.listen("times", heard["first"].set)
+        other.listen("times", heard["other"].set)
+        other.listen("places", heard["else"].set)
+        first.tell("times")
+        async with asyncio.timeout(PATIENCE_S):
+            await heard["first"].wait()
+            await heard["other"].wait()
+        assert not heard["else"].is_set()
+        assert [one.is_notified for one in (first, other)] == [False, False]
