@@ -78,6 +78,8 @@ def test_a_link_is_led_to_where_its_page_or_file_lies_in_the_site() -> None:
     made, files = staged("docs/web.md", f"[a](memory.md#recall) [b](../SECURITY.md) [c](../.env.example) {others}")
     assert made == f"[a](memory.md#recall) [b](vulnerabilities.md) [c](files/env.example) {others}"
     assert files == {".env.example"}
+    assert staged("SECURITY.md", "[docs/web.md](docs/web.md)")[0] == "[Give it the web](web.md)"
+    assert staged("SECURITY.md", "[`code`](docs/web.md)")[0] == "[`code`](web.md)"
     assert staged("docs/adr/0001-audience-is-a-place.md", "[a](../../README.md)")[0] == "[a](../index.md)"
 
 

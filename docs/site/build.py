@@ -1,7 +1,8 @@
 """The documents as a site: `make docs`, or `python -m docs.site.build`, writes it into `build/site`.
 
 Rules
-- A page stands in the repository once, and its links work there. Here they are made to work in the site.
+- A page stands in the repository once, and its links work there. Here they are made to work in the site, and where
+  they call a page by its file, they call it by its title.
 - A link leads to a page or to a file, which then is part of the site. A link or an anchor that leads nowhere fails.
 - A browser that shows the site asks no other host for anything, and neither does the build.
 """
@@ -33,7 +34,8 @@ ASSETS: Final = ("films", "pictures")
 """Folders of `docs` with what pages show."""
 FILES: Final = "files"
 """Where files of the repository to which pages link are put."""
-LINK: Final = re.compile(r"(\]\()([^()\s]+)(\))")
+LINK: Final = re.compile(r"((?:\[[^\[\]]*)?\]\()([^()\s]+)(\))")
+_TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 _LOADING: Final = {"href": {"link"}, "src": {"script", "img", "iframe", "video", "audio", "source", "embed"}}
 _FOREIGN: Final = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 _IN_STYLES: Final = re.compile(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
@@ -69,8 +71,11 @@ def staged(path: str, text: str) -> tuple[str, set[str]]:
         there = normpath((PurePosixPath(path).parent / target).as_posix())
         if (ROOT / there).is_dir() and f"{there}/README.md" in known:
             there = f"{there}/README.md"
+        before = match[1]
         if there in known:
             place = known[there]
+            if before[1:-2] in {there, target}:  # in the repository a page is called by its file
+                before = f"[{title(there)}]("
         elif not (ROOT / there).is_file():
             raise BrokenLink(f"{path}: {match[2]} leads nowhere")
         elif there.startswith(tuple(f"docs/{folder}/" for folder in ASSETS)):
@@ -78,9 +83,15 @@ def staged(path: str, text: str) -> tuple[str, set[str]]:
         else:
             linked.add(there)
             place = file_place(there)
-        return f"{match[1]}{relpath(place, PurePosixPath(known[path]).parent)}{mark}{anchor}{match[3]}"
+        return f"{before}{relpath(place, PurePosixPath(known[path]).parent)}{mark}{anchor}{match[3]}"
 
     return "".join(part if is_code else LINK.sub(moved, part) for is_code, part in parts(text)), linked
+
+
+def title(path: str) -> str:
+    """How a page is called."""
+    found = _TITLE.search((ROOT / path).read_text(encoding="utf-8"))
+    return found[1] if found else path
 
 
 def file_place(path: str) -> str:

@@ -218,14 +218,18 @@ To delete its own answers it needs no permission. It never mentions anybody: eve
 def permissions_page() -> str:
     """docs/permissions.md: each right with why it is asked for, and what needs it."""
     wanted, optional = slack.scopes(slack.EVERYTHING), slack.optional_scopes(slack.EVERYTHING)
-    lines = [_RIGHTS, "| Scope | Why | Feature | Used for |", "|---|---|---|---|"]
+    lines = [_RIGHTS, "| Scope | Why | Feature |", "|---|---|---|"]
     for scope in each_once(wanted, _SLACK_WHY):
         feature = ", ".join(f"`{one}`" for one in sorted(slack.needing(scope))) or "always"
+        also = " *Optional.*" if scope in optional else ""
+        lines.append(f"| `{scope}` | {_SLACK_WHY[scope]}{also} | {feature} |")
+    lines += ["", _OTHER_TOKENS, "For whoever reviews the app, the calls and events that need each:", ""]
+    lines += ["| Scope | Calls and events |", "|---|---|"]
+    for scope in sorted(wanted):
         calls = [f"`{method}`" for method in slack.Method if scope in method.scopes]
         calls += [f"`{event}`" for event, needed in slack.EVENT_SCOPES.items() if needed == scope]
-        also = " *Optional.*" if scope in optional else ""
-        lines.append(f"| `{scope}` | {_SLACK_WHY[scope]}{also} | {feature} | {', '.join(calls)} |")
-    lines += ["", _OTHER_TOKENS, _DISCORD, "| Intent | Why |", "|---|---|"]
+        lines.append(f"| `{scope}` | {', '.join(calls) or 'none: what stands in Slack itself'} |")
+    lines += ["", _DISCORD, "| Intent | Why |", "|---|---|"]
     asked = {name for name, is_wanted in intents(message_content=True) if is_wanted}
     lines += [f"| `{name}` | {_INTENTS_WHY[name]} |" for name in each_once(asked, _INTENTS_WHY)]
     scopes = (
@@ -366,8 +370,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-Every table of the database, what it holds, how long, and what becomes of it when somebody uses `/forget`. {_MADE} Where the
-database lies: [operating.md](operating.md#where-data-lies). How forgetting works: [memory.md](memory.md#forgetting).
+Every table of the database, what it holds, how long, and what becomes of it when somebody uses `/forget`. {_MADE}
+[Where the database lies](operating.md#where-data-lies), and [how forgetting works](memory.md#forgetting).
 
 *Erased* means that the row is deleted, with SQLite also its bytes in the file, and that a search for it found nothing. With
 PostgreSQL the bytes go with the next vacuum.
