@@ -104,6 +104,17 @@ class IterationStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAnswered:
+    """A model call is over. `usage`: None where the model did not begin with it; `failure`: the name of the error's
+    class, "" for none.
+    """
+
+    model: str
+    usage: Usage | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NoticeArrived:
     """A sentence of ours for the person (the answer broke off, the model is down): a paragraph by itself."""
 
@@ -203,6 +214,7 @@ AgentEvent: TypeAlias = (
     IterationStarted
     | TextArrived
     | ReplyEnded
+    | ModelAnswered
     | NoticeArrived
     | ModelSwitched
     | HandleOpened

@@ -284,12 +284,13 @@ class Loop:
             raise
         except ProviderError as error:
             answer.fail(error)
-            failed: turns.TurnInput = turns.ResponseFailed(self._explain(error))
+            failure, failed = type(error).__name__, turns.ResponseFailed(self._explain(error))
         else:
             answer.complete()
+            failure = ""
             failed = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
         await self._take_text(answer)
-        self._count(answer)
+        await self._emit(events.ModelAnswered(self._model, self._count(answer), failure))
         return await self._take(answer.pending) or self._turn.receive(failed)
 
     async def _read(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
@@ -430,14 +431,15 @@ class Loop:
         own, others = (*before.own_words, *joined), (*before.others_words, *results)
         return replace(before, own_words=own, others_words=others)
 
-    def _count(self, answer: ModelAnswer) -> None:
+    def _count(self, answer: ModelAnswer) -> Usage | None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
         if not answer.worked_on:
-            return
+            return None
         ended = answer.ended
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
         self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage), native))
+        return usage
 
 
 MAX_PLAIN_CHARS: Final = 100_000

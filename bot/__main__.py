@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> Exit:
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         usual = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # what it finds, it says itself
-        log_to(sys.stderr, settings.log_level or usual, settings.secrets())
+        log_to(sys.stderr, settings.log_level or usual, settings.secrets(), settings.log_form)
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
@@ -161,7 +161,7 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
 async def _run(settings: Settings) -> Exit:
     from bot.app import serve_platforms  # noqa: PLC0415 -- as above
 
-    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets())
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
     serving = asyncio.ensure_future(serve_platforms(settings))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     try:
@@ -175,7 +175,7 @@ async def _run(settings: Settings) -> Exit:
 async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
     from bot.app import migrate, migrate_back  # noqa: PLC0415 -- as above
 
-    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets())
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
     if back is None and (file or yes):
         complain(f"cogency migrate: {setup_texts.BACK_ALONE}")
         return Exit.ARGUMENTS

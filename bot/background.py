@@ -22,6 +22,7 @@ from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.models.choice import ModelSwitch
+from bot.telemetry import SILENT, Telemetry, TimedMemories
 from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
@@ -135,9 +136,9 @@ class MeaningWriter:
         return True
 
     @asynccontextmanager
-    async def writing(self, owner: str) -> AsyncGenerator[None]:
+    async def writing(self, owner: str, telemetry: Telemetry = SILENT) -> AsyncGenerator[None]:
         await self.begin()
-        async with JobWorker(self.jobs, {EMBEDDING: self.write}, self.clock, owner).serving():
+        async with JobWorker(self.jobs, {EMBEDDING: self.write}, self.clock, owner, telemetry=telemetry).serving():
             yield
 
 
@@ -183,6 +184,7 @@ async def background(
     meanings: Meanings | None = None,
     pages: LinkedPages | None = None,
     deletions: Mapping[str, Delete] | None = None,
+    telemetry: Telemetry = SILENT,
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
 
@@ -209,12 +211,14 @@ async def background(
         workers.append({LEARNING: partial(_learn, learner, profiles, pauses)})
     async with AsyncExitStack() as stack:
         for handlers in workers:
-            await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner).serving())
+            await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner, telemetry=telemetry).serving())
         if meanings is not None:
             local = floor if meanings.is_local else None
             writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)
-            await stack.enter_async_context(writer.writing(owner))
+            await stack.enter_async_context(writer.writing(owner, telemetry))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
+        if telemetry is not SILENT:
+            memories = TimedMemories(memories, clock, telemetry)
         yield Background(copies, floor, learner if learns else None, memories)
 
 

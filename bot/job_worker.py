@@ -16,6 +16,7 @@ from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.ports import Clock, Jobs
 from agent.records import Job
 from bot.logs import severity
+from bot.telemetry import SILENT, JobEnd, JobOver, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +50,14 @@ class JobWorker:
         clock: Clock,
         owner: str,
         limits: JobLimits = JobLimits(),
+        telemetry: Telemetry = SILENT,
     ) -> None:
         self._jobs = jobs
         self._handlers = handlers
         self._clock = clock
         self._owner = owner
         self._limits = limits
+        self._telemetry = telemetry
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None, None]:
@@ -71,18 +74,22 @@ class JobWorker:
         job = await self._jobs.claim(frozenset(self._handlers), self._owner, self._clock.now(), self._limits.lease)
         if job is None:
             return False
-        renewing = asyncio.create_task(self._renew(job))
+        renewing, begun = asyncio.create_task(self._renew(job)), self._clock.monotonic()
         try:
             done = await self._done(job)
         finally:
             renewing.cancel()
+        took_s, end = self._clock.monotonic() - begun, JobEnd.DONE if done else JobEnd.FAILED
         try:
             if done or job.attempts >= self._limits.max_attempts:
                 await self._jobs.finish(job)
+                end = JobEnd.DONE if done else JobEnd.GIVEN_UP
             else:
                 await self._jobs.postpone(job, self._clock.now() + self._limits.retry_after(job.attempts))
         except LeaseLost as error:
+            end = JobEnd.LOST
             log.info("job %d (%s): %s", job.id, job.kind, error)
+        self._telemetry.tell(JobOver(job.kind, end, took_s))
         return True
 
     async def _serve(self) -> None:

@@ -20,6 +20,7 @@ from agent.tool_policy import PolicyRow, read_rows
 from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
+from bot.logs import LogForm
 from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
 from bot.setting_sources import (
     IN_FILE,
@@ -114,8 +115,11 @@ class Settings:
     """By the platform's channel id."""
     log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)
     """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
+    log_form: LogForm = setting("COGENCY_LOG_FORMAT", parsers.one_of(LogForm), LogForm.AUTO)
     health: tuple[str, int] | None = setting("COGENCY_HEALTH", parsers.listen_address, None)
     """Where supervisors ask how the bot does; None: nowhere."""
+    metrics: bool = setting("COGENCY_METRICS", parsers.switch, default=True)
+    """Whether Prometheus may ask there, too."""
     allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
     discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)

@@ -12,11 +12,11 @@ from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, or_, select, update
 
 from agent.errors import LeaseLost
 from agent.records import Job
-from store.databases.database import SqlStore, writes
+from store.databases.database import SqlStore, reads, writes
 from store.tables import RUNNING, WAITING, job
 
 
@@ -58,7 +58,13 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
     return claimed
 
 
+def late(connection: Connection, now: datetime) -> dict[str, timedelta]:
+    due = select(job.c.kind, func.min(job.c.run_at)).where(job.c.state == WAITING, job.c.run_at <= now)
+    return {kind: now - first for kind, first in connection.execute(due.group_by(job.c.kind))}
+
+
 class SqlJobs(SqlStore):
+    late = reads(late)
     cancel = writes(cancel)
     replace = writes(replace)
     claim = writes(claim)

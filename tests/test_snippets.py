@@ -62,7 +62,7 @@ FOREIGN: Final[Mapping[str, set[str]]] = {
 INSTALLERS: Final = {"pip": {"install"}, "pipx": {"install", "upgrade"}, "uv": {"tool"}}
 TERMINAL_ALONE: Final = {"deep", "fast", "file", "threads", "quit"}
 NO_COMMANDS: Final = {
-    *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", f"{SIGN_IN_PATH}/", "/"),
+    *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
     *("/audio/transcriptions", "/v1/embeddings"),  # of OpenAI's protocol
     "/data",  # the folder of the image
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix

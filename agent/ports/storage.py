@@ -542,6 +542,10 @@ class Jobs(Protocol):
         """Try again later. If a newer one of its kind and key waits already, that one stands for both."""
         ...
 
+    async def late(self, now: datetime) -> dict[str, timedelta]:
+        """By kind, how long the first job that is due has waited; nothing of kinds of which none is."""
+        ...
+
 
 class Notifier(Protocol):
     """Wakes those who wait for something to do. What is due is also found by looking, so a notification

@@ -1,4 +1,4 @@
-"""What supervisors ask of a running bot: whether it lives, and whether it can serve; and systemd's watchdog.
+"""What supervisors ask of a running bot: whether it lives, whether it can serve, its metrics; and systemd's watchdog.
 
 Rules
   `/livez`: the event loop turns and the worker of turns runs. Where not, only a new start helps.
@@ -20,6 +20,7 @@ from typing import Final
 
 from agent.errors import SettingsError, StoreError
 from agent.ports import Clock
+from bot.telemetry import SILENT, LoopWoke, Telemetry
 from bot.texts import setup_texts
 
 BEAT_S: Final = 1.0
@@ -27,6 +28,7 @@ STALLED_S: Final = 10.0
 """Without a beat: the slowest step that the bot takes on its loop is under a tenth of a second."""
 LOOK_S: Final = 5.0
 """Between two questions to the database, and for how long each may take."""
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STARTING: Final = "it is starting"
 STORE: Final = "the database does not answer"
 WORKER: Final = "the worker of turns has stopped"
@@ -53,6 +55,7 @@ class Liveness:
     beat: float = field(init=False)
     stored: str = STARTING
     """Why the database cannot be used, "" if it can."""
+    telemetry: Telemetry = SILENT
 
     def __post_init__(self) -> None:
         self.beat = self.clock.monotonic()
@@ -82,6 +85,7 @@ class Liveness:
                 if not self.deadly():
                     tell("WATCHDOG=1")
                 await self.clock.sleep(every_s)
+                self.telemetry.tell(LoopWoke(max(0.0, self.clock.monotonic() - self.beat - every_s)))
 
     async def _look(self, vitals: Vitals) -> None:
         try:
@@ -95,12 +99,19 @@ class Liveness:
 
 @asynccontextmanager
 async def supervised(
-    clock: Clock, address: tuple[str, int] | None, supervisor: Mapping[str, str]
+    clock: Clock,
+    address: tuple[str, int] | None,
+    supervisor: Mapping[str, str],
+    telemetry: Telemetry = SILENT,
+    metrics: Callable[[], bytes] | None = None,
 ) -> AsyncGenerator[Liveness]:
-    """Answer at this address, if any, and to systemd, if it started us, until the block ends. Raises SettingsError."""
-    alive, tell = Liveness(clock), notifier(supervisor)
+    """Answer at this address, if any, and to systemd, if it started us, until the block ends. Raises SettingsError.
+
+    `metrics`: the page for Prometheus; None: there is none.
+    """
+    alive, tell = Liveness(clock, telemetry=telemetry), notifier(supervisor)
     watched_s = int(supervisor.get("WATCHDOG_USEC", "0")) / 1_000_000
-    serving = None if address is None else await asyncio.to_thread(_answering, alive, address)
+    serving = None if address is None else await asyncio.to_thread(_answering, alive, address, metrics)
     beating = asyncio.create_task(alive.keep(tell, min(BEAT_S, watched_s / 3) if watched_s else BEAT_S))
     tell("READY=1")  # it serves what it can: where a platform is away, systemd would start it anew for ever
     try:
@@ -125,7 +136,7 @@ def notifier(supervisor: Mapping[str, str]) -> Callable[[str], None]:
     return tell
 
 
-def _answering(alive: Liveness, address: tuple[str, int]) -> Callable[[], None]:
+def _answering(alive: Liveness, address: tuple[str, int], metrics: Callable[[], bytes] | None) -> Callable[[], None]:
     """Answer at this address in a thread of its own; what ends it. Raises SettingsError where nothing can listen."""
     opened: Future[Callable[[], object]] = Future()
 
@@ -141,8 +152,13 @@ def _answering(alive: Liveness, address: tuple[str, int]) -> Callable[[], None]:
         async def readyz(_: web.Request) -> web.Response:
             return told(alive.missing())
 
+        async def page(_: web.Request) -> web.Response:
+            return web.Response(body=metrics() if metrics is not None else b"", headers={"Content-Type": METRICS_TYPE})
+
         app, over = web.Application(), asyncio.Event()
         app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
+        if metrics is not None:
+            app.add_routes([web.get("/metrics", page)])
         runner = web.AppRunner(app, access_log=None, handle_signals=False)
         await runner.setup()
         try:

@@ -4,7 +4,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -49,6 +49,7 @@ from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, policy_file, tool_modules
+from bot.telemetry import SILENT, Telemetry, TimedMemories, ToldAudit, ToldSpending
 from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
@@ -98,9 +99,20 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
+def told(store: Store, telemetry: Telemetry) -> Store:
+    """The store, whose use is told. Of its memories it is where they are searched."""
+    if telemetry is SILENT:
+        return store
+    return replace(store, spending=ToldSpending(store.spending, telemetry), audit=ToldAudit(store.audit, telemetry))
+
+
 @asynccontextmanager
 async def background_of(
-    settings: Settings, store: Store, models: ModelSwitch, deletions: Mapping[str, Delete] | None = None
+    settings: Settings,
+    store: Store,
+    models: ModelSwitch,
+    deletions: Mapping[str, Delete] | None = None,
+    telemetry: Telemetry = SILENT,
 ) -> AsyncGenerator[Background]:
     """The work outside of turns, done until the block ends. `deletions`: of a process that reaches platforms.
 
@@ -132,6 +144,7 @@ async def background_of(
                 meanings=meanings,
                 pages=read_page and LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page),
                 deletions=deletions,
+                telemetry=telemetry,
             )
         )
 
@@ -464,6 +477,7 @@ def mind(
     platforms: ToolSource | None = None,
     *,
     hands_over: bool = False,
+    telemetry: Telemetry = SILENT,
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
@@ -490,6 +504,7 @@ def mind(
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
     scheduled = schedule_desk(store, access_rules(settings).is_operator)
+    memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
     own = own_tools(settings)
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
@@ -522,7 +537,7 @@ def mind(
         budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
         learn_at=None if work.learner is None else work.learner.due,
         may_learn=LearningPauses(store.preferences, store.profiles, CLOCK).may_learn,
-        recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
+        recollect=partial(recollect, memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
         scheduled=scheduled.line,
         kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
@@ -530,4 +545,5 @@ def mind(
         history_messages=settings.history_messages,
         attached=None if reader is None else reader.read,
         summarises=True,
+        telemetry=telemetry,
     )

@@ -4,8 +4,8 @@ terminal.
 
 import gc
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -40,6 +40,7 @@ from bot.schedule_desk import FirstLook
 from bot.scheduler import Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
+from bot.telemetry import SILENT, StoreSeen, Telemetry, to_all
 from bot.texts import reply_texts, setup_texts
 from bot.tools.mcp_source import NOWHERE, McpSource
 from bot.turns.approvals import ApprovalPolicy
@@ -57,23 +58,28 @@ async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
     async with AsyncExitStack() as stack:
-        alive = await stack.enter_async_context(supervised(parts.CLOCK, settings.health, settings.supervisor))
+        telemetry, metrics = stack.enter_context(_measuring(settings))
+        alive = await stack.enter_async_context(
+            supervised(parts.CLOCK, settings.health, settings.supervisor, telemetry, metrics)
+        )
         async with _starting(settings):
-            store = await stack.enter_async_context(parts.open_store_of(settings))
+            store = parts.told(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
         models = await stack.enter_async_context(parts.open_models(settings))
         connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
         async with (
-            parts.background_of(settings, store, models, connections.deletions) as work,
+            parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
             parts.open_tool_sources(settings, store.tool_accounts) as sources,
             parts.open_policy(settings, store) as policy,
         ):
             log.info("%s", models.sentence)
-            host = _host(settings, store, models, connections, work, reader, sources, policy)
+            host = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
             served = frozenset(map(platform_of, chosen))
-            alive.vitals = Vitals(host.turns.has_stopped, host.ledger.load, served, partial(_connected, connections))
-            serving = {name: partial(serve, host) for name, serve in chosen.items()}
-            edits = JobWorker(store.jobs, {EDIT: host.forgetting.keep_edit}, parts.CLOCK, parts.new_id())
+            look = partial(look_at, store, telemetry)
+            alive.vitals = Vitals(host.turns.has_stopped, look, served, partial(_connected, connections))
+            serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
+            handlers = {EDIT: host.forgetting.keep_edit}
+            edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
             desk = host.tool_desk
             scheduler = Scheduler(
                 store.schedules,
@@ -86,6 +92,27 @@ async def serve_platforms(settings: Settings) -> None:
             )
             async with edits.serving(), scheduler.serving():
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
+
+
+@contextmanager
+def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], bytes] | None]]:
+    """Who is told what happens until the block ends, and the page for Prometheus; None for none."""
+    listeners, page = list[Telemetry](), None
+    if settings.health is not None and settings.metrics:
+        from bot.metrics import Metrics  # noqa: PLC0415 -- who has nobody read them does not load it
+
+        metrics = Metrics(parts.CLOCK, version("cogency-bot"))
+        listeners.append(metrics)
+        page = metrics.page
+    yield to_all(listeners), page
+
+
+async def look_at(store: Store, telemetry: Telemetry) -> None:
+    """Ask the database for something small, and tell it. Raises StoreError."""
+    load = await store.ledger.load()
+    if telemetry is not SILENT:
+        late = await store.jobs.late(parts.CLOCK.now())
+        telemetry.tell(StoreSeen(load, {kind: by.total_seconds() for kind, by in late.items()}))
 
 
 def _connected(connections: PlatformConnections) -> frozenset[str]:
@@ -114,6 +141,7 @@ def _host(
     reader: AttachmentReader,
     sources: Sequence[McpSource],
     policy: ApprovalPolicy,
+    telemetry: Telemetry,
 ) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
@@ -132,6 +160,7 @@ def _host(
             connections.files_now,
             connections,
             hands_over=True,
+            telemetry=telemetry,
         ),
         groups_of=readers.groups_of,
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
@@ -200,9 +229,9 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
     ]
 
 
-def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]]:
+def platforms(settings: Settings) -> dict[str, Callable[[Host, Telemetry], Awaitable[None]]]:
     """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
-    chosen: dict[str, Callable[[Host], Awaitable[None]]] = {}
+    chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
     if (slack := slack_settings(settings)) is not None:
         chosen["Slack"] = partial(_serve_slack, slack)
     if (discord := discord_settings(settings)) is not None:
@@ -212,18 +241,18 @@ def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]
     return chosen
 
 
-async def _serve_slack(slack: SlackSettings, host: Host) -> None:
+async def _serve_slack(slack: SlackSettings, host: Host, telemetry: Telemetry) -> None:
     from bot.platforms.slack.run import serve  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
     _keep_loaded()
-    await serve(host, slack, parts.CLOCK)
+    await serve(host, slack, parts.CLOCK, telemetry)
 
 
-async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
+async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Telemetry) -> None:
     from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
 
     _keep_loaded()
-    await serve(host, discord, parts.CLOCK)
+    await serve(host, discord, parts.CLOCK, telemetry)
 
 
 def _keep_loaded() -> None:

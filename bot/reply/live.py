@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -17,6 +17,7 @@ from agent.records import Closing
 from bot import reply_surface
 from bot.caches import Backoff, OncePerMinute
 from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
+from bot.telemetry import SILENT, PageWritten, Telemetry, WriteEnd
 from bot.texts import reply_texts
 
 # When the next write may start. Pure: it answers "not before t" and never sleeps.
@@ -73,6 +74,8 @@ ORNAMENT_TRIES = 3
 ORNAMENT_WAIT_S = 15.0
 """Buttons wait behind the platform's limits like any edit, but not for ever."""
 
+KINDS: Final[Mapping[type[Write], str]] = {FindPage: "find", PostPage: "post", EditPage: "edit", DeletePage: "delete"}
+
 NAP_S = 5.0
 """How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience."""
 
@@ -108,6 +111,7 @@ class LiveReply:
         resumed: bool = False,
         sure: Callable[[], Awaitable[None]] | None = None,
         logged: OncePerMinute | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         """`logged`: which causes were logged of late, shared by replies."""
         self._surface = surface
@@ -122,6 +126,7 @@ class LiveReply:
         self._turn = turn
         self._backoff = Backoff()
         self._logged = OncePerMinute() if logged is None else logged
+        self._telemetry = telemetry
         self._failure: reply_surface.SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
@@ -247,29 +252,33 @@ class LiveReply:
 
     async def _perform(self, write: Write) -> None:
         self._writing = True
+        begun, end = self._clock.monotonic(), WriteEnd.FAILED
         try:
             if self._sure is not None:
                 await self._sure()
             await self._write(write)
         except reply_surface.PageQueued as queued:
-            self._failure = queued
+            end, self._failure = WriteEnd.QUEUED, queued
             self._pace = self._pace.after_queue(self._clock.monotonic(), queued.wait_s)
         except reply_surface.PageLimited as limited:
-            self._failure = limited
+            end, self._failure = WriteEnd.LIMITED, limited
             self._log(write, limited, "")
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
         except reply_surface.PageUnsent as unsent:
-            self._failure = unsent
+            end, self._failure = WriteEnd.UNSENT, unsent
             self._log(write, unsent, str(unsent))
             self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff.failed(type(write).__name__))
         else:
-            self._failure = None
+            end, self._failure = WriteEnd.DONE, None
             self._backoff.worked(type(write).__name__)
             if not isinstance(write, FindPage):
                 ended = isinstance(write, EditPage) and write.frame.look.final
                 self._pace = self._pace.after_write(self._clock.monotonic(), page_ended=ended)
         finally:
             self._writing = False
+            took_s = self._clock.monotonic() - begun
+            has_text = isinstance(write, PostPage | EditPage) and bool(write.frame.look.text.strip())
+            self._telemetry.tell(PageWritten(self._turn, KINDS[type(write)], end, took_s, has_text))
 
     def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
         kind = type(write).__name__

@@ -121,7 +121,7 @@ class Draft:
                 tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls.values()}))
                 self._begin_part()
                 self._add(reply_texts.WAITS_FOR_CONSENT.format(tools=tools))
-            case events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
+            case events.ModelAnswered() | events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
             case events.TurnEnded(_, text):
                 self._whole = text

@@ -1,5 +1,8 @@
 """What operators read: the command line, settings, why something cannot start, `cogency doctor`. Pure."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from agent.providers.catalog import Endpoint
 
 # The command line
@@ -365,3 +368,33 @@ INIT_NOT_WRITTEN = "Nothing was written: mend what is called a problem above, an
 INIT_SAYS = "In a terminal it asks. With --yes it writes what the environment sets, once it was tried."
 INIT_NO_TERMINAL = "Nobody is here to ask, and nothing was written: start it in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} cannot be written ({reason}): check its folder."
+
+METRICS: Final[Mapping[str, str]] = {
+    "build_info": "Always 1, with the version that runs.",
+    "turns": "Claimed turns that are over here, by how.",
+    "turns_running": "Turns that run in this process now.",
+    "turn_seconds": "From claiming a turn to its end here.",
+    "turn_wait_seconds": "From writing a message to claiming its turn.",
+    "first_text_seconds": "From writing a message to the first visible text of its answer.",
+    "reply_writes": "Writes of replies to platforms.",
+    "rate_limited": "Answers of platforms that they were asked too often (429).",
+    "model_calls": "Model calls of turns, by how they ended.",
+    "model_call_seconds": "How long model calls of turns take.",
+    "tokens": "Tokens that were charged.",
+    "spent_dollars": "US dollars that were charged, at list prices.",
+    "unpriced_calls": "Charged model calls without a list price.",
+    "tool_calls": "Calls of tools in the audit.",
+    "tool_call_seconds": "How long calls of tools take.",
+    "recall_seconds": "How long searches of past threads take.",
+    "backlog": "Turns that wait, of all processes on this database.",
+    "jobs": "Work outside of turns that was tried, such as learning.",
+    "job_seconds": "How long work outside of turns takes.",
+    "job_lag_seconds": "How long the first due job of a kind waits, such as learning.",
+    "leases_lost": "Turns and jobs that another process has taken over.",
+    "sockets_opened": "Connections to a platform that were opened.",
+    "loop_lag_seconds": "How much later than due the event loop wakes, each second.",
+    "sockets": "Connections to a platform that are open.",
+    "socket_age_seconds": "How long the oldest open connection to a platform stands.",
+    "loop_silence_seconds": "How long ago the event loop beat last; it does each second.",
+}
+"""What each metric counts, by its name without "cogency_" before it and "_total" behind it."""

@@ -20,9 +20,9 @@ from typing import Final
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
-from agent.records import Claim, Closing, Incoming, PutAside
+from agent.records import Claim, Closing, Incoming, PutAside, platform_of
 from bot.caches import OncePerMinute
-from bot.logs import severity
+from bot.logs import bound, severity
 from bot.reply.files import handed_over
 from bot.reply.live import ASIDE, LiveReply, offered_actions, shown_ending
 from bot.reply_surface import (
@@ -37,6 +37,7 @@ from bot.reply_surface import (
     Surface,
     SurfaceError,
 )
+from bot.telemetry import Charged, Phase, PhaseBegan, TurnBegan, TurnOver, TurnUnended
 from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
 
@@ -89,6 +90,8 @@ class Lease:
 
 log = logging.getLogger(__name__)
 
+ANSWERING: Final = "turn"
+"""What a turn's calls of models are for, as the ledger has it."""
 NOTHING_OFFERED: Final = frozenset[ReplyAction]()
 FIRST_EPOCH: Final = 1
 """Of the first claim of a turn; a later one may find what an earlier one has shown."""
@@ -118,6 +121,8 @@ class RunningTurn:
     """Whether there may be something to claim when it has ended."""
     lost: bool = False
     """Somebody else has the turn."""
+    claimed_anew: bool = False
+    """In this process: its own lease had run out."""
     put_off: bool = False
     """It ended because the ledger could not be asked, and goes on once it can."""
     put_aside: bool = False
@@ -148,22 +153,40 @@ class Answering:
         claim = running.claim
         earlier = running.earlier
         if earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            earlier.claimed_anew = True
             earlier.task.cancel()
         while earlier is not None:  # one that waits for the one before it ends at once; that one may not
             await asyncio.wait({earlier.task})
             earlier = earlier.earlier
         running.earlier = None
+        asked = claim.incoming
+        with bound(turn=claim.turn, conversation=asked.conversation, person=asked.person.id):
+            return await self._run(running, stopped)
+
+    async def _run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        claim, telemetry = running.claim, self.thinking.telemetry
+        asked, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
+        waited_s = max(0.0, (self.clock.now() - asked.time).total_seconds())
+        telemetry.tell(TurnBegan(claim.turn, platform_of(asked.source), asked.conversation, waited_s, resumed))
         renewing = asyncio.create_task(self._renew(running))
+        outcome, end = None, TurnUnended.FAILED
         try:
-            return await self._answer(running, stopped)
+            outcome = await self._answer(running, stopped)
+            end = outcome or TurnUnended.PUT_ASIDE
         except LeaseLost as error:
+            end = TurnUnended.LOST
             log.info("turn %d: given up: %s", claim.turn, error)
         except (StoreError, SurfaceError) as error:
+            end = TurnUnended.PUT_OFF
             running.put_off = isinstance(error, StoreUnavailable)
             log.log(severity(error), "turn %d: put off: %s", claim.turn, error)
+        except asyncio.CancelledError:
+            end = TurnUnended.LOST if running.lost or running.claimed_anew else TurnUnended.GIVEN_BACK
+            raise
         finally:
             renewing.cancel()
-        return None
+            telemetry.tell(TurnOver(claim.turn, end))
+        return outcome
 
     async def _renew(self, running: RunningTurn) -> None:
         claim = running.claim
@@ -203,16 +226,26 @@ class Answering:
             await self.ledger.save(claim, reply_ref=json.dumps(pages))
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
-        closing = Closing(Outcome.STOPPED, "")
+        closing, telemetry = Closing(Outcome.STOPPED, ""), self.thinking.telemetry
         resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.ensure, claim)
         live = LiveReply(
-            surface, self.clock, claim.turn, pages, keep_pages, resumed=resumed, sure=sure, logged=self.logged
+            surface,
+            self.clock,
+            claim.turn,
+            pages,
+            keep_pages,
+            resumed=resumed,
+            sure=sure,
+            logged=self.logged,
+            telemetry=telemetry,
         )
         try:
             async with live:
                 thought = await self._reply(running, live, stopped)
+                telemetry.tell(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(thought, PutAside):
                     await live.finish(None, ASIDE)
+                    telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
                     await self.ledger.put_aside(claim, thought.until)
                     running.put_aside = True
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(thought.calls))
@@ -237,7 +270,9 @@ class Answering:
             if live.stray is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._take_away(live.stray, surface, running)
             raise
+        telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
+        telemetry.tell(Charged(ANSWERING, closing.calls))
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
             with suppress(SurfaceError):  # an ornament
                 await surface.send_ephemeral(aside)

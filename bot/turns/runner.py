@@ -25,6 +25,7 @@ from agent.events import (
     HandleClosed,
     HandleOpened,
     IterationStarted,
+    ModelAnswered,
     ModelSwitched,
     Outcome,
     TextArrived,
@@ -52,6 +53,7 @@ from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
 from bot.spending_text import cost_text
+from bot.telemetry import SILENT, AgentTold, Telemetry
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 from bot.turns.approvals import ApprovalPolicy, wait_until
@@ -114,6 +116,8 @@ class AgentConfig:
     """Whether what leaves the history is summarised in the background."""
     attached: Callable[[Incoming], Awaitable[Attached]] | None = None
     """Reads the files that came with a question; None: they are not read."""
+    telemetry: Telemetry = SILENT
+    """Is told what turns do."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -179,6 +183,10 @@ class TurnRunner:
         self._clock = clock
         self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
 
+    @property
+    def telemetry(self) -> Telemetry:
+        return self._mind.telemetry
+
     async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
         asker = asker_of(claim.incoming)
         try:
@@ -225,7 +233,15 @@ class TurnRunner:
         )
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if _is_scheduled(claim.incoming) else None
-        heard = _ObservedEvents(live, self._mind.notice, partial(_explained, claim.incoming), audit, held=held)
+        heard = _ObservedEvents(
+            live,
+            self._mind.notice,
+            partial(_explained, claim.incoming),
+            audit,
+            held=held,
+            turn=claim.turn,
+            telemetry=self.telemetry,
+        )
         notice = ""
         try:
             if stopped():
@@ -410,6 +426,10 @@ class TurnRunner:
         )
 
 
+TOLD = (IterationStarted, ModelAnswered, CallStarted, CallFinished)
+"""What is measured of what the agent tells."""
+
+
 @dataclass(slots=True, eq=False)
 class _ObservedEvents:
     """Passes on what happens, and notes which model was `asked`, and why another one answered.
@@ -424,6 +444,8 @@ class _ObservedEvents:
     asked: str = ""
     switched: str = ""
     held: list[AgentEvent] | None = None
+    turn: int = 0
+    telemetry: Telemetry = SILENT
     _said: str = ""
 
     async def show(self, event: AgentEvent) -> None:
@@ -442,6 +464,8 @@ class _ObservedEvents:
             await self.live.see(event)
 
     async def see(self, event: AgentEvent) -> None:
+        if isinstance(event, TOLD):
+            self.telemetry.tell(AgentTold(self.turn, event, self.asked))
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
             self.switched = self.explain(event.why)

@@ -23,6 +23,7 @@ from agent.events import (
     HandleClosed,
     HandleOpened,
     IterationStarted,
+    ModelAnswered,
     ModelSwitched,
     NoticeArrived,
     Outcome,
@@ -31,7 +32,17 @@ from agent.events import (
 )
 from agent.loop import MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import Depth, JsonObject, Message, ModelCall, NativeContent, ResultStatus, Role, Usage
+from agent.messages import (
+    Depth,
+    JsonObject,
+    Message,
+    ModelCall,
+    NativeContent,
+    ResultStatus,
+    Role,
+    Usage,
+    estimate_usage,
+)
 from agent.ports import (
     CallOptions,
     Capabilities,
@@ -166,12 +177,26 @@ async def test_what_happens_is_told_in_order() -> None:
     assert kinds == [
         IterationStarted,
         TextArrived,
+        ModelAnswered,
         CallStarted,
         CallFinished,
         IterationStarted,
         TextArrived,
+        ModelAnswered,
         TurnEnded,
     ]
+
+
+async def test_the_end_of_a_model_call_tells_which_model_it_was_what_it_took_and_why_it_failed() -> None:
+    used = Usage(input_uncached=12, output=3)
+    for answer, told in (
+        (["Hello.", ResponseEnded(StopReason.END, used)], ("scripted", used, "")),
+        ([ProviderUnavailable("It is down.")], ("scripted", None, "ProviderUnavailable")),
+        (["Hel", StreamBroken("Gone.")], ("scripted", estimate_usage(CONTEXT, "Hel"), "StreamBroken")),
+    ):
+        done = await ran(answer)
+        (ended,) = [event for event in done.events if isinstance(event, ModelAnswered)]
+        assert (ended.model, ended.usage, ended.failure) == told
 
 
 async def test_calls_of_one_block_run_at_the_same_time() -> None:

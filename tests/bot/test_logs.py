@@ -1,16 +1,19 @@
 """No key or token reaches the log."""
 
+import asyncio
 import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.logs import log_to, redactor
+from bot.logs import MASK, JsonFormatter, LogForm, bound, log_to, on_one_line, redactor
 
 SECRET = "xoxb-1234/5678+abcd"
 
@@ -59,6 +62,91 @@ def test_a_librarys_daily_doings_are_left_out_and_its_warnings_are_not(stream: i
     logging.getLogger("some.library").warning("lost")
     assert stream.getvalue().endswith("WARNING some.library: lost\n")
     assert stream.getvalue().count("\n") == 1
+
+
+def as_json(stream: io.StringIO, *secrets: str) -> None:
+    stream.truncate(0)
+    stream.seek(0)
+    log_to(stream, "INFO", secrets, LogForm.JSON)
+
+
+def test_for_programs_a_line_is_an_object_with_what_is_bound_and_no_text_is(stream: io.StringIO) -> None:
+    as_json(stream)
+    with bound(turn=7, conversation="C1:2", person="slack:T:U"):
+        logging.getLogger("bot.b").info("turn %d: answered", 7)
+    logging.getLogger("bot.b").warning("and then")
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    ids = {"turn": 7, "conversation": "C1:2", "person": "slack:T:U"}
+    assert datetime.fromisoformat(first.pop("timestamp")).tzinfo is UTC
+    assert first == {"level": "info", "logger": "bot.b", "event": "turn 7: answered", **ids}
+    assert second.keys() == {"timestamp", "level", "logger", "event"}
+
+
+def test_for_people_what_is_bound_stands_behind_the_line(stream: io.StringIO) -> None:
+    with bound(turn=7), bound(person="slack:T:U\nforged"):
+        logging.getLogger("bot.b").info("done")
+    assert stream.getvalue().endswith("INFO bot.b: done  turn=7  person=slack:T:U\\nforged\n")
+    assert stream.getvalue().count("\n") == 1
+
+
+async def test_what_is_bound_is_so_in_the_tasks_that_begin_there_and_nowhere_else(stream: io.StringIO) -> None:
+    as_json(stream)
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        logging.getLogger("bot.b").info("from within")
+
+    with bound(turn=1):
+        one = asyncio.create_task(work())
+    with bound(turn=2):
+        two = asyncio.create_task(work())
+    await asyncio.gather(one, two, asyncio.create_task(work()))
+    assert [json.loads(line).get("turn") for line in stream.getvalue().splitlines()] == [1, 2, None]
+
+
+def test_a_terminal_is_written_text_and_anything_else_json_unless_a_setting_says_so() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def is_json(stream: io.StringIO, form: LogForm) -> bool:
+        return isinstance(log_to(stream, "INFO", [], form).formatter, JsonFormatter)
+
+    pairs = [(stream, form) for stream in (Terminal(), io.StringIO()) for form in LogForm]
+    assert [is_json(stream, form) for stream, form in pairs] == [False, False, True, True, False, True]
+
+
+ON_A_LINE = st.characters(exclude_characters="\n")
+
+
+@given(st.lists(st.text(ON_A_LINE, min_size=8, max_size=20), min_size=1, max_size=3), st.text(), st.text())
+def test_no_secret_is_left_in_any_object_and_each_reads_as_one(secrets: list[str], before: str, after: str) -> None:
+    formatter = JsonFormatter(secrets)
+    for secret in secrets:
+        try:
+            raise ValueError(before + secret + after)  # noqa: TRY301 -- as somewhere deep
+        except ValueError:
+            record = logging.LogRecord("bot", logging.INFO, "", 0, "%s", (before + secret + after,), sys.exc_info())
+        with bound(person=secret):
+            line = formatter.format(record)
+        assert line.isascii()
+        assert line.isprintable()
+        told = json.loads(line)
+        assert told["person"].replace(MASK, "") != secret
+        for value in (told["event"], told["exception"]):
+            assert on_one_line(secret) not in value.replace(MASK, "\0")
+
+
+def test_an_object_holds_what_others_wrote_without_what_would_steer_whoever_prints_it(stream: io.StringIO) -> None:
+    as_json(stream)
+    try:
+        raise ValueError("bad \x1b]0;owned\x07\n{}")  # noqa: TRY301 -- as above
+    except ValueError:
+        logging.getLogger("bot.b").exception("failed: \x1b[2J\u202e")
+    (line,) = stream.getvalue().splitlines()
+    told = json.loads(line)
+    assert told["event"] == "failed: \\x1b[2J\\u202e"
+    assert all(part.isprintable() for part in told["exception"].split("\n"))
 
 
 def test_a_secret_that_begins_with_another_is_masked_whole() -> None:

@@ -142,3 +142,12 @@ async def test_forgetting_takes_the_persons_jobs_of_the_conversation_or_all(stor
     assert last.key == "3"
     await store.jobs.finish(last)
     assert await none_due(store, 9)
+
+
+async def test_how_late_the_first_job_of_each_kind_is_can_be_told(store: Store) -> None:
+    for kind, key, minute in (("learn", "ann", 1), ("learn", "bob", 3), ("index", "x", 9)):
+        await store.jobs.schedule(kind, key, "", START + minute * MINUTE)
+    assert await store.jobs.late(START) == {}
+    assert await store.jobs.late(START + 4 * MINUTE) == {"learn": 3 * MINUTE}
+    await next_job(store, 4)
+    assert await store.jobs.late(START + 9 * MINUTE) == {"learn": 6 * MINUTE, "index": 0 * MINUTE}, "one runs"

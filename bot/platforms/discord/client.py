@@ -6,7 +6,9 @@ No message is kept here: the library's cache of messages is off.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 
+import aiohttp
 import discord
 
 from agent.memory.audience import TeamAudience
@@ -26,6 +28,7 @@ from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.surroundings import Surroundings
 from bot.setting_parsers import OtherServers
+from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateLimited, Telemetry
 from bot.texts import setup_texts
 from bot.turns.watermark import Watermark
 
@@ -39,8 +42,13 @@ class Shards:
     """`missed_on` makes the record of one connection, by its number; `count` says how many there are."""
 
     def __init__(
-        self, missed_on: Callable[[int], DiscordMissed], listening: Watermark, count: Callable[[], int]
+        self,
+        missed_on: Callable[[int], DiscordMissed],
+        listening: Watermark,
+        count: Callable[[], int],
+        telemetry: Telemetry = SILENT,
     ) -> None:
+        self._telemetry = telemetry
         self._missed_on = missed_on
         self._listening = listening
         self._count = count
@@ -53,6 +61,7 @@ class Shards:
 
     def began(self, shard: int) -> None:
         """A new session."""
+        self._telemetry.tell(ConnectionOpened(SOURCE, shard))
         self.of(shard).began()
         self._sum_up()
 
@@ -63,13 +72,20 @@ class Shards:
         await self._listening.note()
 
     async def resumed(self, shard: int) -> None:
+        self._telemetry.tell(ConnectionOpened(SOURCE, shard))
         self.of(shard).connected = True
         self._sum_up()
         await self._listening.note()
 
     def lost(self, shard: int) -> None:
+        self._telemetry.tell(ConnectionClosed(SOURCE, shard))
         self.of(shard).connected = False
         self._sum_up()
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        for shard in self._of:
+            self._telemetry.tell(ConnectionClosed(SOURCE, shard))
 
     def _sum_up(self) -> None:
         known = self._of.values()
@@ -110,6 +126,18 @@ IDENTIFY_GAP_S = 5.0
 """Discord takes one new session in five seconds."""
 
 
+def limits_traced(telemetry: Telemetry) -> aiohttp.TraceConfig:
+    """The library waits for most of Discord's refusals by itself."""
+
+    async def ended(_: aiohttp.ClientSession, __: object, request: aiohttp.TraceRequestEndParams) -> None:
+        if request.response.status == HTTPStatus.TOO_MANY_REQUESTS:
+            telemetry.tell(RateLimited(SOURCE))
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(ended)
+    return trace
+
+
 def intents(*, message_content: bool) -> discord.Intents:
     """Which events Discord sends. Only the text of messages that do not mention the bot is privileged."""
     wanted = discord.Intents.none()
@@ -144,6 +172,7 @@ class DiscordClient(discord.Client):
             heartbeat_timeout=settings.silence_s,
             guild_ready_timeout=settings.servers_s,
             shard_count=shard_count,
+            http_trace=limits_traced(connection.telemetry),
         )
         self.first_connected = asyncio.Event()
         self.lost_first = asyncio.Event()
@@ -169,7 +198,7 @@ class DiscordClient(discord.Client):
             conversations,
         )
         self._listening = listening
-        self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
+        self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1, connection.telemetry)
         self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations)
         self.tree.admits = self._desk.admits
 
@@ -181,6 +210,10 @@ class DiscordClient(discord.Client):
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
         if not self.is_closed():
             super().dispatch(event, *args, **kwargs)
+
+    async def close(self) -> None:
+        self._shards.end()
+        await super().close()
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""

@@ -17,6 +17,7 @@ from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.discord.rest import Rest, explained
 from bot.reply_surface import PageUnsent
+from bot.telemetry import SILENT, Telemetry
 
 # Whose turn it is to write in one place. Pure: it answers "in so many seconds".
 #
@@ -97,8 +98,9 @@ the few seconds that it counts."""
 class Connection:
     """`log_in` says that the API can be used; from then on `rest` returns at once."""
 
-    def __init__(self, clock: Clock, edit_interval_s: float) -> None:
+    def __init__(self, clock: Clock, edit_interval_s: float, telemetry: Telemetry = SILENT) -> None:
         self.clock = clock
+        self.telemetry = telemetry
         self.edit_interval_s = edit_interval_s
         self._rest: Rest | None = None
         self._logged_in = asyncio.Event()

@@ -34,6 +34,7 @@ from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
 from bot.reply_surface import Surface
+from bot.telemetry import SILENT, Telemetry
 from bot.texts import memory_texts, setup_texts
 from bot.turns.watermark import Watermark
 
@@ -73,13 +74,13 @@ class DiscordRefused(CogencyError):
     """Discord does not take the connection, and never will."""
 
 
-async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn:
+async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: Telemetry = SILENT) -> NoReturn:
     """Log in, and hand everything that comes in to the host. Returns only by being cancelled.
 
     Raises SettingsError or DiscordUnreachable when it cannot start.
     """
     point_at(settings)
-    connection = Connection(clock, settings.edit_interval_s)
+    connection = Connection(clock, settings.edit_interval_s, telemetry)
 
     def surface_for(incoming: Incoming) -> Surface:
         return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming))

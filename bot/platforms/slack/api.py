@@ -28,7 +28,9 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.platforms.slack.features import Method
 from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.options import PLATFORM
 from bot.setting_parsers import Secret
+from bot.telemetry import SILENT, RateLimited, Telemetry
 from bot.texts import reply_texts
 
 # What leaves for Slack: nothing in it pings anybody, and no link in it unfolds. Pure.
@@ -227,7 +229,8 @@ def file_url(url: str, api_base_url: str) -> URL | None:
 class SlackApi:
     """One workspace's Web API. `session` carries every request, so that connections are reused."""
 
-    def __init__(self, client: AsyncWebClient, session: ClientSession) -> None:
+    def __init__(self, client: AsyncWebClient, session: ClientSession, telemetry: Telemetry = SILENT) -> None:
+        self._telemetry = telemetry
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
         self._session = session
         self._proxy = client.proxy
@@ -324,7 +327,10 @@ class SlackApi:
         try:
             return await self._client.api_call(method, http_verb=http_verb, params=params, json=json, headers=headers)
         except SlackApiError as error:
-            raise _translated(method, error) from error
+            meant = _translated(method, error)
+            if isinstance(meant, SlackLimited):
+                self._telemetry.tell(RateLimited(PLATFORM))
+            raise meant from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
             raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method=method, why=_in_words(error))) from error
@@ -341,6 +347,7 @@ class SlackApi:
                 reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_in_words(error))
             ) from error
         if status == 429:
+            self._telemetry.tell(RateLimited(PLATFORM))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))

@@ -53,6 +53,7 @@ from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page
 from bot.platforms.slack.surroundings import Threads
 from bot.reply_surface import ReplyAction
 from bot.setting_parsers import Secret
+from bot.telemetry import SILENT, Telemetry
 from bot.texts import setup_texts
 from bot.turns.watermark import Watermark
 
@@ -79,17 +80,18 @@ class _Parts:
     closing: tuple[Callable[[], Awaitable[None]], ...]
 
 
-async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
+async def serve(host: Host, settings: SlackSettings, clock: Clock, telemetry: Telemetry = SILENT) -> None:
     """Serve one workspace until cancelled.
 
     Raises SettingsError when Slack does not take the tokens, also later, and SlackUnreachable when it cannot be reached
     at the start. Sockets that cannot be opened are tried again here, for ever.
     """
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
-        api = SlackApi(web_client(settings.api_base_url, session, settings.bot_token.reveal()), session)
+        web = web_client(settings.api_base_url, session, settings.bot_token.reveal())
+        api = SlackApi(web, session, telemetry)
         me = await _sign_in(api, settings)
         log.info("signed in to Slack as %s", me.name)
-        parts = _put_together(host, settings, clock, session, api, me)
+        parts = _put_together(host, settings, clock, session, api, me, telemetry)
         keeping = [asyncio.create_task(parts.listening.keep()), asyncio.create_task(parts.guests.keep())]
         try:
             await host.forgetting.back([me.source])
@@ -119,7 +121,13 @@ async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s:
 
 
 def _put_together(
-    host: Host, settings: SlackSettings, clock: Clock, session: ClientSession, api: SlackApi, me: SlackBot
+    host: Host,
+    settings: SlackSettings,
+    clock: Clock,
+    session: ClientSession,
+    api: SlackApi,
+    me: SlackBot,
+    telemetry: Telemetry,
 ) -> _Parts:
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     sessions = AgentSessions(ornaments, clock)
@@ -148,7 +156,7 @@ def _put_together(
     owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
     app = bolt_app(web, settings.bot_token, me, desk)
-    delivery = _delivery(owed, app, api, web, settings, clock, missed)
+    delivery = _delivery(owed, app, api, web, settings, clock, missed, telemetry)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
 
@@ -178,10 +186,11 @@ def _delivery(
     settings: SlackSettings,
     clock: Clock,
     line: ConnectionListener,
+    telemetry: Telemetry,
 ) -> Delivery:
     match settings.delivery:
         case SocketMode():
-            return Sockets(owed.take, app, api, web, settings.delivery, clock, line)
+            return Sockets(owed.take, app, api, web, settings.delivery, clock, line, telemetry)
         case HttpEvents():
             return EventsEndpoint(owed.take, app, settings.delivery, clock, line)
         case _:

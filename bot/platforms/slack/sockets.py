@@ -22,7 +22,8 @@ from agent.messages import JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
-from bot.platforms.slack.options import SocketMode
+from bot.platforms.slack.options import PLATFORM, SocketMode
+from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
 from bot.texts import setup_texts
 
 # Who wants to know whether events come in, and what brings them.
@@ -132,7 +133,9 @@ class Sockets:
         settings: SocketMode,
         clock: Clock,
         line: ConnectionListener,
+        telemetry: Telemetry = SILENT,
     ) -> None:
+        self._telemetry = telemetry
         self._take = take
         self._app = app
         self._api = api
@@ -152,6 +155,7 @@ class Sockets:
     async def close(self) -> None:
         await self._openings.close()
         for client in self._clients:
+            self._telemetry.tell(ConnectionClosed(PLATFORM, id(client)))
             await client.close()
 
     async def _open_all(self) -> None:
@@ -174,6 +178,7 @@ class Sockets:
             if client.current_session is None:
                 await client.close()
         self._clients.append(client)
+        self._telemetry.tell(ConnectionOpened(PLATFORM, id(client)))
         self._line.connected()
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -186,6 +191,7 @@ class Sockets:
             await send_async_response(client, request, response, start_time=0.0)
 
     def _succeed(self, old: "_SocketClient") -> None:
+        self._telemetry.tell(ConnectionClosed(PLATFORM, id(old)))
         if self._none_left():
             self._line.lost(setup_texts.SOCKETS_CLOSED)
         self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))

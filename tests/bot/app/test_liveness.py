@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,8 @@ import pytest
 
 from agent.errors import SettingsError, StoreUnavailable
 from bot.app import liveness
-from bot.app.liveness import Liveness, Vitals, supervised
+from bot.app.liveness import METRICS_TYPE, Liveness, Vitals, supervised
+from bot.telemetry import LoopWoke, TelemetryEvent
 from tests.fakes.clock import FakeClock
 from tests.fakes.sign_in_world import free_port
 from tests.patience import PATIENCE_S
@@ -115,6 +116,34 @@ async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() ->
         assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has stood still for 20 s"])
     with pytest.raises(httpx.ConnectError):
         await asked(port, "/livez")
+
+
+@pytest.mark.parametrize(("metrics", "status"), [(lambda: b"cogency_backlog 0.0\n", 200), (None, 404)])
+async def test_metrics_stand_beside_it_where_they_are_wanted(metrics: Callable[[], bytes] | None, status: int) -> None:
+    port = free_port()
+    async with (
+        supervised(FakeClock(auto=False), ("127.0.0.1", port), {}, metrics=metrics),
+        httpx.AsyncClient(timeout=PATIENCE_S) as client,
+    ):
+        answer = await client.get(f"http://127.0.0.1:{port}/metrics")
+    assert answer.status_code == status
+    assert metrics is None or (answer.content, answer.headers["content-type"]) == (metrics(), METRICS_TYPE)
+
+
+async def test_how_much_later_than_due_the_loop_wakes_is_told() -> None:
+    told, clock = list[TelemetryEvent](), FakeClock(auto=False)
+
+    class Listener:
+        def tell(self, event: TelemetryEvent, /) -> None:
+            told.append(event)
+
+    alive = Liveness(clock, telemetry=Listener())
+    task = asyncio.create_task(alive.keep(lambda _: None, liveness.BEAT_S))
+    await clock.advance(0)
+    alive.beat -= 0.5  # as if it had stood still for so long
+    await clock.advance(liveness.BEAT_S)
+    task.cancel()
+    assert told[:1] == [LoopWoke(0.5)]
 
 
 async def test_a_port_that_somebody_else_has_is_told_in_one_sentence() -> None:

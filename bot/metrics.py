@@ -1,0 +1,276 @@
+"""Metrics in the form of Prometheus: what is told becomes counters, gauges and histograms of a registry of our own.
+
+Rules
+  A label's values come from closed sets, but for the names of models and of kinds of work, of which so many are told
+  apart. None says who asked, where, or what.
+  It is told on the event loop and read by the thread that answers. What is not a metric of the library is replaced
+  rather than changed, so that the thread may read it at any moment.
+  Prices take a while to look up: they are when somebody reads them, in that thread.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswered, Outcome
+from agent.memory.profile import LEARNING
+from agent.messages import ModelCall
+from agent.ports import Clock
+from agent.spending import NANO, cost
+from bot.telemetry import (
+    AgentTold,
+    Charged,
+    ConnectionClosed,
+    ConnectionOpened,
+    JobEnd,
+    JobOver,
+    LoopWoke,
+    PageWritten,
+    PhaseBegan,
+    RateLimited,
+    Recalled,
+    StoreSeen,
+    TelemetryEvent,
+    ToolDecided,
+    TurnBegan,
+    TurnOver,
+    TurnUnended,
+    WriteEnd,
+)
+from bot.texts.setup_texts import METRICS
+
+MOST_NAMES: Final = 30
+"""Of models, and of kinds of work: more than anybody sets; a name beyond is "other"."""
+MOST_UNPRICED: Final = 10_000
+"""Calls that wait for a price: where nobody reads for so long, the earliest are left out."""
+OTHER: Final = "other"
+
+SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600)
+"""For what people wait for."""
+FAST: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
+"""For what they should not notice."""
+
+
+class Names:
+    """Labels whose values somebody sets: of so many different ones each by itself, the others together."""
+
+    def __init__(self, limit: int = MOST_NAMES) -> None:
+        self._limit = limit
+        self._known = set[str]()
+
+    def known(self, name: str) -> str:
+        if name not in self._known:
+            if len(self._known) >= self._limit:
+                return OTHER
+            self._known.add(name)
+        return name
+
+
+@dataclass(slots=True)
+class _OpenTurn:
+    platform: str
+    began: float
+    waited_s: float
+    shown: bool
+    """Whether its first text stands there, or did before it came here."""
+    asked_model: float = 0.0
+
+
+class Metrics:
+    """Implements `bot.telemetry.Telemetry`. `page` may be called from any thread."""
+
+    def __init__(self, clock: Clock, version: str) -> None:
+        self._clock = clock
+        self._registry = CollectorRegistry()
+        self._turns_open: dict[int, _OpenTurn] = {}
+        self._calls_open: dict[tuple[int, str], float] = {}
+        self._sockets: dict[tuple[str, int], float] = {}
+        self._unpriced = deque[tuple[str, ModelCall]](maxlen=MOST_UNPRICED)
+        self._beat = clock.monotonic()
+        self._models, self._work = Names(), Names()
+        self._late = frozenset({LEARNING})
+        """The kinds of jobs that were late at some time."""
+        self._define(version)
+
+    def _define(self, version: str) -> None:
+        def counter(name: str, *labels: str) -> Counter:
+            return Counter(f"cogency_{name}", METRICS[name], labels, registry=self._registry)
+
+        def gauge(name: str, *labels: str) -> Gauge:
+            return Gauge(f"cogency_{name}", METRICS[name], labels, registry=self._registry)
+
+        def histogram(name: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(f"cogency_{name}", METRICS[name], labels, registry=self._registry, buckets=buckets)
+
+        gauge("build_info", "version").labels(version).set(1)
+        self._turns = counter("turns", "platform", "outcome")
+        self._running = gauge("turns_running")
+        self._turn_s = histogram("turn_seconds", SECONDS, "platform")
+        self._wait_s = histogram("turn_wait_seconds", SECONDS, "platform")
+        self._text_s = histogram("first_text_seconds", SECONDS, "platform")
+        self._writes = counter("reply_writes", "platform", "kind", "outcome")
+        self._limited = counter("rate_limited", "platform")
+        self._calls = counter("model_calls", "model", "outcome")
+        self._call_s = histogram("model_call_seconds", SECONDS, "model")
+        self._tokens = counter("tokens", "work", "model", "kind")
+        self._dollars = counter("spent_dollars", "work", "model")
+        self._no_price = counter("unpriced_calls", "model")
+        self._decided = counter("tool_calls", "decision", "effect")
+        self._tool_s = histogram("tool_call_seconds", SECONDS, "status")
+        self._recall_s = histogram("recall_seconds", FAST)
+        self._backlog = gauge("backlog")
+        self._jobs = counter("jobs", "job", "outcome")
+        self._job_s = histogram("job_seconds", SECONDS, "job")
+        self._lag = gauge("job_lag_seconds", "job")
+        self._lost = counter("leases_lost", "of")
+        self._opened = counter("sockets_opened", "platform")
+        self._late_s = histogram("loop_lag_seconds", FAST)
+        self._registry.register(_ReadAnew(self.ages))
+        ProcessCollector(registry=self._registry)
+
+    def page(self) -> bytes:
+        """Everything, as Prometheus reads it."""
+        self._price()
+        return generate_latest(_ReadAnew(self._registry.collect))
+
+    def tell(self, event: TelemetryEvent, /) -> None:
+        match event:
+            case TurnBegan():
+                self._turn_began(event)
+            case PhaseBegan():
+                pass
+            case AgentTold():
+                self._agent_told(event)
+            case PageWritten():
+                self._page_written(event)
+            case TurnOver(turn, end):
+                self._turn_over(turn, end)
+            case Charged(work, calls):
+                self._charge(self._work.known(work), calls)
+            case ToolDecided(decision, effect):
+                self._decided.labels(decision, effect or "none").inc()
+            case Recalled(took_s):
+                self._recall_s.observe(took_s)
+            case JobOver(kind, end, took_s):
+                job = self._work.known(kind)
+                self._jobs.labels(job, end).inc()
+                self._job_s.labels(job).observe(took_s)
+                if end is JobEnd.LOST:
+                    self._lost.labels("job").inc()
+            case StoreSeen():
+                self._store_seen(event)
+            case RateLimited(platform):
+                self._limited.labels(platform).inc()
+            case ConnectionOpened(platform, socket):
+                self._opened.labels(platform).inc()
+                self._sockets = {**self._sockets, (platform, socket): self._clock.monotonic()}
+            case ConnectionClosed(platform, socket):
+                self._sockets = {key: since for key, since in self._sockets.items() if key != (platform, socket)}
+            case LoopWoke(late_s):
+                self._beat = self._clock.monotonic()
+                self._late_s.observe(late_s)
+            case _:
+                assert_never(event)
+
+    def _turn_began(self, event: TurnBegan) -> None:
+        opened = _OpenTurn(event.platform, self._clock.monotonic(), event.waited_s, event.resumed)
+        self._turns_open[event.turn] = opened
+        self._running.set(len(self._turns_open))
+        if not event.resumed:
+            self._wait_s.labels(event.platform).observe(event.waited_s)
+
+    def _turn_over(self, turn: int, end: Outcome | TurnUnended) -> None:
+        if (opened := self._turns_open.pop(turn, None)) is None:
+            return
+        self._running.set(len(self._turns_open))
+        self._turns.labels(opened.platform, end).inc()
+        self._turn_s.labels(opened.platform).observe(self._clock.monotonic() - opened.began)
+        self._calls_open = {key: since for key, since in self._calls_open.items() if key[0] != turn}
+        if end is TurnUnended.LOST:
+            self._lost.labels("turn").inc()
+
+    def _agent_told(self, told: AgentTold) -> None:
+        now, opened = self._clock.monotonic(), self._turns_open.get(told.turn)
+        match told.event:
+            case IterationStarted() if opened is not None:
+                opened.asked_model = now
+            case ModelAnswered(name, _, failure) if opened is not None:
+                model = self._models.known(name)
+                self._calls.labels(model, failure or "ok").inc()
+                self._call_s.labels(model).observe(now - opened.asked_model)
+            case CallStarted(id_):
+                self._calls_open[told.turn, id_] = now
+            case CallFinished(id_, result) if (begun := self._calls_open.pop((told.turn, id_), None)) is not None:
+                self._tool_s.labels(result.status).observe(now - begun)
+            case _:
+                pass
+
+    def _page_written(self, event: PageWritten) -> None:
+        if (opened := self._turns_open.get(event.turn)) is None:
+            return
+        self._writes.labels(opened.platform, event.kind, event.end).inc()
+        if event.has_text and event.end is WriteEnd.DONE and not opened.shown:
+            opened.shown = True
+            self._text_s.labels(opened.platform).observe(opened.waited_s + self._clock.monotonic() - opened.began)
+
+    def _charge(self, work: str, calls: Sequence[ModelCall]) -> None:
+        for call in calls:
+            model, used = self._models.known(call.model), call.usage
+            for kind, count in (
+                ("input", used.input_uncached),
+                ("input_cached", used.input_cached),
+                ("input_written", used.input_written),
+                ("output", used.output),
+                ("reasoning", used.reasoning),
+            ):
+                self._tokens.labels(work, model, kind).inc(count)
+            self._unpriced.append((work, call))
+
+    def _price(self) -> None:
+        while self._unpriced:
+            work, call = self._unpriced.popleft()
+            price, model = cost(call), self._models.known(call.model)
+            if price is None:
+                self._no_price.labels(model).inc()
+            else:
+                self._dollars.labels(work, model).inc(price / NANO)
+
+    def _store_seen(self, event: StoreSeen) -> None:
+        self._backlog.set(event.load.waiting)
+        late_s = dict.fromkeys(self._late, 0.0) | {self._work.known(kind): late for kind, late in event.late_s.items()}
+        for job, late in late_s.items():
+            self._lag.labels(job).set(late)
+        self._late = frozenset(late_s)
+
+    def ages(self) -> Iterator[Metric]:
+        """What grows by itself."""
+        now = self._clock.monotonic()
+
+        def gauge(name: str, value: float | None = None, labels: Sequence[str] | None = None) -> GaugeMetricFamily:
+            return GaugeMetricFamily(f"cogency_{name}", METRICS[name], value, labels)
+
+        yield gauge("loop_silence_seconds", max(0.0, now - self._beat))
+        sockets, oldest = (gauge(name, labels=["platform"]) for name in ("sockets", "socket_age_seconds"))
+        since = self._sockets
+        for platform in sorted({platform for platform, _ in since}):
+            ages = [now - opened for (where, _), opened in since.items() if where == platform]
+            sockets.add_metric([platform], len(ages))
+            oldest.add_metric([platform], max(ages))
+        yield sockets
+        yield oldest
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadAnew:
+    """A collector of the library that is read each time: whatever `metrics` gives, without when each one was made."""
+
+    metrics: Callable[[], Iterable[Metric]]
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self.metrics():
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            yield metric

@@ -1,0 +1,74 @@
+"""What a flow does not show: labels are bounded, and what takes long is waited for by nobody."""
+
+from agent.messages import ModelCall, Usage
+from agent.records import Load
+from bot.metrics import MOST_NAMES, OTHER, Metrics
+from bot.telemetry import (
+    Charged,
+    ConnectionClosed,
+    ConnectionOpened,
+    LoopWoke,
+    PageWritten,
+    StoreSeen,
+    TurnBegan,
+    WriteEnd,
+)
+from tests.fakes.clock import FakeClock
+from tests.flows.test_metrics import read, value
+
+
+async def test_of_many_models_so_many_are_told_apart() -> None:
+    metrics = Metrics(FakeClock(), "1")
+    for number in range(1_000):
+        metrics.tell(Charged("turn", [ModelCall(f"here:{number}", Usage(output=1))]))
+    samples = read(metrics.page().decode())
+    models = {dict(labels)["model"] for name, labels in samples if name == "cogency_tokens_total"}
+    assert len(models) == MOST_NAMES + 1
+    assert value(samples, "tokens_total", work="turn", model=OTHER, kind="output") == 1_000 - MOST_NAMES
+
+
+async def test_text_that_stood_there_before_counts_for_no_first_text_and_a_failed_write_for_none() -> None:
+    clock = FakeClock(auto=False)
+    metrics = Metrics(clock, "1")
+    metrics.tell(TurnBegan(1, "slack", "c", 2.0, resumed=False))
+    metrics.tell(TurnBegan(2, "slack", "c", 600.0, resumed=True))
+    await clock.advance(1)
+    for turn, end in ((1, WriteEnd.LIMITED), (1, WriteEnd.DONE), (1, WriteEnd.DONE), (2, WriteEnd.DONE)):
+        metrics.tell(PageWritten(turn, "edit", end, 0.1, has_text=True))
+    samples = read(metrics.page().decode())
+    assert value(samples, "first_text_seconds_count", platform="slack") == 1
+    assert value(samples, "first_text_seconds_sum", platform="slack") == 3.0
+
+
+async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat_and_a_socket_by_its_own() -> None:
+    clock = FakeClock(auto=False)
+    metrics = Metrics(clock, "1")
+    metrics.tell(LoopWoke(0.25))
+    metrics.tell(ConnectionOpened("slack", 1))
+    await clock.advance(20)
+    metrics.tell(ConnectionOpened("slack", 2))
+    samples = read(metrics.page().decode())
+    assert value(samples, "loop_silence_seconds") == 20
+    assert value(samples, "loop_lag_seconds_sum") == 0.25
+    assert (value(samples, "socket_age_seconds", platform="slack"), value(samples, "sockets", platform="slack")) == (
+        20,
+        2,
+    )
+    metrics.tell(ConnectionClosed("slack", 1))
+    samples = read(metrics.page().decode())
+    assert (value(samples, "socket_age_seconds", platform="slack"), value(samples, "sockets", platform="slack")) == (
+        0,
+        1,
+    )
+
+
+async def test_a_job_that_is_late_no_longer_reads_as_nothing() -> None:
+    metrics = Metrics(FakeClock(), "1")
+    for late_s, told in (({"learning": 90.0}, 90.0), ({}, 0.0)):
+        metrics.tell(StoreSeen(Load(1, 7), late_s))
+        samples = read(metrics.page().decode())
+        assert (value(samples, "job_lag_seconds", job="learning"), value(samples, "backlog")) == (told, 7)
+
+
+async def test_no_time_of_making_is_told_beside_a_metric() -> None:
+    assert b"_created" not in Metrics(FakeClock(), "1").page()
