@@ -283,6 +283,22 @@ def test_every_setting_on_a_page_is_one_and_takes_the_value_that_stands_there(pa
             check_settings(code, tmp_path)
 
 
+DEPLOYED: Final = [*(ROOT / "deploy").glob("*.*ml"), ROOT / "deploy" / "cogency.service", ROOT / "Dockerfile"]
+
+
+@pytest.mark.parametrize("file", DEPLOYED, ids=lambda file: file.name)
+def test_what_the_head_of_a_deployed_file_has_people_write_is_there(file: Path, tmp_path: Path) -> None:
+    head = "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
+    for code in [*INLINE.findall(head), *re.findall(r"^#   (?:COGENCY_HOST=\S+ )?(docker .*)$", head, re.MULTILINE)]:
+        match code.split():
+            case ["cogency", *given]:
+                check_mentioned(given)
+            case ["docker", *given]:
+                check_command(["docker", *given], "", tmp_path)
+            case _:
+                pass
+
+
 # What the bot says.
 
 
