@@ -124,6 +124,8 @@ class ScheduleRefused(Enum):
 
     MANY_OF_PERSON = auto()
     MANY_IN_CHANNEL = auto()
+    QUESTION_DELETED = auto()
+    """While it was being answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ Rules
   Of one that has ended, `run_at` says when it goes.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -54,7 +54,7 @@ from store.databases.database import Database, LocalNotifier, SqlStore, in_order
 from store.forgetting.selection import ErasedIds
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import WAITING, schedule, turn
+from store.tables import schedule, turn
 from store.turns import amendments, ledger
 
 MAX_OF_PERSON: Final = 50
@@ -78,6 +78,8 @@ def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused
     in_order(connection, f"schedules of {new.person}")
     in_order(connection, f"schedules in {new.channel}")
     theirs, there = schedule.c.person == new.person, schedule.c.channel == new.channel
+    if new.message and amendments.is_deleted(connection, new.channel, new.message):
+        return ScheduleRefused.QUESTION_DELETED
     limits = [(theirs, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
     if not new.direct:
         limits.append((there, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
@@ -135,18 +137,9 @@ def pause(connection: Connection, person: str, id_: int, *, paused: bool, now: d
 def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Schedule | None:
     if (one := _theirs(connection, person, id_)) is None:
         return None
-    withdraw_turns(connection, [id_], now)
+    amendments.withdraw_turns(connection, [id_], now)
     connection.execute(delete(schedule).where(schedule.c.id == id_))
     return one
-
-
-def withdraw_turns(connection: Connection, ids: Collection[int], now: datetime) -> None:
-    """What these have begun and nobody has answered yet."""
-    for id_ in ids:
-        begun = turn.c.event_id.startswith(occurrence_id(id_, now).rpartition(":")[0] + ":", autoescape=True)
-        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun)
-        for channel, message_id in connection.execute(waits).all():
-            amendments.withdraw(connection, channel, message_id, now)
 
 
 def due(connection: Connection, sources: frozenset[str], now: datetime, limit: int) -> list[Occurrence]:

@@ -90,6 +90,7 @@ _SCHEMA: Final[JsonObject] = {"type": "object", "properties": _PROPERTIES, "addi
 REFUSED: Final = {
     ScheduleRefused.MANY_OF_PERSON: "the person has as many as are kept for one: they may cancel some (/schedules)",
     ScheduleRefused.MANY_IN_CHANNEL: "this channel has as many as are kept for one",
+    ScheduleRefused.QUESTION_DELETED: "the person has deleted the question",
 }
 FORBIDDEN: Final = "whoever manages this channel has forbidden what is posted here at a time: offer `direct`"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"

@@ -68,6 +68,7 @@ MANAGERS_ONLY = "Only whoever manages this channel can say that."
 NO_CHANNEL = "That can be said in a channel only."
 REFUSED = {
     ScheduleRefused.MANY_OF_PERSON: "You have as many as I keep for one person: cancel some in `/schedules` first.",
+    ScheduleRefused.QUESTION_DELETED: "You have deleted the question.",
     ScheduleRefused.MANY_IN_CHANNEL: "This channel has as many as I keep for one: cancel some of yours here first.",
 }
 KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "question"}

@@ -7,7 +7,7 @@ Rules
   One whose turn waits for its asker's consent begins anew when it is edited. If something was done of it, it goes on
   with the new words and without the calls that waited (`store.forgetting.sql_forgetting.update_text`).
   A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
-  or claims it, takes back what it has shown.
+  or claims it, takes back what it has shown; what it has scheduled is no more, and it schedules nothing.
 
 A channel that fewer can read than before: what it holds for the whole team becomes its own, and stays so
   Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
@@ -32,6 +32,7 @@ from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
+from agent.schedules import occurrence_id
 from store import job_queue, model_calls, rows, tool_calls
 from store.knowledge_tables import document
 from store.memory import people, profiles
@@ -137,12 +138,21 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
     The turn stays, empty, so that a message delivered again is known.
     """
     if (question := _waiting(connection, channel, message_id)) is None:
-        return _take_back(connection, channel, message_id)
+        return _take_back(connection, channel, message_id, now)
     turn_id, asked, _ = question
     index.remove(connection, [asked])
     connection.execute(delete(message).where(message.c.id == asked))
     connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
     return True
+
+
+def withdraw_turns(connection: Connection, schedules: Collection[int], now: datetime) -> None:
+    """What these have begun and nobody has answered yet."""
+    for id_ in schedules:
+        begun = turn.c.event_id.startswith(occurrence_id(id_, now).rpartition(":")[0] + ":", autoescape=True)
+        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun)
+        for channel, message_id in connection.execute(waits).all():
+            withdraw(connection, channel, message_id, now)
 
 
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
@@ -156,13 +166,15 @@ def take_back(connection: Connection, person: str, conversation: str | None) -> 
     return [row.id for row in found]
 
 
-def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
-    """Mark a turn that was begun. What has joined another one, and is answered with it, is let be."""
+def _take_back(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+    """Mark a turn that was begun, and end what it has scheduled. What has joined another one, and is answered with it,
+    is let be.
+    """
     this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
-        select(turn.c.id, turn.c.payload, message.c.id.label("question"))
+        select(turn.c.id, turn.c.payload, turn.c.conversation, message.c.id.label("question"))
         .select_from(turn.join(message, asked))
         .where(this, turn.c.state.in_((WAITING, RUNNING)), begun)
         .with_for_update(of=turn)
@@ -173,7 +185,19 @@ def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
     connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
+    there = or_(schedule.c.channel == channel, schedule.c.conversation == found.conversation)
+    made = select(schedule.c.id).where(schedule.c.message == message_id, there)
+    falling = list(connection.execute(made).scalars())
+    withdraw_turns(connection, falling, now)
+    connection.execute(delete(schedule).where(schedule.c.id.in_(falling)))
     return True
+
+
+def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
+    """Whether this question was deleted while its turn runs; held until the transaction ends."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state.in_((WAITING, RUNNING)))
+    payloads = connection.execute(select(turn.c.payload).where(this).with_for_update()).scalars()
+    return any(map(rows.is_withdrawn, payloads))
 
 
 def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:

@@ -105,6 +105,23 @@ async def test_what_is_due_is_begun_once_as_a_turn_that_has_its_reply_and_comes_
         await begun(either, due, NINE)
 
 
+async def test_what_a_question_has_scheduled_falls_as_it_is_deleted_while_it_runs_and_it_schedules_no_more(
+    either: Store,
+) -> None:
+    question = said("remind me", person="ann")
+    await either.ledger.accept(question)
+    await claimed(either, now=NOW)
+    where = {"conversation": question.conversation, "message": question.message_id}
+    first, other = replace(new(channel=question.channel), **where), new("another one", message="another")
+    again = replace(first, channel="a thread's channel")
+    for made in (first, again, other):
+        await kept(either, made)
+    assert await either.ledger.withdraw(question.channel, question.message_id, NOW)
+    assert [one.made.words for one in await either.schedules.of_person("ann")] == [other.words]
+    assert await either.schedules.keep(first) is ScheduleRefused.QUESTION_DELETED
+    assert [one.made.words for one in await either.schedules.of_person("ann")] == [other.words]
+
+
 async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begins_nothing(either: Store) -> None:
     await kept(either, new())
     (first,) = await taken(either, NINE)
