@@ -5,6 +5,7 @@
 #   make test      set up what testing needs, and run every test
 #   make soak      every test ten times, in shuffled orders, on a machine that is kept busy (hours)
 #   make chaos     four hundred questions on each engine while processes are killed, stopped and cut off (minutes)
+#   make newcomer  each way from nothing to a first answer, from the registries, with the seconds of each step (minutes)
 #   make coverage  every test, with the lines that none of them runs
 #   make lint      formatting, lint, types, import contracts
 #   make docs      these documents as a site, in build/site; links and anchors are checked
@@ -22,7 +23,7 @@ NODE_TOOLS := tests/node/node_modules
 # Without compiled files each process of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test soak chaos coverage lint style types units-of-agent units-of-bot format docs generated lock clean
+.PHONY: demo check test soak chaos newcomer coverage lint style types units-of-agent units-of-bot format docs generated lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -37,6 +38,9 @@ soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 chaos: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.chaos --engine sqlite
 	$(BIN)/python -m benchmarks.chaos --engine postgresql
+
+newcomer: .venv/dev.stamp
+	$(BIN)/python -m deploy.newcomer
 
 # Watching every line takes twice as long as the tests themselves.
 coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp

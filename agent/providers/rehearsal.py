@@ -23,7 +23,7 @@ from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
 from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
 
-NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
+NOTICE = "*(I am the offline rehearsal model: `cogency init` sets up a real one.)*"
 
 PACE_S = 0.012
 """Between two pieces: about a thousand characters a second, fast but visibly alive."""

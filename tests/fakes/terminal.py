@@ -67,9 +67,9 @@ class FakeTerminal:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def until(self, text: str) -> str:
+    def until(self, text: str, patience_s: float = PATIENCE_S) -> str:
         """Wait until `text` is shown; returns what was shown since the last wait, up to and with `text`."""
-        deadline = time.perf_counter() + PATIENCE_S
+        deadline = time.perf_counter() + patience_s
         while (found := self.shown.find(text, self._waited)) < 0:
             assert self._read(deadline), f"{text!r} never came; shown was: {self.shown[self._waited :]!r}"
         before, self._waited = self._waited, found + len(text)

@@ -60,7 +60,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.until(command_texts.SEND_OR_NOT)
         terminal.type("yes\r")
         terminal.until("Your answer goes to raw")
-        answer = "".join(terminal.until("see README.)").split())
+        answer = "".join(terminal.until("one.)").split())
         values = {"name": "Mary", "colour": "red", "seats": 4, "extras": ["oars", "anchor"], "mast": True}
         assert json.dumps(values | {"launch": "2026-12-01"}).replace(" ", "") in answer.replace("▌", "")
         terminal.type(f"{USE}\r")

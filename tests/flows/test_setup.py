@@ -18,14 +18,13 @@ from bot.platforms.slack.features import EVERYTHING, scopes
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
-from tests.fakes.discord_world import ANN, BOT
+from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
-from tests.fakes.terminal import FakeTerminal
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -189,42 +188,3 @@ async def test_doctor_says_who_else_can_read_the_keys_also_to_programs(tmp_path:
         _, said, _ = await cogency(tmp_path, "doctor", "--no-model", "--json")
         remedies = [one["remedy"] for one in json.loads(said) if one["where"] == "Settings"]
         assert ("`chmod 600 .env` closes it." in remedies) is told
-
-
-async def test_a_newcomer_goes_from_nothing_to_answers_on_both_platforms(tmp_path: Path) -> None:
-    program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
-    async with FakeSlack(CLOCK) as slack, running_discord(CLOCK) as discord:
-        environ = {
-            "SLACK_API_BASE_URL": slack.url,
-            "DISCORD_API_BASE_URL": discord.api_base_url,
-            "DISCORD_GATEWAY_URL": discord.gateway_url,
-            "OLLAMA_BASE_URL": "http://127.0.0.1:1",
-            "HOME": str(tmp_path),
-            "BROWSER": "true",
-        }
-        with FakeTerminal(program, 100, 40, **environ) as terminal:
-            for question, answer in [
-                ("provider:name [4]:", ""),
-                ("2. Slack: shall it serve a workspace (y or n)? [y]:", "y"),
-                ("Press Enter to open it:", ""),
-                ("SLACK_APP_TOKEN:", APP_TOKEN),
-                ("SLACK_BOT_TOKEN:", BOT_TOKEN),
-                ("3. Discord: shall it serve servers (y or n)? [n]:", "y"),
-                ("Press Enter to open it:", ""),
-                ("DISCORD_TOKEN:", TOKEN),
-                ("4. Where shall be kept what people say", ""),
-                ("Start it now (y or n)?", "y"),
-            ]:
-                await asyncio.to_thread(terminal.until, question)
-                terminal.type(f"{answer}\r")
-            await slack.connected(2)
-            await discord.until(lambda: discord.identified and discord.rest.commands)
-            ann, general = slack.state.user("ann"), slack.state.channel("general")
-            asked = await slack.say(ann, general, f"<@{BOT_USER}> hello")
-            there = await discord.say(ANN, f"<@{BOT}> hello")
-            async with asyncio.timeout(PATIENCE_S):
-                while not (slack.state.answers(general, asked.ts) and discord.world.shown(there["id"])):  # noqa: ASYNC110 -- as below
-                    await asyncio.sleep(0.02)
-            terminal.terminate()
-        assert BOT_TOKEN not in terminal.shown
-    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600

@@ -474,12 +474,12 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.until(">")
         terminal.type("remember that my boat is blue\r")
         terminal.until("I will remember that")
-        terminal.until("see README.)")
+        terminal.until("one.)")
         terminal.type("/new\r")
         terminal.until("A new thread.")
         terminal.type("what did I say about my boat?\r")
         assert "searched past threads: boat, " in terminal.until("found")
-        assert "blue" in terminal.until("see README.)")
+        assert "blue" in terminal.until("one.)")
         terminal.type("/forget everything\r")
         terminal.until("yes to forget")
         terminal.type("yes\r")
@@ -535,7 +535,7 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
         terminal.until(">")
         for thing, colour in things.items():
             terminal.type(f"remember that my {thing} is {colour}\r")
-            terminal.until("see README.)")
+            terminal.until("one.)")
             terminal.until("\n>")
         listed = shown(terminal, "/memory")
         for number in sorted(listed, key=lambda number: (int(number) % 2, int(number))):  # from the middle first
@@ -574,7 +574,7 @@ def test_a_log_line_stands_above_what_is_being_typed(tmp_path: Path) -> None:
         assert "half a ques" in terminal.until("> half a ques"), "the prompt is drawn again below it"
         terminal.type("tion\r")
         terminal.until("half a question")
-        terminal.until("see README.)")
+        terminal.until("one.)")
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
@@ -609,7 +609,7 @@ def test_ctrl_z_suspends_the_chat_and_it_goes_on_afterwards(tmp_path: Path) -> N
         terminal.until("[1]+ Stopped")
         terminal.type("lo\r")
         terminal.until("You wrote:")
-        assert "hello" in terminal.until("see README.)")
+        assert "hello" in terminal.until("one.)")
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
@@ -624,7 +624,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         terminal.until("Stopped.")
         terminal.until("\n>")
         terminal.type("hello\r")
-        terminal.until("see README.)")
+        terminal.until("one.)")
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK

@@ -104,4 +104,4 @@ def test_the_question_of_a_terminal_that_was_killed_is_answered_at_another_one(
     with FakeTerminal(CHAT, 100, 24, **environ) as other:
         other.type("hello\rhello again\r")
         other.until("Going on with “what is a boat?” (thread")
-        other.until("see README.)")
+        other.until("one.)")

@@ -171,7 +171,7 @@ async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() 
     choice = await choose_model(EMPTY, NOBODY)
     assert choice.line == (
         "Model: rehearsal — no model is configured, and no Ollama answers at http://localhost:11434/v1; "
-        "set COGENCY_MODEL or an API key for a real one"
+        "`cogency init` sets up a real one"
     )
 
 

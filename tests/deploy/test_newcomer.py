@@ -1,0 +1,44 @@
+"""The parts of the newcomer's walk. All of it, with the registries, is `make newcomer`."""
+
+import shutil
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from deploy.newcomer import PYTHON, QUESTIONS, REACH, ROOT, Step, Stumbled, Walk, bare, run, set_up, table
+
+INIT = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
+
+
+async def test_a_newcomer_goes_from_nothing_to_answers_that_grow_on_both_platforms(tmp_path: Path) -> None:
+    walk = Walk("init")
+    await set_up(walk, tmp_path, [sys.executable, "-c", INIT], bare(tmp_path))
+    assert [step.what for step in walk.steps][: len(QUESTIONS)] == [*QUESTIONS]
+    assert sum(step.done for step in walk.steps) == 13
+
+
+def test_a_step_is_measured_and_one_that_fails_says_where_a_newcomer_is_stuck(tmp_path: Path) -> None:
+    clock = count(10)
+    walk = Walk("clone", lambda: float(next(clock)))
+    with walk.step("something to remember", done=2):
+        pass
+    assert walk.steps == [Step("clone", "something to remember", 2, 1.0)]
+    shout = "import sys; print('half'); sys.exit('no such thing')"
+    with pytest.raises(Stumbled, match=r"(?s)clone: asking.*half.*no such thing.*ended with 1"), walk.step("asking"):
+        run(sys.executable, "-c", shout, cwd=tmp_path, env=bare(tmp_path))
+    assert len(walk.steps) == 1
+
+
+def test_the_table_adds_up_what_each_way_takes() -> None:
+    told = table([Step("clone", "a", 1, 1.5), Step("clone", "b", 2, 2.0), Step("uvx", "c", 1, 0.25)])
+    rows = [line.split() for line in told.splitlines() if "together" in line]
+    assert rows == [["clone", "together", "3", "3.5"], ["uvx", "together", "1", "0.2"]]
+
+
+def test_a_newcomer_has_nothing_of_this_machine_but_programs_and_the_way_to_the_registries(tmp_path: Path) -> None:
+    environ = bare(tmp_path, COGENCY_MODEL="rehearsal")
+    assert {*environ} - {*REACH} == {"PATH", "HOME", "LANG", "COGENCY_MODEL"}
+    assert environ["HOME"] == str(tmp_path)
+    assert all(shutil.which(name, path=environ["PATH"]) for name in ("git", "make", PYTHON.name))
