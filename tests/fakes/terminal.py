@@ -1,5 +1,6 @@
 """A real pseudo-terminal with a Python program on it, for what only a terminal does: keys that are signals, echo."""
 
+import codecs
 import fcntl
 import os
 import re
@@ -29,7 +30,10 @@ class FakeTerminal:
     def __init__(self, program: str, width: int = 80, height: int = 24, fresh: bool = False, /, **environ: str) -> None:
         """`fresh`: in an interpreter that has imported nothing yet."""
         self.written = ""
+        self.pieces: list[tuple[float, str]] = []
+        """What was written, as it came, each with its time on `time.perf_counter`."""
         self._waited = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         environment = {
@@ -75,6 +79,12 @@ class FakeTerminal:
         before, self._waited = self._waited, found + len(text)
         return self.shown[before : self._waited]
 
+    def watch(self, seconds: float) -> None:
+        """Take whatever is written in this time."""
+        deadline = time.perf_counter() + seconds
+        while self._read(deadline):
+            pass
+
     def ended(self) -> int:
         """Wait for the program's end; returns its exit code."""
         deadline = time.perf_counter() + PATIENCE_S
@@ -96,5 +106,7 @@ class FakeTerminal:
             chunk = os.read(self._master, 65_536)
         except OSError:  # Linux says EIO when nobody holds the other end any more
             return False
-        self.written += chunk.decode("utf-8", "replace")
+        text = self._decoder.decode(chunk)
+        self.written += text
+        self.pieces.append((time.perf_counter(), text))
         return bool(chunk)
