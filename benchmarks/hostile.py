@@ -81,6 +81,12 @@ SLOWEST: Final = 8
 """So many texts of each kind are tried longer: what grows too fast is slow already."""
 STEEP: Final = 9.0
 """For four times the length: between 4, which is linear, and 16, which is the square."""
+EVEN: Final = 5.0
+"""For four times the length, and for lengths of a quarter. What is steep at full length, a linear part and a square of
+at least 5/7 of it, takes 5.8 times as long there: what takes less need not be tried in full length."""
+ALWAYS_LONG: Final = 2
+"""So many of each, the slowest, are tried in full length whatever they took before: some code is slow from a length on.
+"""
 PAGE_CHARS: Final = 4_400
 """A page and what is looked ahead (`bot.reply.split`)."""
 SHORTER: Final = {
@@ -149,11 +155,22 @@ class Reading:
             yield partial(_repeated, before, piece, end)
 
 
-def slowest(reading: Reading, chars: int) -> list[tuple[float, str, Recipe]]:
-    """Of its texts those that took longest in so many characters, and were not quick: how long, and in what."""
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A text that was among the slowest of its length. `quarter_ms`: what a quarter of that length took."""
+
+    ms: float
+    quarter_ms: float
+    text: str
+    recipe: Recipe
+
+
+def slowest(reading: Reading, chars: int) -> list[Tried]:
+    """Of its texts those that took longest in so many characters, and were not quick."""
     sieved = _ranked(reading, reading.texts(), chars // 4)[:SIEVED]
+    short = {recipe: ms for ms, _, recipe in sieved}
     found = _ranked(reading, (recipe for _, _, recipe in sieved), chars)[:SLOWEST]
-    return [one for one in found if one[0] >= QUICK_MS]
+    return [Tried(ms, short[recipe], text, recipe) for ms, text, recipe in found if ms >= QUICK_MS]
 
 
 def _ranked(reading: Reading, recipes: Iterable[Recipe], chars: int) -> list[tuple[float, str, Recipe]]:
@@ -167,7 +184,7 @@ def _cost(tried: tuple[float, str, Recipe]) -> float:
 
 def worst_ms(reading: Reading) -> tuple[float, str]:
     """The longest time that any of its texts takes in full length, and that text; 0 if all are quick."""
-    texts = (recipe(reading.chars) for _, _, recipe in slowest(reading, reading.chars // 8))
+    texts = (one.recipe(reading.chars) for one in slowest(reading, reading.chars // 8))
     return max(((best_ms(reading.run, text, 3), text) for text in texts), default=(0.0, ""))
 
 
@@ -176,15 +193,26 @@ def growing(reading: Reading) -> str:
     busy machine does not decide.
     """
     few, many = reading.chars // 8, reading.chars // 2
-    for _, short, recipe in slowest(reading, few):
-        long = recipe(many)
+    for place, one in enumerate(slowest(reading, few)):
+        if place >= ALWAYS_LONG and _is_even(reading, one):
+            continue
+        before, long = one.ms, one.recipe(many)
         for tries in (1, 3, 9):
-            before, after = best_ms(reading.run, short, tries), best_ms(reading.run, long, tries)
+            if tries > 1:
+                before = best_ms(reading.run, one.text, tries)
+            after = best_ms(reading.run, long, tries)
             if after <= STEEP * before or before < QUICK_MS:  # it seemed slow while others had the machine
                 break
         else:
             return f"{long[:60]!r}: {few} characters take {before:.1f} ms, {many} take {after:.1f} ms"
     return ""
+
+
+def _is_even(reading: Reading, one: Tried) -> bool:
+    """Whether it grows with its length up to here, where a square that is steep in full length shows already."""
+    if one.ms > EVEN * one.quarter_ms:
+        return False
+    return one.ms <= EVEN * best_ms(reading.run, one.recipe(len(one.text) // 4), 2)
 
 
 def best_ms(run: Text, text: str, times: int) -> float:
