@@ -1,7 +1,7 @@
 """Files on Discord, with the real discord.py: what people share is read, and long answers are handed over as files."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,19 +112,19 @@ async def test_a_question_that_is_asked_again_brings_its_files_along() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "content_type", "reason"),
+    ("name", "make", "content_type", "reason"),
     [
-        ("boat.zip", b"PK\x03\x04", "application/zip", kinds.WRONG_KIND),
-        ("false.png", b"text", "image/png", kinds.NOT_A_PICTURE),
-        ("bomb.pdf", pdfs.bomb(90), "application/pdf", ""),
-        ("gone.txt", b"", "text/plain", kinds.UNREACHABLE),
+        ("boat.zip", lambda: b"PK\x03\x04", "application/zip", kinds.WRONG_KIND),
+        ("false.png", lambda: b"text", "image/png", kinds.NOT_A_PICTURE),
+        ("bomb.pdf", lambda: pdfs.bomb(90), "application/pdf", ""),
+        ("gone.txt", bytes, "text/plain", kinds.UNREACHABLE),
     ],
 )
 async def test_what_is_not_read_is_one_line_with_the_reason(
-    name: str, content: bytes, content_type: str, reason: str
+    name: str, make: Callable[[], bytes], content_type: str, reason: str
 ) -> None:
     async with town() as there:
-        file = there.file(name, content, content_type)
+        file = there.file(name, make(), content_type)
         if name.startswith("gone"):
             there.fake.rest.files.clear()
         (answer,) = await there.write("look", file)
