@@ -55,7 +55,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
 from tests.fakes.minds import always
-from tests.fakes.new_database import open_new
+from tests.fakes.new_database import new_database, open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 
@@ -630,7 +630,7 @@ def holds(folder: Path, name: str, words: bytes) -> bool:
 
 async def files_hold(folder: Path, keep: Keep) -> bool:
     """Whether a tool's secret that was told to nobody stands anywhere in the files of a database."""
-    store = await open_store(f"sqlite:///{folder}/{keep}.db")
+    store = await open_store(await new_database(folder / f"{keep}.db"))
     try:
         town = Town(store, 8)
         await town.look("t:ann", "dm", None, keep, notes=False, repeats=False)

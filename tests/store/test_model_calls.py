@@ -15,6 +15,7 @@ from store.engine import Store, open_spending, open_store
 from store.tables import model_call
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import new_database
 from tests.fakes.plans import one_thread
 from tests.store.migrating import ADD_A_COLUMN, with_one_more
 
@@ -40,7 +41,7 @@ async def spent(store: Store) -> int:
 
 
 async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_price(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    store = await open_store(await new_database(tmp_path / "store.db"))
     turn = await spent(store)
     first, second = await store.database.read(rows)
     await store.close()
@@ -59,7 +60,7 @@ async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_pri
 async def test_a_call_of_a_forgotten_turn_names_no_turn_and_after_its_day_no_channel(
     tmp_path: Path, days: int, channel: str
 ) -> None:
-    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    store = await open_store(await new_database(tmp_path / "store.db"))
     await spent(store)
     await store.forgetting.forget(one_thread("ann", "thread"), START + timedelta(days=days))
     left = await store.database.read(rows)
@@ -68,7 +69,7 @@ async def test_a_call_of_a_forgotten_turn_names_no_turn_and_after_its_day_no_cha
 
 
 async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
+    url = await new_database(tmp_path / "store.db")
     store = await open_store(url)
     async with open_spending(url) as spending:
         assert await spending.totals(TODAY, By.MODEL) == []

@@ -16,6 +16,7 @@ from store.tables import fact, fact_term, meta
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import new_database
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import line, running
 
@@ -26,7 +27,7 @@ MESSAGES = 6
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/store.db"
+        return await new_database(tmp_path / "store.db")
     server: PostgresServer = request.getfixturevalue("postgres")
     return await server.empty()
 

@@ -20,6 +20,7 @@ from store.tables import tool_call
 from store.tool_calls import KEPT
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import new_database
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 
@@ -31,10 +32,11 @@ CALL = AuditedCall(
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    url = f"sqlite:///{tmp_path}/store.db"
     if request.param == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
         url = await server.empty()
+    else:
+        url = await new_database(tmp_path / "store.db")
     opened = await open_store(url)
     yield opened
     await opened.close()
@@ -66,7 +68,7 @@ async def done(store: Store, one: AuditedCall = CALL) -> int:
 
 
 async def test_after_forgetting_no_byte_of_its_words_and_its_counts_are_left(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    store = await open_store(await new_database(tmp_path / "store.db"))
     await done(store)
     assert SECRET.encode() in bytes_in(tmp_path)
     receipt = await store.forgetting.forget(one_thread("ann", "thread"), START)
@@ -178,7 +180,7 @@ async def test_pages_follow_one_another_from_the_oldest(store: Store) -> None:
 
 
 async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
+    url = await new_database(tmp_path / "store.db")
     store = await open_store(url)
     async with open_audit(url) as audit:
         await done(store)

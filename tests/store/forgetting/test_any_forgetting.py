@@ -44,6 +44,7 @@ from store.tables import metadata
 from tests.contracts.steps import claimed
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
+from tests.fakes.new_database import new_database
 from tests.fakes.postgresql import PostgresServer
 
 PEOPLE = ("ann", "ben", "cem")
@@ -277,7 +278,7 @@ async def forgotten(store: Store, life: Sequence[Talk], kind: str, person: str, 
 
 async def on_a_file(life: Sequence[Talk], kind: str, person: str, at: int) -> None:
     with TemporaryDirectory() as folder:
-        store = await open_store(f"sqlite:///{folder}/store.db")
+        store = await open_store(await new_database(Path(folder) / "store.db"))
         try:
             gone, _ = await forgotten(store, life, kind, person, at)
             written = bytes_in(Path(folder))

@@ -18,14 +18,14 @@ from store.engine import Store, open_store
 from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
-from tests.fakes.new_database import open_new
+from tests.fakes.new_database import new_database, open_new
 
 DM = Partition("ann", "person:ann")
 SECRET = "collects vermilion harmoniums in Antananarivo"
 
 
 async def test_no_byte_of_a_deleted_entry_or_fact_stays_in_file_or_log(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    store = await open_store(await new_database(tmp_path / "bot.db"))
     try:
         await store.ledger.accept(said("What do I collect?"))
         claim = await claimed(store)
@@ -48,7 +48,7 @@ async def test_no_byte_of_a_deleted_entry_or_fact_stays_in_file_or_log(tmp_path:
 
 
 async def test_what_the_person_wrote_stays_where_an_entry_repeats_it(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    store = await open_store(await new_database(tmp_path / "bot.db"))
     try:
         asked = replace(said(SECRET), conversation="thread")
         await store.ledger.accept(asked)

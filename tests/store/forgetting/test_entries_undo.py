@@ -22,6 +22,7 @@ from store.tables import conversation, fact_term
 from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.new_database import new_database
 
 DM = Partition("ann", "person:ann")
 OWN = frozenset({DM.audience})
@@ -32,7 +33,7 @@ MINUTE = START + timedelta(minutes=1)
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncGenerator[Store]:
-    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    store = await open_store(await new_database(folder / "bot.db"))
     try:
         yield store
     finally:

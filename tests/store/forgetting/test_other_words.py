@@ -24,7 +24,7 @@ from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
-from tests.fakes.new_database import open_new
+from tests.fakes.new_database import new_database, open_new
 from tests.store.forgetting.test_any_forgetting import bytes_in, words_in_rows
 
 HERE = label(dm("ann").audience)
@@ -309,7 +309,7 @@ async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_
 @given(st.lists(talks, min_size=2, max_size=6), st.integers(0, 9))
 async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(lives: list[Talk], at: int) -> None:
     with TemporaryDirectory() as folder:
-        store = await open_store(f"sqlite:///{folder}/store.db")
+        store = await open_store(await new_database(Path(folder) / "store.db"))
         try:
             life = Life(store)
             for talk in lives:
