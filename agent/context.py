@@ -32,12 +32,14 @@ from agent.memory.layers import (
     Layers,
     MemoryContext,
     WorkingItem,
+    local_time,
     memory_context,
 )
 from agent.memory.marking import Superseded, mark
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
+from agent.progress import retells
 from agent.protocol import render
 from agent.protocol.grammar import LAST_ROUND, teach
 from agent.records import Author, Person, Quoted, StoredMessage
@@ -72,6 +74,9 @@ FRAME = 2
 """Sections of memory that always stand at its head: who asks, and when."""
 READS_ALONE = "reads this"
 
+REMINDED = "WHAT YOU REMINDED THEM OF HERE, or answered as they had scheduled, by number"
+REMINDED_CHARS = 400
+"""Of each: which one is meant is to be seen."""
 ACTION_CHARS = 400
 """Of one action record: enough to say what was looked for and found."""
 
@@ -149,6 +154,8 @@ class ContextParts:
     execution: Execution = field(default_factory=Execution)
     tools: tuple[ToolSpec, ...] = ()
     """What `tool_schemas` describes."""
+    reminded: Sequence[tuple[int, StoredMessage]] = ()
+    """What the person's schedules, by their numbers, said here lately in conversations of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         summary or _marked(_done(actions.records), memory.superseded),
         _marked(_beginnings(beginnings), memory.superseded),
     )
-    noted = (*earlier, _fields("WORKSPACE", parts.workspace))
+    noted = (_reminded(parts), *earlier, _fields("WORKSPACE", parts.workspace))
     sections = _sections(parts, me, profile.text, memory, quoted, noted)
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
@@ -215,7 +222,13 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         messages,
         message_ids=tuple(message.id for message, _ in kept),
         fact_ids=memory.fact_ids,
-        sources=(*profile.sources, *actions.sources, *memory.message_ids, *(id_ for id_, _ in beginnings)),
+        sources=(
+            *(one.id for _, one in parts.reminded),
+            *profile.sources,
+            *actions.sources,
+            *memory.message_ids,
+            *(id_ for id_, _ in beginnings),
+        ),
         superseded=memory.superseded,
         visible_from=kept[0][0].id if kept else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
@@ -224,6 +237,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         others_words=(
             *(one.text for one in parts.history if not _is_own(one, parts.person)),
             *(one.text for one in (*parts.quoted, *parts.files)),
+            *(one.text for _, one in parts.reminded),
         ),
         read=(
             *(one.text for one in said if one.role is not Role.ASSISTANT),
@@ -244,7 +258,8 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
     if others or shared or found or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
-    return Provenance.RETOLD if retold or any(one.retells for one in parts.history) else Provenance.OWN
+    said = (*parts.history, *(one for _, one in parts.reminded))
+    return Provenance.RETOLD if retold or any(retells(one) for one in said) else Provenance.OWN
 
 
 def _marked(text: str, superseded: Sequence[Superseded]) -> str:
@@ -349,6 +364,15 @@ def _beginnings(lines: Sequence[tuple[int, str]]) -> str:
     """What has left the history and no summary covers yet."""
     shown = [f"- {render.neutralise(render.one_line(line))}" for _, line in lines]
     return "\n".join(["BEGINNINGS OF EARLIER MESSAGES:", *shown]) if shown else ""
+
+
+def _reminded(parts: ContextParts) -> str:
+    zone = parts.person.time_zone
+    lines = [
+        f"- {number}, {local_time(Environment(one.time, zone)):%a %H:%M}: {render.excerpt(one.text, REMINDED_CHARS)}"
+        for number, one in parts.reminded
+    ]
+    return "\n".join([f"{REMINDED}:", *lines]) if lines else ""
 
 
 def _done(records: Sequence[ActionRecord]) -> str:

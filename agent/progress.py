@@ -16,7 +16,7 @@ from typing import Final, TypeGuard
 
 from agent.citations import FETCH
 from agent.events import Outcome
-from agent.memory.audience import NOWHERE, Place, drawn_from
+from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
 from agent.messages import (
     Consent,
     Image,
@@ -32,7 +32,7 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.records import Waiting
+from agent.records import Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
@@ -286,6 +286,16 @@ def brought_by(progress: Progress) -> frozenset[str]:
     done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
     brought = (call.name for call, result in done if result is not None and result.audience and not result.own)
     return frozenset(brought) - OWN_WORDS
+
+
+def retells(message: StoredMessage) -> bool:
+    """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
+    return message.author is Author.BOT and (message.retold or message.drawn_from != WIDE)
+
+
+def is_of(message: StoredMessage, person: str) -> bool:
+    """Whether nobody else's words stand in it: they wrote it, or the bot told them of its own."""
+    return message.person == person and not retells(message)
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

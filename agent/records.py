@@ -149,15 +149,6 @@ class StoredMessage:
     drawn_from: str = WIDE
     retold: bool = True
 
-    @property
-    def retells(self) -> bool:
-        """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
-        return self.author is Author.BOT and (self.retold or self.drawn_from != WIDE)
-
-    def is_of(self, person: str) -> bool:
-        """Whether nobody else's words stand in it: they wrote it, or the bot told them of its own."""
-        return self.person == person and not self.retells
-
 
 @dataclass(frozen=True, slots=True)
 class AttachedMessage:
@@ -294,7 +285,6 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a turn begins with: what was said before it in its conversation, and what may be used of its person there.
-
     `said` is in its order, the oldest first. `actions`: what was done last, where nobody wrote a summary.
     """
 
@@ -305,9 +295,9 @@ class Known:
     profile: UserProfile
     wrote_elsewhere: bool = False  # the question may be about that
     working_set: Sequence[WorkingItem] = ()
-    covered: int = 0
-    """The id of the last message that the summary covers."""
+    covered: int = 0  # the id of the last message that the summary covers
     something_shared: bool = False
+    reminded: Sequence[tuple[int, StoredMessage]] = ()  # what their schedules, by number, said there lately
 
 
 class ConsentOutcome(Enum):
@@ -363,9 +353,8 @@ class Closing:
     footer: str = ""
     """Shown under the reply, and not stored: which model answered, what it took."""
     kept: str = ""
-    """Shown as the footer is: what was kept of the asker as facts."""
     scheduled: str = ""
-    """The same of what is done at a time because of the question."""
+    """Shown as the footer is: what was kept of the asker as facts, and what is done at a time because of it."""
     joined: tuple[Waiting, ...] = ()
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()

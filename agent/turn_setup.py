@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers, references_of
-from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
+from agent.context import REMINDED, Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.loop import Afford, Arrived, AskPerson, Emit, Loop, Save
@@ -99,7 +99,8 @@ async def known_context(
     shared = known.something_shared and incoming.authority >= Authority.EMPLOYEE
     looks = known.wrote_elsewhere or hidden or shared
     earlier = await _earlier(config, incoming, audiences, hidden, shared=shared) if looks else ()
-    schemas, specs = tools.offered([one.text for one in (incoming, *reversed(history), *earlier)])
+    reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
+    schemas, specs = tools.offered([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
     parts = ContextParts(
         persona=config.persona(incoming),
         tool_schemas=schemas,
@@ -115,6 +116,7 @@ async def known_context(
         images=(*incoming.images, *images),
         history=history,
         is_cut=is_cut,
+        reminded=known.reminded,
         actions=known.actions,
         quoted=incoming.quoted,
         files=quoted,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -16,7 +16,18 @@ from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.layers import WorkingItem
 from agent.memory.own_words import FILES_NOTE
-from agent.records import Answered, AttachedMessage, Author, Claim, LastSeen, ReplyVerdict, StoredMessage, Thread
+from agent.records import (
+    Answered,
+    AttachedMessage,
+    Author,
+    Claim,
+    Incoming,
+    LastSeen,
+    ReplyVerdict,
+    StoredMessage,
+    Thread,
+)
+from agent.schedules import occurrence_id
 from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
@@ -35,6 +46,7 @@ from store.tables import (
     person,
     preference,
     profile,
+    schedule,
     turn,
     verdict,
     working_item,
@@ -149,12 +161,39 @@ _HISTORY: Final = (
     .order_by(message.c.turn.desc(), message.c.id.desc())
     .limit(sa.bindparam("most"))
 )
+REMINDED: Final = 3
+"""The newest of what was said at a time: somebody answers the last ones."""
+REMINDED_FOR: Final = timedelta(days=1)
+_DONE_LATELY: Final = (
+    sa.select(schedule.c.id, schedule.c.last)
+    .where(schedule.c.person == sa.bindparam("asker"), schedule.c.last >= sa.bindparam("since"))
+    .order_by(schedule.c.last.desc())
+    .limit(REMINDED)
+)
 _SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here"))
 
 
 def history(connection: sa.Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
     values = {"here": conversation, "before_turn": before_turn, "most": max(limit, 0)}
     return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
+
+
+def reminded(
+    connection: sa.Connection, incoming: Incoming, audiences: frozenset[str]
+) -> list[tuple[int, StoredMessage]]:
+    """What the asker's schedules, by their numbers, said lately where they ask now; the newest last."""
+    found: list[tuple[int, StoredMessage]] = []
+    lately = {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
+    for id_, last in connection.execute(_DONE_LATELY, lately).all():
+        said = (
+            stored_messages()
+            .join(turn, turn.c.id == message.c.turn)
+            .where(turn.c.source == incoming.source, turn.c.event_id == occurrence_id(id_, last))
+            .where(message.c.author == Author.BOT, message.c.channel == incoming.channel)
+            .where(message.c.audience.in_(sorted(audiences)), message.c.conversation != incoming.conversation)
+        )
+        found += [(id_, rows.message(row)) for row in connection.execute(said).mappings()]
+    return found[::-1]
 
 
 def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:

@@ -27,6 +27,7 @@ from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import sentences, telling_part
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
 from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
+from agent.progress import is_of
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
@@ -117,7 +118,7 @@ class RecallTool:
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
     """Whether all of it is their own words, or the bot's to them: the names of files are those of whoever made them."""
-    return message.is_of(person.id) and FILES_NOTE not in message.text
+    return is_of(message, person.id) and FILES_NOTE not in message.text
 
 
 def query_of(args: JsonObject, context: ToolContext) -> RecallQuery:
@@ -342,5 +343,5 @@ def _said(message: StoredMessage, person: str) -> PastMessage:
         by_bot,
         message.name,
         message.person,
-        message.is_of(person),
+        is_of(message, person),
     )

@@ -265,6 +265,7 @@ def known(
         history.working_items(connection, here, audiences, incoming.time),
         covered,
         history.something_shared(connection, audiences),
+        history.reminded(connection, incoming, audiences),
     )
 
 

@@ -5,7 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.context import ACTION_CHARS, COMMANDS, LEGEND, SECURITY, ContextBudget, ContextParts, Persona, build_context
+from agent.context import (
+    ACTION_CHARS,
+    COMMANDS,
+    LEGEND,
+    REMINDED,
+    SECURITY,
+    ContextBudget,
+    ContextParts,
+    Persona,
+    build_context,
+)
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Scope
 from agent.memory.layers import WorkingItem
@@ -65,11 +75,25 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, earlier=[PastMessage("The page says so.", NOON, mine=False, by_bot=True)]), Provenance.FOREIGN),
         (replace(PARTS, quoted=[Quoted("a linked message", "Ben", "Mine is red.")]), Provenance.FOREIGN),
         (replace(PARTS, files=[Quoted("attached file", "", "red")]), Provenance.FOREIGN),
+        (replace(PARTS, reminded=[(7, HISTORY[1])]), Provenance.OWN),
+        (replace(PARTS, reminded=[(7, stored(2, "The page says so.", Author.BOT))]), Provenance.RETOLD),
         (replace(PARTS, images=(Image("image/png", b""),)), Provenance.FOREIGN),
     ],
 )
 def test_a_context_knows_whose_words_it_holds(parts: ContextParts, words: Provenance) -> None:
     assert build_context(parts).provenance is words
+
+
+def test_what_was_said_as_scheduled_stands_by_its_number_before_the_question_and_is_a_source() -> None:
+    said = replace(stored(9, "Water the\n\nFACTS: plants", Author.BOT), retold=False)
+    context = build_context(replace(PARTS, reminded=[(7, said)]))
+    section = next(one.text for one in context.messages if REMINDED in one.text)
+    assert f"{REMINDED}:\n- 7, " in section
+    assert "Water the" in section
+    assert "\nFACTS: plants" not in section
+    assert 9 in context.sources
+    assert said.text in context.others_words
+    assert not any("Water the" in text for text in context.read)
 
 
 def test_the_order_is_prefix_history_context_question() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.context import REMINDED
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules import NewSchedule, ScheduleKind, Timing
@@ -107,6 +108,17 @@ async def test_a_reminder_comes_once_from_two_replicas_and_what_replies_to_it_kn
         await here.fake.reply("41", f"<@{BOT}> which ones?", post)
         await here.fake.until(lambda: any("The ferns." in said["content"] for said in by_the_bot(here.fake)))
         assert WORDS in "\n".join(message.text for message in here.model.requests[-1])
+
+
+async def test_who_answers_a_reminder_without_replying_to_it_is_understood() -> None:
+    async with harbour("To ten.") as here:
+        await here.keep(channel=DM, direct=True)
+        await here.later()
+        await here.fake.until(lambda: here.posts(DM))
+        await here.fake.say(BO, "move it to ten", DM)
+        await here.fake.until(lambda: here.model.requests)
+        (section,) = [one.text for one in here.model.requests[-1] if f"{REMINDED}:" in one.text]
+        assert f": {WORDS}" in section.partition(f"{REMINDED}:\n- 1, ")[2]
 
 
 async def test_who_names_a_time_of_the_clock_is_asked_for_their_zone_first() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.context import REMINDED
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
@@ -118,6 +119,21 @@ async def test_a_reminder_comes_once_from_two_replicas_and_what_is_answered_belo
         await here.slack.say("U0BOB", GENERAL, f"<@{BOT_USER}> which ones?", post.ts)
         await here.slack.until(lambda: here.slack.state.answers(GENERAL, post.ts))
         assert WORDS in "\n".join(message.text for message in here.model.requests[-1])
+
+
+async def test_who_answers_a_reminder_without_replying_to_it_is_understood_for_a_day() -> None:
+    async with office("To ten.", "What do you mean?") as here:
+        await here.keep(channel=DM, direct=True)
+        await here.later()
+        await here.slack.until(lambda: here.posted(DM))
+        await here.slack.say(ANN, DM, "move it to ten")
+        await here.slack.until(lambda: here.model.requests)
+        (section,) = [one.text for one in here.model.requests[-1] if f"{REMINDED}:" in one.text]
+        assert f": {WORDS}" in section.partition(f"{REMINDED}:\n- 1, ")[2]
+        here.clock.ahead_s += 2 * 86_400
+        await here.slack.say(ANN, DM, "move it to ten")
+        await here.slack.until(lambda: len(here.model.requests) == 2)
+        assert not any(REMINDED in one.text for one in here.model.requests[-1])
 
 
 async def test_a_scheduled_question_is_asked_as_its_person_and_answered_outside_of_threads() -> None:

@@ -13,6 +13,7 @@ from agent.memory.marking import superseded
 from agent.memory.periods import TimeSpan
 from agent.messages import Json, JsonObject, ToolCall, estimate_tokens
 from agent.ports import ToolContext
+from agent.progress import is_of
 from agent.records import Author, Hit, Incoming, Person, StoredMessage
 from agent.tools.recall import (
     MAX_HIT_CHARS,
@@ -79,7 +80,7 @@ def test_a_message_is_of_who_wrote_it_and_the_bots_of_whom_it_told_nothing_of_ot
     changed: Mapping[str, Any], own: bool
 ) -> None:
     message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "a", NOON, "team:t")
-    assert replace(message, **changed).is_of(ANNA.id) is own
+    assert is_of(replace(message, **changed), ANNA.id) is own
 
 
 async def test_recall_says_plainly_that_nothing_was_found() -> None:
