@@ -28,6 +28,8 @@ GLOSSARY: Final = ROOT / "docs" / "glossary.md"
 MAX_DEFINITION_CHARS: Final = 240
 """A row is read at a glance."""
 
+MAX_README_LINES: Final = 120
+
 DOTTED: Final = re.compile(r"(?<![\w./@:-])(?:agent|bot|store|benchmarks|tests)(?:\.[A-Za-z_]\w*)+")
 PATH: Final = re.compile(
     r"(?<![\w.@:-])(?<!\w/)(?:agent|bot|store|benchmarks|tests|requirements|docs|\.github)/[\w./-]*"
@@ -89,6 +91,10 @@ def test_every_file_and_folder_that_a_page_names_exists(page: Path) -> None:
 def test_every_link_to_another_page_leads_somewhere(page: Path) -> None:
     links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_first_page_of_the_repository_is_read_at_one_go() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MAX_README_LINES
 
 
 @pytest.mark.parametrize(

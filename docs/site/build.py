@@ -159,7 +159,10 @@ def main() -> int:
     if found := asked(OUT / "site"):
         sys.stderr.write("".join(f"{one}\n" for one in found))
         return 1
-    sys.stdout.write(f"The site is in {(OUT / 'site').relative_to(ROOT)}: open index.html in a browser.\n")
+    where = (OUT / "site").relative_to(ROOT)
+    sys.stdout.write(
+        f"The site is in {where}; `python3 -m http.server -d {where}` shows it at http://localhost:8000.\n"
+    )
     return 0
 
 
