@@ -176,6 +176,9 @@ Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
 Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
 """Why nobody may be asked anything by the way after these calls: a budget is used up; None if somebody may."""
 
+Ends = Callable[[Progress], Awaitable[turns.EndDue | None]]
+"""Whether the turn has to come to its end; None if it may go on."""
+
 AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
 """Asks for a call, by its id. The last argument is called once the question can be answered."""
 
@@ -191,7 +194,7 @@ _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind i
 class Loop:
     """Runs one turn. `context` is what `build_context` made; `save` makes progress durable before the next effect.
 
-    `explain`: what the person reads when the model fails.
+    `explain`: what the person reads when the model fails. `ends`: whether the turn has to come to its end.
     """
 
     def __init__(
@@ -208,6 +211,7 @@ class Loop:
         arrived: Arrived | None = None,
         ask: AskPerson | None = None,
         afford: Afford | None = None,
+        ends: Ends | None = None,
         explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
@@ -222,6 +226,7 @@ class Loop:
         self._arrived = arrived
         self._ask = ask
         self._afford = afford
+        self._ends = ends
         self._explain = explain
         self._session = open_session(provider, options)
         self._model = provider.name
@@ -250,6 +255,7 @@ class Loop:
                 case turns.CallModel(number, appended):
                     effects.extend(
                         await self._poll_joined_messages(number)
+                        or await self._come_to_end()
                         or await self._call_model(number, (*self._context, *appended))
                     )
                 case turns.SaveProgress(progress):
@@ -271,6 +277,11 @@ class Loop:
         """Let join what came meanwhile: then another call is due than the one that was."""
         arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
         return self._turn.receive(turns.MessagesJoined(tuple(arrived))) if arrived else []
+
+    async def _come_to_end(self) -> list[turns.Effect]:
+        """Another call than the one that was due, if it has to be the last."""
+        due = await self._ends(self._turn.progress) if self._ends is not None else None
+        return [] if due is None else self._turn.come_to_end(due)
 
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))

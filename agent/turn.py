@@ -7,7 +7,8 @@ A turn is a row of model calls. Each reads the same context and everything appen
     it went wrong        one correction is appended and the next call begins; or the turn finishes with a sentence
 
 Rules.
-- Before the last iteration the model is told; calls asked for in it do not run.
+- Before the last iteration the model is told; calls asked for in it do not run. A turn may be told to come to its end
+  before that, with a sentence why.
 - Malformed calls, unknown tools and wrong arguments are failed results with the reason. Three such steps in a row
   end the turn. A call made before is answered with a note, and from the third time on does not run.
 - A missing or invalid workspace never delays calls: its schema travels with their results, at most twice. Fields that
@@ -91,6 +92,16 @@ class ConsentDecided:
 
     id: str
     consent: Consent
+
+
+@dataclass(frozen=True, slots=True)
+class EndDue:
+    """The turn has to come to its end: the next call is its last, or none is made any more, `at_once`. `why` is a
+    sentence for the person.
+    """
+
+    why: str
+    at_once: bool = False
 
 
 TurnInput: TypeAlias = (
@@ -245,6 +256,8 @@ class Turn:
         self._step = RoundStep()
         self._said: list[str] = []
         self._secure = True
+        self._ends = ""
+        """Why it has to end, "" as long as it does not."""
         self._noted = False
         """Whether this iteration has written a whole workspace."""
 
@@ -274,6 +287,15 @@ class Turn:
         steps = self._progress.steps
         if steps and not steps[-1].complete:
             return self._go_on_with_calls(steps[-1])
+        return self._next_call()
+
+    def come_to_end(self, due: EndDue) -> list[Effect]:
+        """When a call is due: ask for what there is by now. Nothing to do if that is asked for anyway."""
+        if due.at_once:
+            return self._finish(events.Outcome.REFUSED, due.why)
+        if self._is_last:
+            return []
+        self._ends = due.why
         return self._next_call()
 
     def receive(self, happened: TurnInput) -> list[Effect]:
@@ -328,8 +350,16 @@ class Turn:
 
     def _next_call(self) -> list[Effect]:
         self._step, self._said, self._secure, self._noted = RoundStep(), [], True, False
-        last = self._iteration == self._limits.max_iterations
+        last = self._is_last
         return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
+
+    @property
+    def _is_last(self) -> bool:
+        return bool(self._ends) or self._iteration >= self._limits.max_iterations
+
+    @property
+    def _used_up(self) -> str:
+        return self._ends or texts.ROUNDS_USED.format(rounds=self._limits.max_iterations)
 
     def _note(self, workspace: Workspace, missing: frozenset[str]) -> None:
         """What the model leaves out it has not taken back."""
@@ -340,8 +370,8 @@ class Turn:
         self._noted = not missing
 
     def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
-        if self._iteration >= self._limits.max_iterations:
-            return self._finish(events.Outcome.EXHAUSTED, texts.ROUNDS_USED.format(rounds=self._limits.max_iterations))
+        if self._is_last:
+            return self._finish(events.Outcome.EXHAUSTED, self._used_up)
         refused = tuple(self._refused(call) for call in calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
@@ -376,8 +406,8 @@ class Turn:
         ]
 
     def _correct(self, problem: str) -> list[Effect]:
-        if self._iteration >= self._limits.max_iterations:
-            return self._finish(events.Outcome.EXHAUSTED, texts.ROUNDS_USED.format(rounds=self._limits.max_iterations))
+        if self._is_last:
+            return self._finish(events.Outcome.EXHAUSTED, self._used_up)
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
     def _save_step(self, step: RoundStep) -> list[Effect]:
@@ -474,10 +504,13 @@ class Turn:
         if reason is StopReason.FILTERED:
             return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, texts.FILTERED)
         if not is_blank(self._said_now):
-            return self._finish(events.Outcome.ANSWERED)
+            ends = events.Outcome.EXHAUSTED if self._ends else events.Outcome.ANSWERED
+            return self._finish(ends, self._ends)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
-        if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:
+        if empty < self._limits.max_empty and not self._is_last:
             return self._save_step(replace(self._step, problem=EMPTY_ANSWER))
+        if self._ends:
+            return self._finish(events.Outcome.EXHAUSTED, self._ends)
         return self._finish(events.Outcome.REFUSED, texts.NO_ANSWER)
 
     def _fail(self, sentence: str) -> list[Effect]:

@@ -16,7 +16,7 @@ from agent.citations import ReferenceNumbers, references_of
 from agent.context import REMINDED, Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
-from agent.loop import Afford, Arrived, AskPerson, Emit, Loop, Save
+from agent.loop import Afford, Arrived, AskPerson, Emit, Ends, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope
 from agent.memory.past_threads import PastMessage
@@ -178,6 +178,7 @@ def loop_of(
     arrived: Arrived | None = None,
     ask: AskPerson | None = None,
     afford: Afford | None = None,
+    ends: Ends | None = None,
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
 ) -> Loop:
     """What answers the claimed question, with tools that run on behalf of its asker."""
@@ -214,6 +215,7 @@ def loop_of(
         arrived=arrived,
         ask=ask,
         afford=afford,
+        ends=ends,
         explain=explain,
         options=CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
     )
