@@ -211,6 +211,7 @@ class Claiming:
     """A worker with a free place, and what it may be given. See `Ledger.claim`.
 
     `sources`: only what came from there, for a process that cannot show replies elsewhere; None: from anywhere.
+    `works`: whether it may be long work (`agent.schedules`).
     """
 
     owner: str
@@ -218,6 +219,7 @@ class Claiming:
     lease: timedelta
     per_person: int | None = None
     sources: frozenset[str] | None = None
+    works: bool = True
     waits: bool = False
     """Whether whoever asks waits here: until the lease has run out (see `hold_place`) their question is not taken
     over."""

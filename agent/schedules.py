@@ -6,6 +6,8 @@ Rules
   time that passes.
   Each occurrence is one turn of the ledger, taken in once whoever finds it due: it is named by the schedule and its
   time. What was missed is done late, and says so; of several that were missed the last one is done, for all of them.
+  Work is a question that is asked at once, beside the conversation in which somebody asked for it: a turn of its own,
+  with more rounds, time and text than theirs, and with an end to each.
 """
 
 import re
@@ -28,6 +30,8 @@ class ScheduleKind(StrEnum):
     """Posts its words; no model is asked."""
     QUESTION = "question"
     """Is asked anew at each time, as the person who made it; may answer nothing."""
+    WORK = "work"
+    """Is asked once, at once, and takes minutes."""
 
 
 class ScheduleState(StrEnum):
@@ -36,6 +40,8 @@ class ScheduleState(StrEnum):
     """By its person."""
     ENDED = "ended"
     """It has no next time, or may not be done any more: `why` says so. It is shown for a while, and then goes."""
+    WORKING = "working"
+    """Of work: its turn has begun, and has not ended. No row says so; its turn does."""
 
 
 class CheckKind(StrEnum):
@@ -86,7 +92,7 @@ class Timing:
 class NewSchedule:
     """`words`: what to say, or to ask. `source`, `channel`: where it is posted, as of an `Incoming`; `place`: who reads
     there, when it was made. `conversation` is where it was asked for and `message` the platform's id of the message,
-    with which it falls; `direct`: it is posted to its person alone.
+    with which it falls; `direct`: it is posted to its person alone. `mention`: they are called at the end of work.
     """
 
     person: str
@@ -101,6 +107,7 @@ class NewSchedule:
     message: str = ""
     direct: bool = False
     check: FirstCheck | None = None
+    mention: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,7 @@ class ScheduleRefused(Enum):
     MANY_IN_CHANNEL = auto()
     QUESTION_DELETED = auto()
     """While it was being answered."""
+    MANY_AT_WORK = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,53 @@ def source_of(person: str) -> str:
 def occurrence_id(schedule: int, time: datetime) -> str:
     """Names one occurrence, as the event and as the message that its turn takes in: "scheduled:7:1795424400"."""
     return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"
+
+
+# Long work: its names, and its bounds.
+
+WORK: Final = ":work"
+"""The name of an occurrence ends with this that is work."""
+TELLS: Final = ":told"
+"""And so does that of what its person is told about a schedule, in the words that the question has."""
+_BESIDE: Final = re.compile(r"(?P<asked>.+):work:\d{1,19}", re.ASCII | re.DOTALL)
+
+MAX_AT_WORK: Final = 2
+"""Of one person, at once: each of them is watched, and takes a model that others wait for."""
+WORK_ROUNDS: Final = 60
+"""Forty threads, read one after the other, and what is made of them."""
+WORK_TIME: Final = timedelta(minutes=30)
+"""What takes longer is asked for in parts; what leads nowhere has an end."""
+WORK_CHARS: Final = 400_000
+"""Of what tools brought: about 100,000 tokens, which are sent again in each round and which most models hold."""
+MOST_OF_A_ROUND: Final = timedelta(minutes=2)
+"""More between two rounds is no work: it waited for its person's word, or for another process."""
+
+
+def work_conversation(asked_in: str, schedule: int) -> str:
+    """In which work runs, beside the conversation where it was asked for: "slack:T1:C1:1712345678.000100:work:7"."""
+    return f"{asked_in}{WORK}:{schedule}"
+
+
+def asked_in(conversation: str) -> str:
+    """The conversation where the work was asked for that runs in this one; of any other, itself."""
+    found = _BESIDE.fullmatch(conversation)
+    return conversation if found is None else found["asked"]
+
+
+def is_work(event_id: str) -> bool:
+    return event_id.startswith(SCHEDULED) and event_id.endswith(WORK)
+
+
+def schedule_of(event_id: str) -> int:
+    """The number of the schedule of which this is an occurrence; 0 for none."""
+    number = event_id.removeprefix(SCHEDULED).partition(":")[0]
+    return int(number) if event_id.startswith(SCHEDULED) and number.isdecimal() else 0
+
+
+def worked_for(begun: Sequence[datetime], now: datetime) -> timedelta:
+    """How long a turn was at work whose rounds began then."""
+    gaps = (min(later - earlier, MOST_OF_A_ROUND) for earlier, later in pairwise([*begun, now]))
+    return sum(gaps, timedelta())
 
 
 TERMINAL: Final = "terminal"
@@ -248,6 +303,10 @@ class Schedules(Protocol):
 
     def on_change(self, heard: Callable[[], None]) -> None:
         """Call this when there may be a new time, whichever process has kept it. It may be lost, or come too often."""
+        ...
+
+    async def by_id(self, id_: int) -> Schedule | None:
+        """Whosoever it is."""
         ...
 
     async def first_due(self, sources: frozenset[str]) -> datetime | None:

@@ -188,3 +188,7 @@ SCHEDULED_QUESTION = (
     f"nothing has happened that they would want to be told, answer {NOTHING_TO_REPORT} and not a word more: then "
     "nothing is posted.)"
 )
+LONG_WORK = (
+    "(The work that you said you would do in the background: do it now, to its end, and ask nothing back. Say in a few "
+    "words what you do while you do it, and write the result last, whole: the person reads it here when it is done.)"
+)

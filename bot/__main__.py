@@ -150,7 +150,7 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
         complain(f"cogency ask: {error}")
         return Exit.ARGUMENTS
     person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
-    async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S) as bot:
+    async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S, stays=False) as bot:
         if not as_json:
             return await ask_once(bot, open_window(), CLOCK.now, question)
         answer, code = await answer_as_json(bot, question)

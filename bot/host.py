@@ -358,8 +358,8 @@ class ForgettingDesk(ForgetQuestions, Protocol):
 
 
 class RunningTurns(Protocol):
-    async def stop_conversation(self, conversation: str) -> bool:
-        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
+    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:
+        """Stop the answer that runs there, and those that wait, and unless `alone` long work; whether there was one."""
         ...
 
 

@@ -39,6 +39,12 @@ REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
 """Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat."""
 
 
+WORK_STEPS: Final = 5
+"""Of long work, in its message: what is done now, and what came last."""
+WORK_EDIT_S: Final = 2.0
+"""Between two edits of it: it goes on for minutes, beside answers for which people wait."""
+
+
 class StepState(StrEnum):
     RUNNING = "running"
     DONE = "done"
@@ -64,7 +70,7 @@ class ShownStep:
 @dataclass(frozen=True, slots=True)
 class PageContent:
     """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`, or a `note`: a
-    short line of what is being done, small below the text.
+    short line or some of what is being done, small below the text.
 
     `final`: nothing of it will change any more. `last`: nor will there be another page. `turn`: whose reply it is,
     which buttons carry.
@@ -101,6 +107,8 @@ class Limits:
     """The buttons that can stand below a page; no look has others."""
     steps: bool = False
     """Whether steps are shown; else no look has any."""
+    step_lines: int = 0
+    """So many of the last steps stand in the note while a reply grows, a line each, whatever it says besides."""
     notes: bool = False
     """Whether a page has a note of how far a tool is, where no steps are shown; else no look has any."""
     traces: bool = False

@@ -33,6 +33,7 @@ from agent.schedules import (
     ScheduleState,
     in_words,
     problem_of,
+    zone_of,
 )
 from agent.tool_policy import PolicyAnswer, PolicyRow, decide
 from agent.tools.read_channel import NAME as READ_CHANNEL
@@ -204,6 +205,8 @@ class ScheduleDesk:
 
     async def _edited(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
         """Another time, other words, or both: "tomorrow at 9:00 | call Ann"."""
+        if await self._stays(asker.person.id, id_):
+            return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
         timing, said = None, words
         if words.startswith("|"):
             said = words[1:].strip()
@@ -222,8 +225,15 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
         return self._told(schedule_texts.CHANGED, changed, asker)
 
+    async def _stays(self, person: str, id_: int) -> bool:
+        """Whether this is long work, which can be stopped and nothing else."""
+        one = await self.schedules.by_id(id_)
+        return one is not None and (one.made.person, one.made.kind) == (person, ScheduleKind.WORK)
+
     async def _ordered(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
         now, person = self.clock.now(), asker.person.id
+        if order != "cancel" and await self._stays(person, id_):
+            return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
         if order != "cancel":
             found = await self.schedules.pause(person, id_, paused=order == "pause", now=now)
             if found is None:
@@ -238,7 +248,8 @@ class ScheduleDesk:
             gone = gone and replace(gone, made=replace(gone.made, words="…"))
         if gone is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-        return ScheduleAnswer(schedule_texts.CANCELLED.format(words=schedule_texts.quoted(gone.made.words)))
+        told = schedule_texts.WORK_STOPPED if gone.made.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
+        return ScheduleAnswer(told.format(words=schedule_texts.quoted(gone.made.words)))
 
     def _told(self, text: str, one: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
         now, timing = self.clock.now(), one.made.timing.seen_from(asker.person.time_zone)
@@ -287,8 +298,9 @@ class ScheduleDesk:
 
 
 def _is_of(one: Schedule, channel: str, message: str) -> bool:
-    """Whether it came of that message, and is not over."""
-    return (one.made.channel, one.made.message) == (channel, message) and one.state is not ScheduleState.ENDED
+    """Whether it came of that message, and is not over. Long work shows itself."""
+    comes = one.state is not ScheduleState.ENDED and one.made.kind is not ScheduleKind.WORK
+    return comes and (one.made.channel, one.made.message) == (channel, message)
 
 
 def _is_by_clock(read: When) -> bool:
@@ -299,13 +311,19 @@ def _is_by_clock(read: When) -> bool:
 def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
     """As its person sees it in a list. `whose`: for operators, who see no words; `alone`: below what is said of it."""
     made = one.made
-    match one.state:
+    state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else one.state
+    match state:
         case ScheduleState.ACTIVE:
             when = in_words(made.timing, now)
         case ScheduleState.PAUSED:
             when = f"{schedule_texts.REST_PAUSED} ({in_words(made.timing, now)})"
         case ScheduleState.ENDED:
             when = f"{schedule_texts.REST_ENDED}. {one.why}".strip()
+        case ScheduleState.WORKING:
+            since = made.created.astimezone(zone_of(made.timing.zone))
+            when = schedule_texts.AT_WORK.format(since=since)
+        case _:
+            assert_never(state)
     where = (
         schedule_texts.IN_DIRECT
         if made.direct
@@ -313,7 +331,7 @@ def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False)
     )
     where = where if not whose else f"{where} ({whose})"
     text = "" if alone else schedule_texts.entry(one.id, made.kind, when, where, "" if whose else made.words)
-    return ShownSchedule(one.id, text, one.state, made.words)
+    return ShownSchedule(one.id, text, state, made.words)
 
 
 # What is looked at before a question is asked at its time.

@@ -7,32 +7,46 @@ Rules
   A clock that jumps ahead is given a moment to be set right before anything is begun by it.
   A reminder's turn has its words. A question is asked within the budgets, and not at all if what it looks at first says
   what it said last; it may find that there is nothing to report, and then nothing is shown.
+  Long work is begun at once. While it goes on, it is asked now and then whether its person may still have it done
+  there: where they may not, it ends with what it has said, and they are told so alone.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
+from cachetools import LRUCache
+
 from agent.errors import CogencyError, LeaseLost, StoreError
+from agent.events import Outcome
+from agent.messages import ModelCall
 from agent.ports import Clock
+from agent.progress import Progress
 from agent.protocol.render import excerpt, joined
-from agent.records import SCHEDULED, Incoming
+from agent.records import SCHEDULED, Closing, Incoming
 from agent.schedules import (
+    TELLS,
+    WORK_CHARS,
+    WORK_TIME,
     FirstCheck,
     NotAllowed,
     Notice,
     Occurrence,
+    Schedule,
     ScheduleKind,
     SchedulePlatform,
     Schedules,
     is_stale,
     late_note,
     occurrence_id,
+    schedule_of,
+    worked_for,
 )
+from agent.turn import EndDue
 from bot.logs import severity
 from bot.texts import reply_texts
 
@@ -198,6 +212,10 @@ class Scheduler:
         if (why := self.closed(replace(admitted, channel=made.channel))) is not None:  # as of where it was asked for
             await self._end(due, why, platform)
             return
+        if made.kind is ScheduleKind.WORK:
+            await self.schedules.begin(due, replace(admitted, time=now), now)
+            self.wake()
+            return
         said = joined([made.words, late_note(due, now, admitted.person.time_zone)])
         incoming = replace(admitted, time=now, text=said)
         if made.kind is ScheduleKind.REMINDER:
@@ -248,3 +266,89 @@ class Scheduler:
 
 def _shown(due: Occurrence) -> str:
     return excerpt(due.schedule.made.words, WORDS_CHARS)
+
+
+# Long work, once it was begun.
+
+ASK_AGAIN_S: Final = 60.0
+"""Between two looks whether its person may still have it done."""
+AT_WORK: Final = 256
+"""Of which it is known when that was looked at last."""
+
+
+async def boundless(incoming: Incoming, calls: Sequence[ModelCall]) -> str | None:  # noqa: ARG001 -- nothing to count
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class LongWork:
+    """`platforms`: see `Scheduler`. `budget_left`: why nothing more may be spent, after these calls."""
+
+    schedules: Schedules
+    platforms: Mapping[str, SchedulePlatform]
+    clock: Clock
+    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] = boundless
+    _allowed: LRUCache[str, float] = field(default_factory=lambda: LRUCache(AT_WORK))
+
+    async def ends(self, question: Incoming, progress: Progress) -> EndDue | None:
+        """Whether it has to come to its end. Raises StoreError."""
+        if (why := await self._forbidden(question)) is not None:
+            return EndDue(reply_texts.WORK_FORBIDDEN.format(why=why), at_once=True)
+        begun = [step.time for step in progress.steps if step.time is not None]
+        if worked_for(begun, self.clock.now()) >= WORK_TIME:
+            return EndDue(reply_texts.WORK_TOO_LONG.format(minutes=int(WORK_TIME.total_seconds() / 60)))
+        results = (result for step in progress.steps for result in step.results if result is not None)
+        if sum(len(result.content) for result in results) >= WORK_CHARS:
+            return EndDue(reply_texts.WORK_TOO_MUCH)
+        spent = await self.budget_left(question, progress.calls)
+        return None if spent is None else EndDue(reply_texts.WORK_OVER_BUDGET.format(why=spent))
+
+    async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
+        """What is said at its end: to its person alone if it was taken from them, and where it stands if they asked for
+        that. Raises StoreError.
+        """
+        kept = await self.schedules.by_id(schedule_of(question.event_id))
+        if kept is None or closing.outcome is Outcome.STOPPED:
+            return None
+        words, now = excerpt(kept.made.words, WORDS_CHARS), self.clock.now()
+        name = f"{question.event_id}{TELLS}"
+        named = {"event_id": name, "message_id": name, "time": now}
+        if (why := await self._forbidden(question)) is not None:
+            alone = await self._alone(kept, now)
+            told = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
+            return None if alone is None else replace(alone, text=told, **named)
+        if not kept.made.mention or kept.made.source == kept.made.person:  # who sits at a terminal sees it
+            return None
+        told = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
+        where = f"{question.conversation}{TELLS}"
+        return replace(question, conversation=where, text=told.format(words=words), **named)
+
+    async def _forbidden(self, question: Incoming) -> str | None:
+        """Why its person may not have it done any more; None if they may, or if nobody can say now."""
+        name, elapsed = question.event_id, self.clock.monotonic()
+        if elapsed - self._allowed.get(name, float("-inf")) < ASK_AGAIN_S:
+            return None
+        kept = await self.schedules.by_id(schedule_of(name))
+        platform = None if kept is None else self.platforms.get(kept.made.source)
+        if kept is None or platform is None:
+            return None
+        try:
+            admitted = await platform.admit(Occurrence(kept, kept.last or kept.made.created))
+        except StoreError:
+            raise
+        except CogencyError as error:
+            log.info("schedule %d: nobody can say whether it may go on: %s", kept.id, error)
+            return None
+        if isinstance(admitted, NotAllowed):
+            return admitted.why
+        self._allowed[name] = elapsed
+        return None
+
+    async def _alone(self, kept: Schedule, now: datetime) -> Incoming | None:
+        try:
+            return await self.platforms[kept.made.source].direct(kept, now)
+        except StoreError:
+            raise
+        except CogencyError as error:
+            log.info("schedule %d: its person is not told: %s", kept.id, error)
+            return None

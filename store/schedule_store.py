@@ -7,9 +7,11 @@ Rules
   schedule wait for a time to which a clock that was wrong had moved it.
   What was missed is due as one: its last time, and how many came before it.
   Of one that has ended, `run_at` says when it goes.
+  Work has ended as soon as it was begun; what is left of it is its turn. It counts among a person's work until both are
+  over, and is asked for once: a call that is made again after a crash means the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -23,6 +25,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    or_,
     select,
     update,
 )
@@ -33,6 +36,8 @@ from agent.memory.audience import Place, audience_of, label
 from agent.progress import Progress, encode
 from agent.records import Accepted, Incoming
 from agent.schedules import (
+    MAX_AT_WORK,
+    WORK,
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -54,8 +59,9 @@ from store.databases.database import Database, LocalNotifier, SqlStore, in_order
 from store.forgetting.selection import ErasedIds
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import schedule, turn
+from store.tables import RUNNING, WAITING, schedule, turn
 from store.turns import amendments, ledger
+from store.turns.amendments import STOPPED
 
 MAX_OF_PERSON: Final = 50
 """That go on: more nobody remembers having."""
@@ -72,11 +78,14 @@ CHANGED: Final = "schedules"
 
 _LIVES: Final = schedule.c.state != ScheduleState.ENDED
 _ACTIVE: Final = schedule.c.state == ScheduleState.ACTIVE
+_OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
 
 def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
     in_order(connection, f"schedules of {new.person}")
     in_order(connection, f"schedules in {new.channel}")
+    if new.kind is ScheduleKind.WORK and (known := _same_or_too_much(connection, new)) is not None:
+        return known
     theirs, there = schedule.c.person == new.person, schedule.c.channel == new.channel
     if new.message and amendments.is_deleted(connection, new.channel, new.message):
         return ScheduleRefused.QUESTION_DELETED
@@ -88,23 +97,58 @@ def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused
         if connection.execute(counted).scalar_one() >= limit:
             return refused
     kept = replace(new, source=lasting_source(new.source, new.person), timing=with_end(new.timing, new.created))
-    first = next_occurrence(kept.timing, new.created)
+    first = new.created if new.kind is ScheduleKind.WORK else next_occurrence(kept.timing, new.created)
     one = Schedule(0, kept, first, ScheduleState.ENDED if first is None else ScheduleState.ACTIVE)
     values = _values(one) | {"run_at": new.created + SHOWN_FOR if first is None else first}
     return replace(one, id=row_id(connection.execute(insert(schedule).values(values))))
+
+
+def _same_or_too_much(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused | None:
+    theirs = select(schedule).where(schedule.c.person == new.person, _OF_WORK)
+    works = [read(row) for row in connection.execute(theirs).mappings()]
+    if new.message:
+        asked = new.conversation, new.message, new.words
+        for one in works:
+            if (one.made.conversation, one.made.message, one.made.words) == asked:
+                return one
+    open_ = [one for one in _with_turns(connection, works) if one.state is not ScheduleState.ENDED]
+    return ScheduleRefused.MANY_AT_WORK if len(open_) >= MAX_AT_WORK else None
+
+
+def _with_turns(connection: Connection, some: Sequence[Schedule]) -> list[Schedule]:
+    """As they are by now: work goes on as long as its turn does."""
+    begun = {_name(one, one.last): one.id for one in some if one.made.kind is ScheduleKind.WORK and one.last}
+    if not begun:
+        return [*some]
+    open_ = select(turn.c.event_id).where(turn.c.event_id.in_(begun), turn.c.state.in_((WAITING, RUNNING)))
+    working = {begun[event_id] for event_id in connection.execute(open_).scalars()}
+    return [replace(one, state=ScheduleState.WORKING) if one.id in working else one for one in some]
+
+
+def _name(one: Schedule, time: datetime) -> str:
+    name = occurrence_id(one.id, time)
+    return f"{name}{WORK}" if one.made.kind is ScheduleKind.WORK else name
 
 
 def of_person(connection: Connection, person: str) -> list[Schedule]:
     return _listed(connection, schedule.c.person == person)
 
 
+def by_id(connection: Connection, id_: int) -> Schedule | None:
+    row = connection.execute(select(schedule).where(schedule.c.id == id_)).mappings().one_or_none()
+    return None if row is None else read(row)
+
+
 def listed(connection: Connection, limit: int) -> list[Schedule]:
-    return _listed(connection, _LIVES, limit)
+    return _listed(connection, or_(_LIVES, _OF_WORK), limit)
 
 
 def _listed(connection: Connection, where: Any, limit: int | None = None) -> list[Schedule]:  # noqa: ANN401 -- a condition
+    """Work that is over is none of them: what came of it stands in its conversation."""
     ordered = select(schedule).where(where).order_by(~_LIVES, schedule.c.next.asc().nulls_last(), schedule.c.id)
-    return [read(row) for row in connection.execute(ordered.limit(limit)).mappings()]
+    found = [read(row) for row in connection.execute(ordered.limit(limit)).mappings()]
+    over = ScheduleKind.WORK, ScheduleState.ENDED
+    return [one for one in _with_turns(connection, found) if (one.made.kind, one.state) != over]
 
 
 def change(
@@ -138,6 +182,9 @@ def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Sche
     if (one := _theirs(connection, person, id_)) is None:
         return None
     amendments.withdraw_turns(connection, [id_], now)
+    if one.made.kind is ScheduleKind.WORK:
+        open_ = amendments.begun_by(id_), turn.c.state.in_((WAITING, RUNNING))
+        connection.execute(update(turn).where(*open_).values(**STOPPED))
     connection.execute(delete(schedule).where(schedule.c.id == id_))
     return one
 
@@ -281,6 +328,7 @@ def _values(one: Schedule) -> dict[str, Any]:
         "since": timing.since and timing.since.astimezone(UTC).isoformat(),
         "check": made.check and asdict(made.check),
         "why": one.why,
+        **({"mention": True} if made.mention else {}),
     }
     return {
         **{name: getattr(made, name) for name in _AS_MADE},
@@ -313,6 +361,7 @@ def read(row: RowMapping) -> Schedule:
         created=datetime.fromisoformat(rest["created"]),
         direct=rest["direct"],
         check=check and FirstCheck(**check | {"kind": CheckKind(check["kind"])}),
+        mention=rest.get("mention", False),
     )
     state = ScheduleState(row["state"])
     return Schedule(row["id"], made, row["next"], state, row["last"], rest["why"], row["epoch"])
@@ -325,6 +374,7 @@ class SqlSchedules(SqlStore):
     due = writes(due)
     put_off = writes(put_off)
     first_due = reads(first_due)
+    by_id = reads(by_id)
 
     def __init__(self, database: Database, erased_ids: ErasedIds, notifier: LocalNotifier) -> None:
         super().__init__(database)
@@ -355,7 +405,7 @@ class SqlSchedules(SqlStore):
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
         """See the port. For one that was forgotten, `Accepted(0, duplicate=True)`."""
-        new = await self._named(incoming, occurrence_id(due.schedule.id, due.time), reply)
+        new = await self._named(incoming, _name(due.schedule, due.time), reply)
         return await self.database.write(begin, due, new, seen, self._erased_ids, now)
 
     async def skip(

@@ -417,8 +417,10 @@ class Ledger(TurnLedger, Protocol):
         """Let an unfinished turn wait for its asker's word (`Consents`), at most until then."""
         ...
 
-    async def stop(self, conversation: str) -> list[int]:
-        """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first."""
+    async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
+        """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first.
+        Unless it is meant `alone`, also the long work that was asked for there.
+        """
         ...
 
     async def take_back(self, person: str, conversation: str | None) -> list[int]:

@@ -1,11 +1,13 @@
-"""`schedule` and `schedules`: have something said or asked at a time, and see what is.
+"""`schedule` and `schedules`: have something said or asked at a time, and see what is; `background`: have it done now,
+beside the conversation.
 
 Rules
   The model fills in fields; code checks them, and answers with the time that they mean in words, or with what is
   wrong.
   Whose it is, and where it is posted, comes from the turn. What is listed here may be read by all who read the reply.
   What a schedule asks makes no schedules: nothing multiplies by itself.
-  They are offered where the last messages speak of times that come, and nowhere else.
+  They are offered where the last messages speak of times that come, and nowhere else; `background` where they speak of
+  much to be gone through.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,6 +22,7 @@ from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.records import SCHEDULED
 from agent.schedules import (
+    MAX_AT_WORK,
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -59,6 +62,23 @@ _WORDS: Final = (
 BESIDE: Final = frozenset(_WORDS.split("|"))
 """Of which something stands where somebody may want a schedule; where it is not meant, it costs tokens."""
 
+_MUCH: Final = (
+    "go through|going through|work through|look through|all of the|all the |all these|all our|each of|every |"
+    "one by one|in the background|take your time|a table|in detail|in depth|thorough|research|investigat|analys|analyz|"
+    "compile|"
+    "a report|overview|list of all|audit|compare all|while i |when you are done|when you're done|when done|"
+    "geh die|geh alle|durchgehen|gehe |alle |jede|im hintergrund|lass dir zeit|tabelle|gründlich|recherch|untersuch|"
+    "bericht|übersicht|wenn du fertig|"
+    "parcour|tous les|toutes les|chaque |en arrière-plan|prends ton temps|tableau|en détail|rapport|quand tu as fini|"
+    "repasa|revisa|recorre|todos los|todas las|cada |en segundo plano|tabla|a fondo|investig|informe|cuando termines|"
+    "passa in rassegna|esamina|tutti i|tutte le|ogni |in background|tabella|a fondo|ricerca|rapporto|quando hai finito|"
+    "percorr|revê|revis|todos os|todas as|em segundo plano|tabela|relatório|quando terminar|"
+    "neem alle|doorlopen|elke |alle |op de achtergrond|neem de tijd|grondig|onderzoek|rapport|overzicht|als je klaar|"
+    "すべて|全て|全部|一つずつ|バックグラウンド|じっくり|表にして|表を作|調査|調べ|分析|まとめて|一覧|終わったら"
+)
+MUCH: Final = frozenset(_MUCH.split("|"))
+"""Of which something stands where somebody may want what takes long."""
+
 _TEXT: Final[Json] = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
 _PROPERTIES: Final[dict[str, Json]] = {
     "what": {**_TEXT, "description": "the reminder's words, or the whole question, clear by itself"},
@@ -69,7 +89,7 @@ _PROPERTIES: Final[dict[str, Json]] = {
     "days": {"type": "integer", "minimum": 1, "maximum": 182, "description": "of a daily rule: 3 is every third day"},
     "until": {"type": "string", "maxLength": 40, "description": "of a rule: its last day, 2027-05-24"},
     "zone": {"type": "string", "maxLength": 60, "description": "if it is not the person's"},
-    "kind": {"enum": [*ScheduleKind], "description": "a question is answered anew each time, by you"},
+    "kind": {"enum": ["reminder", "question"], "description": "a question is answered anew each time, by you"},
     "where": {"enum": ["here", "direct"], "description": "direct: to the person alone"},
     "check": {
         "type": "object",
@@ -91,14 +111,23 @@ REFUSED: Final = {
     ScheduleRefused.MANY_OF_PERSON: "the person has as many as are kept for one: they may cancel some (/schedules)",
     ScheduleRefused.MANY_IN_CHANNEL: "this channel has as many as are kept for one",
     ScheduleRefused.QUESTION_DELETED: "the person has deleted the question",
+    ScheduleRefused.MANY_AT_WORK: (
+        f"{MAX_AT_WORK} are at work for the person, and no more are at once: they may wait for one, or stop it "
+        "(/schedules)"
+    ),
 }
 FORBIDDEN: Final = "whoever manages this channel has forbidden what is posted here at a time: offer `direct`"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
+WORKS_ALREADY: Final = "what is done at a time or in the background begins no such work: do it now, or say what is left"
 NO_ZONE: Final = (
     "nobody knows the person's time zone: ask them where they are, and say it as `zone`; only `in_minutes` needs none"
 )
 FAR: Final = "that time is too far ahead: take one within five years"
 UNKNOWN: Final = "the person has no schedule {id}: `schedules` lists theirs"
+BEGINS: Final = (
+    "It begins now, as number {id}, in a message of its own that shows its steps and, at the end, the result. Tell the "
+    "person in one sentence that you are on it, and do nothing of it here."
+)
 KEPT: Final = "Kept as number {id}: {when}. Posted {where}. Tell the person this time, as it stands here."
 
 
@@ -144,6 +173,42 @@ class ScheduleTool:
         return f"Number {id_} is cancelled."
 
 
+_WORK_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "what": {**_TEXT, "description": "the whole task, clear by itself, and how its result is to look"},
+        "mention": {"type": "boolean", "description": "if they want to be called when it is done"},
+    },
+    "required": ["what"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundTool:
+    schedules: Schedules
+    timeout_s: float = 10.0
+    name: str = "background"
+    description: str = "Do what takes minutes, more than about eight rounds of calls, beside this conversation."
+    effect: ToolEffect = ToolEffect.WRITES_HERE
+    beside: frozenset[str] = MUCH
+    schema: JsonObject = field(default_factory=lambda: _WORK_SCHEMA)
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        """Raises ToolError for what is not begun, with what to do."""
+        if context.message_id.startswith(SCHEDULED):
+            raise ToolError(WORKS_ALREADY, ours=True)
+        what = str(args.get("what", "")).strip()
+        if not what:
+            raise ToolError("say `what` is to be done", ours=True)
+        at_once = Timing(context.person.time_zone or "UTC", at=context.now)
+        new = replace(_made(context, what, ScheduleKind.WORK, at_once), mention=args.get("mention") is True)
+        kept = await self.schedules.keep(new)
+        if isinstance(kept, ScheduleRefused):
+            raise ToolError(REFUSED[kept], ours=True)
+        return _told(BEGINS.format(id=kept.id), context)
+
+
 @dataclass(frozen=True, slots=True)
 class SchedulesTool:
     schedules: Schedules
@@ -173,6 +238,8 @@ def _readable(context: ToolContext) -> frozenset[str]:
 
 
 def _line(one: Schedule, context: ToolContext) -> str:
+    if one.made.kind is ScheduleKind.WORK:
+        return f"{one.id} (at work now): {excerpt(one.made.words, SHOWN_CHARS)}"
     timing = one.made.timing.seen_from(context.person.time_zone)
     when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
     return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
@@ -186,15 +253,20 @@ def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
     timing = timing_of(args, context)
     if problem := problem_of(timing, context.now):
         raise ToolError(problem, ours=True)
-    alone = PersonAudience(context.person.id)
-    direct = args.get("where") == "direct" or context.place.audience == alone
     kind = ScheduleKind(str(args.get("kind", ScheduleKind.REMINDER)))
     check = args.get("check")
+    new = _made(context, what, kind, timing, alone=args.get("where") == "direct")
+    return replace(new, check=_check(check) if isinstance(check, dict) and kind is ScheduleKind.QUESTION else None)
+
+
+def _made(context: ToolContext, what: str, kind: ScheduleKind, timing: Timing, *, alone: bool = False) -> NewSchedule:
+    own = PersonAudience(context.person.id)
+    direct = alone or context.place.audience == own
     return NewSchedule(
         person=context.person.id,
         source=source_of(context.person.id),
         channel=context.channel,
-        place=Place(alone) if direct else context.place,
+        place=Place(own) if direct else context.place,
         kind=kind,
         words=what,
         timing=timing,
@@ -202,7 +274,6 @@ def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
         conversation=context.conversation,
         message=context.message_id,
         direct=direct,
-        check=_check(check) if isinstance(check, dict) and kind is ScheduleKind.QUESTION else None,
     )
 
 

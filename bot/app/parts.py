@@ -26,7 +26,7 @@ from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
-from agent.tools.schedule import SchedulesTool, ScheduleTool
+from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
@@ -71,7 +71,7 @@ log = logging.getLogger(__name__)
 
 BUILT_IN = frozenset(
     {"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again", "read_channel", "search_slack"}
-    | {"schedule", "schedules"}
+    | {"schedule", "schedules", "background"}
 )
 """The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on."""
 TRANSCRIPTION = "transcription"
@@ -478,12 +478,13 @@ def mind(
     *,
     hands_over: bool = False,
     telemetry: Telemetry = SILENT,
+    background: bool = True,
 ) -> AgentConfig:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
     `reader` reads the files that come with a question, and those of earlier ones by what `files_now` says of them.
     `sources`: tools besides those that everybody has; `platforms`: those with which platforms are read. `hands_over`:
-    see `core_tools`.
+    see `core_tools`. `background`: whether long work may be begun.
     Raises SettingsError if the operator's tools cannot be loaded.
     """
 
@@ -518,6 +519,7 @@ def mind(
                 *again,
                 ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tool_timeout_s),
                 SchedulesTool(store.schedules, settings.tool_timeout_s),
+                *([BackgroundTool(store.schedules, settings.tool_timeout_s)] if background else []),
                 *web_tools(settings),
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],

@@ -37,7 +37,7 @@ from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
 from bot.schedule_desk import FirstLook
-from bot.scheduler import Scheduler
+from bot.scheduler import LongWork, Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.telemetry import SILENT, StoreSeen, Telemetry, to_all
@@ -147,6 +147,7 @@ def _host(
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
     admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
+    longer = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     answering = replace(
         parts.mind(
             settings,
@@ -164,6 +165,8 @@ def _host(
         ),
         groups_of=readers.groups_of,
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
+        work_ends=longer.ends,
+        work_told=longer.told,
     )
     limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
@@ -265,9 +268,10 @@ def _keep_loaded() -> None:
 
 @asynccontextmanager
 async def open_terminal(
-    settings: Settings, person: Person, *, tools_wait_s: float = 0.0
+    settings: Settings, person: Person, *, tools_wait_s: float = 0.0, stays: bool = True
 ) -> AsyncGenerator[TerminalBot, None]:
     """The bot for one person at a terminal. `tools_wait_s`: so long after this a question waits for servers of tools.
+    `stays`: they have more than one question, and may have something done behind its answer.
 
     Raises SettingsError and StoreError.
     """
@@ -290,12 +294,19 @@ async def open_terminal(
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        answering = parts.mind(settings, store, desk, work, policy, None, reader, sources, {TERMINAL: files_now})
+        here = {person.id: TerminalSchedules(person, source)}
+        longer = LongWork(store.schedules, here, parts.CLOCK)
+        answering = replace(
+            parts.mind(
+                settings, store, desk, work, policy, None, reader, sources, {TERMINAL: files_now}, background=stays
+            ),
+            work_ends=longer.ends,
+            work_told=longer.told,
+        )
         limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_desk = parts.tools_desk(answering, policy, turns, sources)
         look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows, tool_desk.prepare).digest
-        here = {person.id: TerminalSchedules(person, source)}
         due = Scheduler(store.schedules, here, parts.CLOCK, turns.wake, look_first=look)
         async with TerminalBot(
             person=person,

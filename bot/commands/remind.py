@@ -111,6 +111,8 @@ def entry_actions(one: ShownSchedule) -> tuple[declaration.PanelAction, ...]:
             return (declaration.PanelAction("Resume", f"resume {one.id}"), cancel)
         case ScheduleState.ENDED:
             return (CHANGE.button(f"edit {one.id}"), cancel)
+        case ScheduleState.WORKING:
+            return (declaration.PanelAction("Stop", cancel.words),)
 
 
 async def _offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:

@@ -19,7 +19,7 @@ from bot.reply.markdown import close_markdown, show_addresses
 from bot.reply.split import Page, Pager
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.texts import reply_texts
-from bot.texts.formatting import shortened
+from bot.texts.formatting import counted, shortened
 
 ENDS: Final[Mapping[ResultStatus, StepState]] = {
     ResultStatus.SUCCESS: StepState.DONE,
@@ -53,6 +53,21 @@ def trace(call: ToolCall, result: ToolResult) -> str:
 def status_line(tool: str) -> str:
     """What a person reads while this tool runs."""
     return reply_texts.STATUS_LINES.get(tool) or reply_texts.USING_TOOL.format(tool=tool.replace("_", " "))
+
+
+MARKS: Final[Mapping[StepState, str]] = {StepState.RUNNING: "→", StepState.DONE: "✓", StepState.FAILED: "✗"}
+
+
+def step_lines(draft: "Draft", most: int) -> str:
+    """The last steps, a line each, and how many there were before; "" for a reply that shows none."""
+    if not most:
+        return ""
+    shown = [f"{MARKS[step.state]} {step.title}" for step in draft.steps]
+    before = len(shown) - most
+    head = [reply_texts.STEPS_BEFORE.format(count=counted(before, "step", "steps"))] if before > 0 else []
+    rests = draft.status and not any(step.state is StepState.RUNNING for step in draft.steps)
+    now = [f"{MARKS[StepState.RUNNING]} {draft.status}"] if rests else []
+    return "\n".join([*head, *shown[-most:], *now])
 
 
 class Draft:
@@ -318,7 +333,7 @@ class Frames:
             wordless = frame.look.text.isspace() or not frame.look.text
             # A message that only told how far something is would be one too many behind a page that is full.
             noted = self._limits.notes and last and not frame.look.final and not (wordless and number)
-            note = draft.note if noted else ""
+            note = (step_lines(draft, self._limits.step_lines) or draft.note) if noted else ""
             if steps or note or not wordless:
                 yield replace(frame, look=replace(frame.look, steps=steps, turn=self._turn, note=note))
 

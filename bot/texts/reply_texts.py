@@ -35,6 +35,14 @@ NOT_SHOWN = "I may not show my answer where you asked. {why}"
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 SCHEDULE_ENDED = "What you had scheduled (“{words}”) has ended, and is not done any more. {why}"
 SCHEDULE_OVER_BUDGET = "Not asked today, as you had scheduled it (“{words}”): {why} I tell you this once a day."
+WORK_OVER_BUDGET = "I ended my work here, with what I have so far. {why}"
+WORK_TOO_LONG = "I ended my work here, with what I have so far: {minutes} minutes is as long as I go on at a stretch."
+WORK_TOO_MUCH = "I ended my work here, with what I have so far: I can keep no more of what I read in mind."
+WORK_FORBIDDEN = "I ended my work here. {why}"
+WORK_TAKEN_AWAY = "I have ended what I was at work on for you (“{words}”). {why}"
+WORK_DONE = "I am done, and the result stands above: “{words}”"
+WORK_ENDED = "I have ended my work, as far as it got; it stands above: “{words}”"
+STEPS_BEFORE = "{count} before"
 NO_CHECKS = "What it looks at first cannot be looked at here."
 ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stands in its thread."
 NO_ANSWER_FROM_FIRST = "it could not answer."
@@ -44,6 +52,7 @@ WAITS_FOR_CONSENT = "*I wait to be allowed to use {tools}: whoever asked me can 
 WAITS_FOR_ANSWER = "`{tool}` asks whoever asked me something; I wait for their answer, nine minutes at most."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
+    "background": "Beginning the work…",
     "recall": "Searching past threads…",
     "remember": "Making a note…",
     "share_file": "Preparing a file…",
@@ -63,6 +72,7 @@ OUTPUTS: Mapping[ResultStatus, str] = {
 }
 UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
+    "background": "began the work",
     "recall": "searched past threads",
     "remember": "made a note",
     "share_file": "prepared a file",
@@ -194,6 +204,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "person": "I may not answer you; please ask my operator to let you in.",
 }
 IT_IS_TIME = "**It is time:**"
+AT_IT = "**I am at it now.** Ctrl-C stops it; if you leave, it goes on the next time that you chat."
 # Why something that somebody had me do at a time is not done any more.
 SCHEDULE_PERSON_GONE = "Your account is no longer active there."
 SCHEDULE_LEFT = "You are no longer in that channel, or cannot read it any more."

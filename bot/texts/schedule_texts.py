@@ -69,9 +69,13 @@ NO_CHANNEL = "That can be said in a channel only."
 REFUSED = {
     ScheduleRefused.MANY_OF_PERSON: "You have as many as I keep for one person: cancel some in `/schedules` first.",
     ScheduleRefused.QUESTION_DELETED: "You have deleted the question.",
+    ScheduleRefused.MANY_AT_WORK: "I am at work for you on as much as I do at once: wait for it, or stop some of it.",
     ScheduleRefused.MANY_IN_CHANNEL: "This channel has as many as I keep for one: cancel some of yours here first.",
 }
-KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "question"}
+KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "question", ScheduleKind.WORK: "long work"}
+AT_WORK = "at work since {since:%H:%M}"
+WORK_STOPPED = "Stopped: “{words}”"
+WORK_STAYS = "Long work goes on as it began, or is stopped: `/schedules cancel {id}`. To change it, ask me anew."
 REST_PAUSED, REST_ENDED = "paused", "ended"
 NOTHING_SEEN = "What I am to look at first cannot be seen now with `{tool}`."
 IN_CHANNEL = "in <#{channel}>"

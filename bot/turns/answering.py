@@ -270,6 +270,8 @@ class Answering:
             if live.stray is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._take_away(live.stray, surface, running)
             raise
+        if not running.taken_back and (told := await self.thinking.told(claim.incoming, closing)) is not None:
+            await self.ledger.accept(told)
         telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.tell(Charged(ANSWERING, closing.calls))

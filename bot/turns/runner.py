@@ -37,14 +37,14 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
 from agent.messages import ModelCall, Provenance, Reference
-from agent.ports import Asker, Clock, Knowledge, Ledger, Provider, ToolAudit
+from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import excerpt, joined
 from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
-from agent.spending import Spent
+from agent.schedules import TELLS, WORK_ROUNDS, asked_in, is_work
 from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
-from agent.turn import Turn, TurnLimits
+from agent.turn import EndDue, Turn, TurnLimits
 from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
 from bot.access.acl import TERMINAL
 from bot.attachments.reading import Attached
@@ -52,10 +52,10 @@ from bot.audit import CallAudit
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
-from bot.spending_text import cost_text
+from bot.spending_text import footer
 from bot.telemetry import SILENT, AgentTold, Telemetry
 from bot.texts import reply_texts
-from bot.texts.formatting import counted, literal, shortened
+from bot.texts.formatting import literal
 from bot.turns.approvals import ApprovalPolicy, wait_until
 from bot.turns.questions import QuestionDesk
 
@@ -98,6 +98,10 @@ class AgentConfig:
     """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.notices`)."""
     scheduled: Callable[[Incoming], Awaitable[str]] | None = None
     """The same of what is done at a time because of this question (`bot.schedule_desk`)."""
+    work_ends: Callable[[Incoming, Progress], Awaitable[EndDue | None]] | None = None
+    """Whether long work has to come to its end; None: after its rounds."""
+    work_told: Callable[[Incoming, Closing], Awaitable[Incoming | None]] | None = None
+    """What is said to its person when it has ended, as a turn that has its words (`bot.scheduler.LongWork`)."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
@@ -123,50 +127,6 @@ class AgentConfig:
 
 
 NOTHING = Attached()
-
-
-# The small line under a reply: which model answered, and what it took. Pure.
-#
-# Rules: it is shown and never stored as part of the reply. When another model answered than the one that was asked, the
-# line is there and says why, whatever the setting.
-
-WHY_CHARS = 200
-"""A reason stays on two lines of a phone; the log has the whole of it."""
-SEPARATOR = " · "
-
-
-def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, style: FooterStyle) -> str:
-    """One line of Markdown in italics, "" for none.
-
-    `calls` are all of the turn, the last one is the answer's. `asked_model` is the name of the model that should have
-    answered; `switched_why` is a sentence, "" if it did.
-    """
-    if not calls:
-        return ""
-    parts: list[str] = []
-    if style is not FooterStyle.OFF or switched_why:
-        parts.append(_model(calls[-1].model, asked_model, switched_why))
-    if style is FooterStyle.COST:
-        parts += _cost(calls)
-    return f"*{SEPARATOR.join(parts)}*" if parts else ""
-
-
-def _model(answered: str, asked: str, why: str) -> str:
-    if not why:
-        return literal(answered)
-    return f"{literal(answered)} answered instead of {literal(asked)}: {literal(shortened(why, WHY_CHARS))}"
-
-
-def _cost(calls: Sequence[ModelCall]) -> list[str]:
-    spent = Spent.on(calls)
-    used = spent.usage
-    about = "about " if used.estimated else ""
-    read = used.input_uncached + used.input_cached + used.input_written
-    cached = f" ({used.input_cached:,} cached)" if used.input_cached else ""
-    tokens = f"{about}{counted(read, 'token', 'tokens')} in{cached}, {used.output + used.reasoning:,} out"
-    return [tokens] if spent.unpriced == spent.calls else [tokens, cost_text(spent)]
-
-
 log = logging.getLogger(__name__)
 
 SETTLE_S = 10.0
@@ -176,8 +136,12 @@ WAITED = timedelta(seconds=5)
 
 
 class TurnRunner:
-    def __init__(self, mind: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
+    def __init__(
+        self, mind: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock, *, works: bool = False
+    ) -> None:
+        """`works`: at long work alone, for which nobody waits; `mind` says how long it may be."""
         self._mind = mind
+        self._works = works
         self._ledger = ledger
         self._knowledge = knowledge
         self._clock = clock
@@ -210,16 +174,24 @@ class TurnRunner:
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
-        if not _is_scheduled(claim.incoming):
+        if not _is_scheduled(claim.incoming) or self._works:
             return await self._think(claim, live, stopped)
         if (whole := _reminder(claim, stopped)) is not None:
             return whole
+        if is_work(claim.incoming.event_id):
+            asked = replace(claim.incoming, conversation=asked_in(claim.incoming.conversation))
+            return await self._at_work().think(replace(claim, incoming=asked), live, stopped)
         text = joined([claim.incoming.text, texts.SCHEDULED_QUESTION])
         thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
         if isinstance(thought, PutAside) or not _says_nothing(thought):
             return thought
         # What was written meanwhile is answered by itself.
         return replace(thought, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+
+    def _at_work(self) -> "TurnRunner":
+        limits = replace(self._mind.turn_limits, max_iterations=WORK_ROUNDS)
+        mind = replace(self._mind, turn_limits=limits, joins=False)
+        return TurnRunner(mind, self._ledger, self._knowledge, self._clock, works=True)
 
     async def _think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         await self._prepare(claim, stopped)
@@ -232,7 +204,7 @@ class TurnRunner:
             lambda: () if context is None else context.read,
         )
         closing = Closing(Outcome.STOPPED, turn.text)
-        held: list[AgentEvent] | None = [] if _is_scheduled(claim.incoming) else None
+        held: list[AgentEvent] | None = [] if _is_scheduled(claim.incoming) and not self._works else None
         heard = _ObservedEvents(
             live,
             self._mind.notice,
@@ -258,18 +230,7 @@ class TurnRunner:
             alone = isinstance(place.audience, PersonAudience)  # who reads with others draws from nothing of theirs
             groups = await self._mind.groups_of(place) if alone else frozenset[str]()
             provider = await self._mind.provider(claim.incoming)
-            context, until = await known_context(
-                self._mind,
-                tools,
-                self._knowledge,
-                claim,
-                groups,
-                turn.progress,
-                images=files.images,
-                quoted=files.quoted,
-                reasons=provider.capabilities.reasons,
-                composing=self._composing,
-            )
+            context, until = await self._known(claim, tools, groups, turn.progress, files, provider.capabilities)
             turn.record_sources(context.sources)
             live.read(context.read, turn.progress)
             closing = replace(
@@ -281,7 +242,7 @@ class TurnRunner:
             )
             heard.asked = provider.name
             loop = self._loop(claim, turn, tools, context, groups, provider, heard)
-            await _show_again(turn.progress, heard.show)
+            await _show_again(turn.progress, heard.show, steps=self._works)
             with self._mind.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
@@ -306,6 +267,36 @@ class TurnRunner:
         closing = _with_sources(claim, closing, turn.progress)
         below = footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
+
+    async def _known(
+        self,
+        claim: Claim,
+        tools: Registry,
+        groups: frozenset[str],
+        progress: Progress,
+        files: Attached,
+        capabilities: Capabilities,
+    ) -> tuple[Context, int | None]:
+        """See `agent.turn_setup.known_context`. Raises StoreError."""
+        asked = claim
+        if self._works:
+            text = joined([claim.incoming.text, texts.LONG_WORK])
+            asked = replace(claim, incoming=replace(claim.incoming, text=text))
+        context, until = await known_context(
+            self._mind,
+            tools,
+            self._knowledge,
+            asked,
+            groups,
+            progress,
+            images=files.images,
+            quoted=files.quoted,
+            reasons=capabilities.reasons,
+            composing=self._composing,
+        )
+        if self._works:  # the words of its question are the model's
+            context = replace(context, own_words=context.own_words[:-1])
+        return context, until
 
     async def _turn(
         self, claim: Claim, tools: Registry, words: Callable[[], Provenance], texts: Callable[[], Sequence[str]]
@@ -342,6 +333,11 @@ class TurnRunner:
             return ""
         return await self._mind.aside(question, closing.actions)
 
+    async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
+        """What is said to the person of long work that has ended."""
+        tells = self._mind.work_told if is_work(question.event_id) else None
+        return None if tells is None else await tells(question, closing)
+
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
         if _is_scheduled(question):  # learned from when they asked for it
@@ -355,7 +351,7 @@ class TurnRunner:
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
         """Why a question that waited is not answered. One that begins at once was checked when it came in."""
         waited = self._clock.now() - claim.incoming.time
-        if self._mind.budget_left is None or turn.progress.calls or waited < WAITED:
+        if self._mind.budget_left is None or turn.progress.calls or (waited < WAITED and not self._works):
             return None
         return await self._mind.budget_left(claim.incoming, ())
 
@@ -422,6 +418,7 @@ class TurnRunner:
             arrived=arrived if self._mind.joins else None,
             ask=None if self._mind.questions is None else partial(self._mind.questions.ask, claim),
             afford=None if self._mind.budget_left is None else partial(self._mind.budget_left, claim.incoming),
+            ends=partial(self._mind.work_ends, claim.incoming) if self._works and self._mind.work_ends else None,
             explain=failed,
         )
 
@@ -492,12 +489,13 @@ def _says_nothing(closing: Closing) -> bool:
 def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
     """A turn that was begun with its words, for which no model is asked; None for any other."""
     progress = decode(claim.progress)
-    if progress.reply is None or progress.steps or progress.calls:
+    words = claim.incoming.text if claim.incoming.event_id.endswith(TELLS) else progress.reply
+    if words is None or progress.steps or progress.calls:
         return None
     if stopped():
         return Closing(Outcome.STOPPED, "")
     # Its words stand above it as its person's own, too.
-    return Closing(Outcome.ANSWERED, progress.reply, passed_over=True, retold=False)
+    return Closing(Outcome.ANSWERED, words, passed_over=True, retold=False)
 
 
 def is_reminder(question: Incoming, closing: Closing) -> bool:
@@ -542,12 +540,20 @@ def _source(one: Reference) -> str:
     return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"
 
 
-async def _show_again(progress: Progress, show: Callable[[AgentEvent], Awaitable[None]]) -> None:
-    """What an earlier process had said before its tools ran stands at the beginning of the reply."""
+async def _show_again(
+    progress: Progress, show: Callable[[AgentEvent], Awaitable[None]], *, steps: bool = False
+) -> None:
+    """What an earlier process had said before its tools ran stands at the beginning of the reply. `steps`: what it had
+    done is shown, too.
+    """
     for number, step in enumerate(progress.steps, 1):
         await show(IterationStarted(number))
         if step.text:
             await show(TextArrived(step.text))
+        for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):
+            if steps and result is not None:
+                await show(CallStarted(f"{number}.{at}", call))
+                await show(CallFinished(f"{number}.{at}", result))
 
 
 # Who has the model of this machine: answers go first, and whoever works in the background gives way at once.

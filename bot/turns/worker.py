@@ -18,6 +18,7 @@ from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Clock, Ledger, Notifier
 from agent.records import Accepted, Claim, Claiming, Incoming
+from agent.schedules import asked_in, is_work
 from bot.logs import severity
 from bot.reply_surface import Surface
 from bot.texts import reply_texts
@@ -62,6 +63,8 @@ class TurnsLimits:
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
     """Of them of one person, in all processes: enough for several threads, and others always find a free slot."""
+    max_working: int = 4
+    """Long work that runs in one process, beside those: it takes minutes, and no question waits for it."""
     max_attempts: int = 10
     """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
     because whoever kills a process takes innocent turns along."""
@@ -86,16 +89,19 @@ class TurnSlots:
     """Kept free for what is just taken in."""
     waiting: Collection[int] = ()
 
-    def free(self, running: int) -> Claiming | None:
-        """What may be claimed while so many turns run; None while there is no slot for it."""
+    def free(self, running: int, working: int = 0) -> Claiming | None:
+        """What may be claimed while so many turns run, and beside them so much work; None while there is no slot for a
+        turn.
+        """
         limits = self.limits
         if not self.are_open or running - len(self.waiting) + self.promised >= limits.max_running:
             return None
-        return Claiming(self.owner, self.clock.now(), limits.lease, limits.per_person, self.sources())
+        works, now = working < limits.max_working, self.clock.now()
+        return Claiming(self.owner, now, limits.lease, limits.per_person, self.sources(), works=works)
 
-    def promise(self, running: int) -> Claiming | None:
+    def promise(self, running: int, working: int = 0) -> Claiming | None:
         """The same, and keep that slot until its `release`."""
-        claiming = self.free(running)
+        claiming = self.free(running, working)
         self.promised += claiming is not None
         return claiming
 
@@ -189,7 +195,7 @@ class Turns:
         """To claim in the transaction that takes a message in: that is one less for the person to wait for. The slot is
         kept free until `follow` sees its end; None if there is none.
         """
-        return self._slots.promise(len(self._running))
+        return self._slots.promise(*self._loads())
 
     def follow(self, accepting: "asyncio.Task[Accepted]", claiming: Claiming | None) -> "asyncio.Future[Accepted]":
         """Begin what the ledger claims while it takes a message in, also if nobody waits for it any more."""
@@ -277,12 +283,13 @@ class Turns:
         if turn in self._running:
             self._running[turn].stop()
 
-    async def stop_conversation(self, conversation: str) -> bool:
-        """`stop` the turns of a conversation that run and wait; whether there was one.
+    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:
+        """`stop` the turns of a conversation that run and wait; whether there was one. Unless it is meant `alone`, so
+        is the long work that was asked for there.
 
         One that another process runs is stopped when that one looks at the ledger, within `sweep_s`.
         """
-        turns = await self._ledger.stop(conversation)
+        turns = await self._ledger.stop(conversation, alone=alone)
         for turn in turns:
             self.stop(turn)
         self._notifier.notify()
@@ -304,7 +311,7 @@ class Turns:
             running
             for running in self._running.values()
             if running.claim.incoming.person.id == person
-            and conversation in {None, running.claim.incoming.conversation}
+            and conversation in {None, *_conversations(running.claim.incoming)}
         ]
         for one in running:
             one.taken_back = True
@@ -357,12 +364,17 @@ class Turns:
             self._idle.set()
 
     async def _claim(self) -> None:
-        while (claiming := self._slots.free(len(self._running))) is not None:
+        while (claiming := self._slots.free(*self._loads())) is not None:
             lease = self._lease()
             claim = await self._ledger.claim(claiming)
             if claim is None:
                 return
             self._begin(claim, lease)
+
+    def _loads(self) -> tuple[int, int]:
+        """How many turns run here, and how much work beside them."""
+        working = sum(is_work(running.claim.incoming.event_id) for running in self._running.values())
+        return len(self._running) - working, working
 
     def _lease(self) -> Lease:
         return Lease(self._ledger, self._clock, self._limits.lease)
@@ -427,3 +439,8 @@ class Turns:
             lost is not None or outcome is not None or running.put_aside
         ):  # else it goes on later
             asking.resolve(outcome)
+
+
+def _conversations(question: Incoming) -> tuple[str, str]:
+    """In which it is answered, and in which it was asked for."""
+    return question.conversation, asked_in(question.conversation)

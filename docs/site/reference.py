@@ -326,7 +326,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
         "schedule": Stored(
-            "reminders and scheduled questions", f"until they are cancelled or over, and {SHOWN_FOR.days} days"
+            "reminders, scheduled questions and long work",
+            f"until they are cancelled or over, and {SHOWN_FOR.days} days",
         ),
         "job": Stored("work that waits: learning, indexing, deleting", "until it is done"),
     },

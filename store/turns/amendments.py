@@ -21,9 +21,23 @@ A channel that fewer can read than before: what it holds for the whole team beco
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, or_, select, true, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    false,
+    insert,
+    or_,
+    select,
+    true,
+    union,
+    update,
+)
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, Place, label
@@ -32,7 +46,7 @@ from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
-from agent.schedules import occurrence_id
+from agent.schedules import WORK, ScheduleKind, ScheduleState
 from store import job_queue, model_calls, rows, tool_calls
 from store.knowledge_tables import document
 from store.memory import people, profiles
@@ -59,13 +73,37 @@ from store.tables import (
     workspace,
 )
 
+STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}
+"""Of a turn that somebody has stopped."""
+_OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
-def stop(connection: Connection, conversation: str) -> list[int]:
-    """Mark the turns of a conversation that wait or run; the oldest first."""
-    open_ = and_(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
-    found = list(connection.execute(select(turn.c.id).where(open_).order_by(turn.c.id)).scalars())
-    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True, run_at=None))
-    return found
+
+def stop(connection: Connection, conversation: str, *, alone: bool = False) -> list[int]:
+    """Mark the turns of a conversation that wait or run; the oldest first. Unless it is meant `alone`, so is the work
+    that somebody asked for there; of what has not begun yet, the turn that asked for it is named.
+    """
+    here = turn.c.conversation == conversation if alone else _in(conversation)
+    open_ = select(turn.c.id).where(here, turn.c.state.in_((WAITING, RUNNING))).order_by(turn.c.id)
+    found = list(connection.execute(open_).scalars())
+    connection.execute(update(turn).where(turn.c.id.in_(found)).values(**STOPPED))
+    return found if alone else sorted({*found, *_forget_work(connection, conversation)})
+
+
+def _in(conversation: str) -> ColumnElement[bool]:
+    """The turns of a conversation, and the work that was asked for there."""
+    beside = turn.c.conversation.startswith(f"{conversation}{WORK}:", autoescape=True)
+    return or_(turn.c.conversation == conversation, beside)
+
+
+def _forget_work(connection: Connection, conversation: str) -> list[int]:
+    """Work that nobody has begun."""
+    asked = and_(turn.c.channel == schedule.c.channel, turn.c.message_id == schedule.c.message)
+    waits = and_(schedule.c.conversation == conversation, schedule.c.state == ScheduleState.ACTIVE)
+    found = connection.execute(
+        select(schedule.c.id, turn.c.id.label("asked")).join_from(schedule, turn, asked).where(waits, _OF_WORK)
+    ).all()
+    connection.execute(delete(schedule).where(schedule.c.id.in_([one.id for one in found])))
+    return [one.asked for one in found]
 
 
 def stopping(connection: Connection, owner: str) -> frozenset[int]:
@@ -133,10 +171,25 @@ def set_text(connection: Connection, claim: Claim, said: IndexedText) -> None:
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    """End the turn of a question that waits, unanswered, or mark one that runs, and erase its words; else False.
+    """End the turn of a question that waits, unanswered, or mark one that runs, and erase its words; else False. The
+    same with the long work that it asked for.
 
     The turn stays, empty, so that a message delivered again is known.
     """
+    begun = [_withdraw(connection, at, name, now) for at, name in _work_of(connection, channel, message_id)]
+    return _withdraw(connection, channel, message_id, now) or any(begun)
+
+
+def _work_of(connection: Connection, channel: str, message_id: str) -> list[tuple[str, str]]:
+    """Where the long work that this message asked for was begun, and as what."""
+    asked = schedule.c.channel == channel, schedule.c.message == message_id, _OF_WORK
+    ids = [*connection.execute(select(schedule.c.id).where(*asked)).scalars()]
+    begun = or_(false(), *map(begun_by, ids))
+    open_ = select(turn.c.channel, turn.c.message_id).where(begun, turn.c.state.in_((WAITING, RUNNING)))
+    return [(row.channel, row.message_id) for row in connection.execute(open_)] if ids else []
+
+
+def _withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
     if (question := _waiting(connection, channel, message_id)) is None:
         return _take_back(connection, channel, message_id, now)
     turn_id, asked, _ = question
@@ -149,19 +202,23 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
 def withdraw_turns(connection: Connection, schedules: Collection[int], now: datetime) -> None:
     """What these have begun and nobody has answered yet."""
     for id_ in schedules:
-        begun = turn.c.event_id.startswith(occurrence_id(id_, now).rpartition(":")[0] + ":", autoescape=True)
-        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun)
+        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(id_))
         for channel, message_id in connection.execute(waits).all():
             withdraw(connection, channel, message_id, now)
+
+
+def begun_by(id_: int) -> ColumnElement[bool]:
+    """The turns that a schedule has begun."""
+    return turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True)
 
 
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
     """Mark what waits of this person and has shown something, to be ended without a word; in a conversation, or all."""
     begun = and_(turn.c.person == person, turn.c.state == WAITING, or_(turn.c.progress != "", turn.c.reply_ref != ""))
-    here = true() if conversation is None else turn.c.conversation == conversation
+    here = true() if conversation is None else _in(conversation)
     found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, here).with_for_update()).all()
     for row in found:
-        marked = {"stopping": True, "run_at": None, "payload": rows.mark_withdrawn(row.payload)}
+        marked = {**STOPPED, "payload": rows.mark_withdrawn(row.payload)}
         connection.execute(update(turn).where(turn.c.id == row.id).values(**marked))
     return [row.id for row in found]
 
@@ -181,7 +238,7 @@ def _take_back(connection: Connection, channel: str, message_id: str, now: datet
     ).one_or_none()
     if found is None:
         return False
-    marked = {"stopping": True, "run_at": None, "payload": rows.mark_withdrawn(found.payload)}
+    marked = {**STOPPED, "payload": rows.mark_withdrawn(found.payload)}
     connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))

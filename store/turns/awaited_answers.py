@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
 from agent.progress import decode
 from agent.records import Author, Claim, ConsentOutcome, Undecided
+from agent.schedules import asked_in
 from store.databases.database import SqlStore, in_order, reads, writes
 from store.tables import DONE, RUNNING, WAITING, consent, message, open_question, turn
 
@@ -50,7 +51,8 @@ def decide(
     awaited = decode(found.progress).awaited
     if over or call in known or call not in awaited:
         return ConsentOutcome.OVER
-    row = {"turn": number, "call": call, "word": word, "person": person, "conversation": found.conversation}
+    here = asked_in(found.conversation)
+    row = {"turn": number, "call": call, "word": word, "person": person, "conversation": here}
     kept = {"tool": awaited[call].name, "standing": standing and word is Consent.GIVEN, "decided": now}
     connection.execute(sa.insert(consent).values(**row, **kept))
     return ConsentOutcome.GOES_ON if go_on(connection, number) else ConsentOutcome.KEPT

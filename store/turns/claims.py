@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import NoResultFound
 
 from agent.events import Outcome
-from agent.records import Author, Claim, Claiming, Load
+from agent.records import SCHEDULED, Author, Claim, Claiming, Load
+from agent.schedules import WORK
 from store import rows
 from store.databases.database import UtcDateTime
 from store.tables import RUNNING, WAITING, message, person, turn
@@ -27,35 +28,43 @@ from store.tables import RUNNING, WAITING, message, person, turn
 #   turns run; among those, who was served longest ago, so that with a single worker people take turns, too; then the
 #   oldest. A flood of one person delays another by what already runs, and no more. Of a conversation only the first
 #   waiting turn can be next, and only while none of it runs. An earlier one is in the way even if another worker is
-#   just claiming it, which cannot be seen yet. How many of a person run is counted in all processes. Those that claim
+#   just claiming it, which cannot be seen yet. Long work counts beside the rest, and is claimed where there is room for
+#   it. How many of a person run is counted in all processes. Those that claim
 #   in the very same moment do not see one another, and may each let one more of them run: to wait for each other
 #   would cost every claim more than that is worth. The cost grows with the turns that wait and run, not with those
 #   that are done; no text is read until one is chosen.
 
 
 def next_turn(
-    connection: sa.Connection, now: datetime, per_person: int | None, sources: frozenset[str] | None
+    connection: sa.Connection,
+    now: datetime,
+    per_person: int | None,
+    sources: frozenset[str] | None,
+    *,
+    works: bool = True,
 ) -> int | None:
     """The id of the turn to be claimed, held against other workers until the transaction ends; None if there is none.
 
-    `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all).
+    `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all). `works`:
+    whether it may be work.
     """
-    statement = _next_turn(limited=per_person is not None, ours=sources is not None)
+    statement = _next_turn(limited=per_person is not None, ours=sources is not None, works=works)
     values = {"now": now, "per_person": per_person, "sources": sorted(sources or ())}
     return connection.execute(statement, values).scalar_one_or_none()
 
 
 @cache
-def _next_turn(*, limited: bool, ours: bool) -> sa.Select[*tuple[int]]:
-    """Made once for each of its four forms: making it takes longer than running it."""
+def _next_turn(*, limited: bool, ours: bool, works: bool) -> sa.Select[*tuple[int]]:
+    """Made once for each of its eight forms: making it takes longer than running it."""
     now = sa.bindparam("now", type_=UtcDateTime)
     running = _running().subquery("running")
     theirs = sa.func.coalesce(running.c.turns, 0)
     waits = sa.and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
     if limited:
-        waits = sa.and_(waits, theirs < sa.bindparam("per_person"))
+        waits = sa.and_(waits, sa.or_(theirs < sa.bindparam("per_person"), _IS_WORK))
     lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
     here = turn.c.source.in_(sa.bindparam("sources", expanding=True)) if ours else sa.true()
+    here = here if works else sa.and_(here, ~_IS_WORK)
     return (
         sa.select(turn.c.id)
         .select_from(
@@ -82,10 +91,15 @@ def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> Non
     connection.execute(_SERVE, {"asker": person_id, "served": now})
 
 
+_IS_WORK: Final = sa.and_(
+    turn.c.event_id.startswith(SCHEDULED, autoescape=True), turn.c.event_id.endswith(WORK, autoescape=True)
+)
+
+
 def _running() -> sa.Select[*tuple[str, int]]:
-    """How many turns of each person run."""
+    """How many turns of each person run, beside their work."""
     counted = sa.select(turn.c.person, sa.func.count().label("turns"))
-    return counted.where(turn.c.state == RUNNING).group_by(turn.c.person)
+    return counted.where(turn.c.state == RUNNING, ~_IS_WORK).group_by(turn.c.person)
 
 
 def _first_of_each_conversation(now: sa.ColumnElement[datetime]) -> sa.Select[*tuple[int]]:
@@ -108,7 +122,9 @@ _TAKE: Final = sa.update(turn).where(turn.c.id == sa.bindparam("chosen"))
 
 def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     owner, now = claiming.owner, claiming.now
-    while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources)) is not None:
+    while (
+        chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
+    ) is not None:
         try:
             claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:

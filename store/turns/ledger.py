@@ -22,6 +22,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
+from agent.schedules import asked_in, is_work
 from agent.state import SituationSummary, Workspace
 from store import history, model_calls, rows, tool_calls
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
@@ -40,6 +41,7 @@ from store.tables import (
     message,
     open_question,
     page,
+    participant,
     tool_call,
     turn,
     workspace,
@@ -303,7 +305,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     _write(connection, claim, rows.ending(closing, now))
     if claim.epoch > 1:  # what a process that was killed may have left
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
-    asked = claim.incoming
+    asked = _back_where_asked(connection, claim)
     drop_workspace(connection, claim.turn)
     if closing.pages:
         pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
@@ -344,6 +346,23 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, claim, closing.summarise_until, now)
+
+
+def _back_where_asked(connection: sa.Connection, claim: Claim) -> Incoming:
+    """Long work ran beside the conversation where it was asked for. Its end stands there, among the rest."""
+    asked, beside = claim.incoming, claim.incoming.conversation
+    there = asked_in(beside)
+    if there == beside or not is_work(asked.event_id):
+        return asked
+    in_order(connection, there)
+    takes_part = participant.c.conversation == there, participant.c.person == asked.person.id
+    if connection.execute(sa.select(participant.c.person).where(*takes_part)).first() is None:
+        return asked  # it was forgotten meanwhile
+    for table, column in ((turn, turn.c.id), (message, message.c.turn)):
+        connection.execute(sa.update(table).where(column == claim.turn).values(conversation=there))
+    connection.execute(sa.delete(participant).where(participant.c.conversation == beside))
+    connection.execute(sa.delete(conversation).where(conversation.c.id == beside))
+    return replace(asked, conversation=there)
 
 
 def _shared_with_question(connection: sa.Connection, claim: Claim) -> int | None:

@@ -9,7 +9,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.schedules import ENDS_AFTER, MAX_RULE_CHARS, Timing, in_words, next_occurrence, problem_of, with_end
+from agent.schedules import (
+    ENDS_AFTER,
+    MAX_RULE_CHARS,
+    MOST_OF_A_ROUND,
+    Timing,
+    asked_in,
+    in_words,
+    is_work,
+    next_occurrence,
+    occurrence_id,
+    problem_of,
+    schedule_of,
+    with_end,
+    work_conversation,
+    worked_for,
+)
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata", "America/Santiago")
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -214,3 +229,28 @@ def test_a_rule_of_every_second_week_skips_the_weeks_between_also_where_the_cloc
     assert "then every 2 weeks on Monday and Friday at 10:00" in in_words(timing, since)
     assert problem_of(Timing("Europe/Berlin", rule="0 10 * * 1", weeks=1_000), NOW)
     assert not problem_of(timing, since)
+
+
+def test_work_is_named_after_the_conversation_in_which_it_was_asked_for() -> None:
+    thread = "slack:T1:C1:1712345678.000100"
+    assert asked_in(work_conversation(thread, 7)) == thread
+    assert asked_in(thread) == thread
+    assert asked_in(f"{thread}:work:seven") == f"{thread}:work:seven"
+    assert asked_in(f"{work_conversation(thread, 7)}:told") == f"{thread}:work:7:told"
+    name = occurrence_id(7, NOW)
+    assert [is_work(one) for one in (name, f"{name}:work", f"{name}:work:told", "Ev1:work")] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert [schedule_of(one) for one in (f"{name}:work", name, "Ev012", "scheduled:budget:ann")] == [7, 7, 0, 0]
+
+
+def test_what_waits_between_two_rounds_is_no_work() -> None:
+    minute = timedelta(minutes=1)
+    assert worked_for([], NOW) == timedelta()
+    assert worked_for([NOW], NOW + minute) == minute
+    begun = [NOW, NOW + minute, NOW + 60 * minute]
+    assert worked_for(begun, NOW + 61 * minute) == 2 * minute + MOST_OF_A_ROUND
+    assert worked_for([NOW, NOW - minute], NOW) == timedelta(), "a clock that goes back takes nothing off"

@@ -10,7 +10,7 @@ from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.records import Incoming, Person
-from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind, ScheduleState
+from agent.schedules import CheckKind, FirstCheck, NewSchedule, Schedule, ScheduleKind, ScheduleState, Timing
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.tools.registry import Toolbox
 from bot.commands import remind
@@ -297,3 +297,23 @@ async def test_nothing_is_looked_at_with_what_acts_is_unknown_or_would_be_asked_
 
 def dm_of_ann() -> Incoming:
     return replace(said("look", person=ANN.id), person=ANN, place=Place(PersonAudience(ANN.id)))
+
+
+async def test_long_work_is_listed_with_a_button_that_stops_it_and_cannot_be_put_off() -> None:
+    desk = Desk()
+    alone = Place(PersonAudience(ANN.id))
+    timing = Timing("Europe/Berlin", at=NOW)
+    made = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
+    one = await desk.store.schedules.keep(made)
+    assert isinstance(one, Schedule)
+    shown = await desk.show()
+    (part,) = [part for part in shown.parts if part.text.startswith("**1**")]
+    assert part.text == "**1** · long work for you in a direct message · at work since 10:20\n“Make a table.”"
+    assert [(button.label, button.words) for button in part.actions] == [("Stop", "cancel 1")]
+    for words in ("pause 1", "resume 1", "edit 1 tomorrow at 9:00"):
+        assert (await desk.show(words)).text == schedule_texts.WORK_STAYS.format(id=1)
+    everybody = await desk.show("all", FakeCaller(BOB, place=Place(PersonAudience(BOB.id)), entry_chars=600))
+    assert "long work" in everybody.text
+    assert "Make a table" not in everybody.text
+    assert (await desk.show("cancel 1")).text == schedule_texts.WORK_STOPPED.format(words="Make a table.")
+    assert await desk.kept() == []

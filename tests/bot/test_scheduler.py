@@ -10,9 +10,13 @@ import pytest
 
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError
+from agent.events import Outcome
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.progress import Progress, RoundStep
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.records import Incoming, Person
+from agent.records import Closing, Incoming, Person
 from agent.schedules import (
+    WORK_CHARS,
     Admitted,
     CheckKind,
     FirstCheck,
@@ -23,11 +27,13 @@ from agent.schedules import (
     ScheduleKind,
     ScheduleState,
     Timing,
+    occurrence_id,
 )
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
-from bot.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler
+from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
+from bot.texts import reply_texts
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
@@ -359,3 +365,86 @@ async def test_a_platform_that_fails_by_a_bug_takes_nothing_else_with_it(caplog:
         await world.pass_(scheduler, HOUR)
     assert (world.shown(broken), world.shown(plants)) == ([], ["Water the plants."])
     assert f"schedule {broken.id}: failed" in caplog.text
+
+
+WORK, AT_ONCE = ScheduleKind.WORK, Timing("UTC", at=NOON)
+
+
+def question_of(one: Schedule) -> Incoming:
+    name = f"{occurrence_id(one.id, NOON)}:work"
+    return Incoming("test", name, "C1", name, "thread:work:1", Person("ann", "ann"), dm("ann"), one.made.words, NOON)
+
+
+def rounds(world: World, *gaps: timedelta, brought: str = "x") -> Progress:
+    """Rounds that began one after the other, the last of them that long ago."""
+    begun, steps = world.clock.now(), list[RoundStep]()
+    for gap in reversed(gaps):
+        begun -= gap
+        result = ToolResult("read", ResultStatus.SUCCESS, brought)
+        steps.append(RoundStep(begun, calls=(ToolCall("read", {}),), results=(result,)))
+    return Progress(tuple(reversed(steps)))
+
+
+async def test_work_is_begun_at_once_with_its_words_alone_however_late() -> None:
+    world = World(["The table."])
+    table = await world.keep("Make a table.", WORK, AT_ONCE)
+    world.spent = "Your budget is used up."  # it says so where it is shown
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, 3 * HOUR)
+    assert world.shown(table) == ["The table."]
+    assert "Make a table.\n\n(The work that you said" in world.model.requests[0][-1].text
+    assert world.told == []
+
+
+async def test_work_ends_after_so_much_time_at_it_or_so_much_that_was_read() -> None:
+    world = World()
+    longer, one = (
+        LongWork(world.store.schedules, {"test": world.place}, world.clock),
+        await world.keep("x", WORK, AT_ONCE),
+    )
+    asked, minute = question_of(one), timedelta(minutes=1)
+    assert await longer.ends(asked, rounds(world, *[minute] * 29)) is None
+    ends = await longer.ends(asked, rounds(world, *[minute] * 30))
+    assert ends is not None
+    assert ("30 minutes" in ends.why, ends.at_once) == (True, False)
+    assert await longer.ends(asked, rounds(world, minute, 10 * HOUR, minute)) is None, "it waited for its person"
+    ends = await longer.ends(asked, rounds(world, minute, brought="x" * WORK_CHARS))
+    assert ends is not None
+    assert ends.why == reply_texts.WORK_TOO_MUCH
+
+
+async def test_work_goes_on_where_nobody_can_say_whether_it_may_and_is_not_asked_about_all_the_time() -> None:
+    world = World()
+    longer, one = (
+        LongWork(world.store.schedules, {"test": world.place}, world.clock),
+        await world.keep("x", WORK, AT_ONCE),
+    )
+    asked, gone = question_of(one), NotAllowed("They are gone.")
+    world.place.answers = [Away("Nobody answers.")]
+    assert await longer.ends(asked, Progress()) is None
+    assert await longer.ends(asked, Progress()) is None
+    world.place.answers = [gone, gone]
+    assert await longer.ends(asked, Progress()) is None, "it was just asked"
+    await world.clock.advance(ASK_AGAIN_S)
+    ends = await longer.ends(asked, Progress())
+    assert ends is not None
+    assert ends.at_once
+    told = await longer.told(asked, Closing(Outcome.REFUSED, "x"))
+    assert told is not None
+    assert told.conversation == "direct"
+    assert told.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
+
+
+async def test_nobody_is_told_of_work_that_they_have_stopped_or_cancelled() -> None:
+    world = World()
+    made = NewSchedule("ann", "test", "C1", dm("ann"), WORK, "x", AT_ONCE, NOON, mention=True)
+    one = await world.store.schedules.keep(made)
+    assert isinstance(one, Schedule)
+    longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
+    told = await longer.told(asked, Closing(Outcome.CUT, "so far"))
+    assert told is not None
+    assert (told.text, told.conversation) == (reply_texts.WORK_ENDED.format(words="x"), "thread:work:1:told")
+    assert await longer.told(asked, Closing(Outcome.STOPPED, "")) is None
+    await world.store.schedules.cancel("ann", one.id, NOON)
+    assert await longer.told(asked, Closing(Outcome.ANSWERED, "x")) is None
+    assert await longer.ends(asked, Progress()) is None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from bot.access.budgets import Budgets
 from bot.hosting import BotHost
 from bot.turns.worker import TurnsLimits
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -43,8 +44,11 @@ def answering_host(
     limits: TurnsLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
     operators: frozenset[str] = frozenset(),
+    budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
 ) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
-    made = turns_host(store, model, clock, transcriber, operators=operators, limits=limits, tools=tools)
+    made = turns_host(
+        store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets
+    )
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

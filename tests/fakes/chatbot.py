@@ -185,7 +185,7 @@ class FakeChatBot:
             raise SettingsError("There is no model *unknown*.")
         self.name = name
 
-    async def stop_conversation(self, conversation: str) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
+    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
         return False
 
     def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is theirs

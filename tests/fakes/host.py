@@ -271,7 +271,7 @@ class FakeHost:
     def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         self.delete_pages[source] = delete
 
-    async def stop_conversation(self, conversation: str) -> bool:
+    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- as the port says
         self.fail()
         self.stopped.append(conversation)
         return conversation in self.running

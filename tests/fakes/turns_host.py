@@ -18,11 +18,13 @@ from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.acl import AccessRules
-from bot.access.admission import AdmissionRules
+from bot.access.admission import AdmissionControl, AdmissionRules
+from bot.access.budgets import BudgetAllowances, Budgets
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
+from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy
 from bot.turns.policy_table import PolicyTable
@@ -52,15 +54,19 @@ def turns_host(
     limits: TurnsLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
     footer: FooterStyle = FooterStyle.OFF,
+    budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     *,
     earlier: bool = False,
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
 
-    `tools` come besides those that every bot has, under the policy that holds without any rows. `earlier`: past threads
-    that a question is about come with it.
+    `tools` come besides those that every bot has, under the policy that holds without any rows. `budgets`: of long
+    work. `earlier`: past threads that a question is about come with it.
     """
     connections = connections_of(store, clock)
+    allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
+    spending = AdmissionControl(AdmissionRules(), allowances, clock)
+    longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     questions = QuestionDesk(store.open_questions, clock)
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
@@ -79,6 +85,8 @@ def turns_host(
         groups_of=connections.readers.groups_of,
         aside=WithheldNotice(store.memories, connections.readers, clock).aside,
         questions=questions,
+        work_ends=longer.ends,
+        work_told=longer.told,
         attached=reader.read,
         footer=footer,
         recollect=partial(recollect, store.memories, store.conversations) if earlier else None,

@@ -117,8 +117,8 @@ class DyingLedger:
         await self.inner.put_aside(claim, until)
         self.steps.here("it is put aside")
 
-    async def stop(self, conversation: str) -> list[int]:
-        return await self.inner.stop(conversation)
+    async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
+        return await self.inner.stop(conversation, alone=alone)
 
     async def take_back(self, person: str, conversation: str | None) -> list[int]:
         return await self.inner.take_back(person, conversation)

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
-from agent.ports import Clock
+from agent.ports import Clock, ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Toolbox
+from agent.tools.schedule import BackgroundTool
 from agent.turn import TurnLimits
 from bot.host import Host
 from bot.hosting import serve_all
@@ -20,6 +21,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackSettings, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
+from bot.scheduler import LongWork
 from bot.setting_parsers import Secret
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -29,44 +31,64 @@ from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.long_work import CountingTool, Worker
 from tests.fakes.minds import always
 from tests.fakes.schedules import doing
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
 
 ANSWER = answer_of(5_000).strip()
+COUNTED, GOES_ON = "counted.txt", "goes on"
 LONGEST_S = 60
 
 
-def main(folder: Path, url: str, started: str) -> None:
-    """Serve Slack until killed. `started` is the time on the workspace's clock."""
+def main(folder: Path, url: str, started: str, *, works: bool = False) -> None:
+    """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`."""
     slack = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)
     clock = partial(FastClock, datetime.fromisoformat(started))
-    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, slack, clock)}))
+    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, slack, clock)}, works=works))
 
 
-def discord_main(folder: Path, addresses: tuple[str, str], started: str) -> None:
+def discord_main(folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False) -> None:
     """The same for Discord: of its API, and of its gateway."""
     discord = DiscordSettings(Secret(TOKEN), *addresses, edit_interval_s=EDIT_INTERVAL_S, servers_s=SERVERS_S)
     clock = partial(FastClock, datetime.fromisoformat(started), speed=1.0)
-    asyncio.run(_main(folder, clock, {"Discord": lambda host, clock: serve_discord(host, discord, clock)}))
+    asyncio.run(_main(folder, clock, {"Discord": lambda host, clock: serve_discord(host, discord, clock)}, works=works))
+
+
+def worker_in(folder: Path) -> tuple[Worker, CountingTool]:
+    """A model that works for three rounds in the background; the second call of its tool, which must not run twice,
+    ends only if GOES_ON stands in the folder.
+    """
+    tool = CountingTool(log=folder / COUNTED, free=1, effect=ToolEffect.WRITES_HERE)
+    if (folder / GOES_ON).exists():
+        tool.gate.set()
+    return Worker(rounds=3, mention=True), tool
 
 
 async def _main(
-    folder: Path, clock_of: Callable[[], FastClock], served: Mapping[str, Callable[[Host, Clock], Awaitable[None]]]
+    folder: Path,
+    clock_of: Callable[[], FastClock],
+    served: Mapping[str, Callable[[Host, Clock], Awaitable[None]]],
+    *,
+    works: bool,
 ) -> None:
     clock = clock_of()
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
-    model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
+    worker, tool = worker_in(folder)
+    model = ScriptedProvider(worker if works else (lambda _: typed(ANSWER)), sleep=clock.sleep)
+    connections = connections_of(store, clock)
+    longer = LongWork(store.schedules, connections.schedules, clock)
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
-        tools=Toolbox([]),
+        tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
+        work_ends=longer.ends,
+        work_told=longer.told,
     )
-    connections = connections_of(store, clock)
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits, owner = TurnsLimits(sweep_s=0.05), clock.now().isoformat()
     turns = Turns(store.ledger, thinking, connections.surface_for, store.notifier, clock, owner, limits)

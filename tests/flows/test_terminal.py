@@ -91,6 +91,18 @@ def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
     assert "<execute" not in ran.stdout
 
 
+def test_long_work_follows_its_answer_before_the_next_line_is_read(tmp_path: Path) -> None:
+    begin = json.dumps({"what": "count the ferries"})
+    ran = cogency(tmp_path, "chat", typed=f"use background {begin}\nhello\n")
+    answered, _, rest = ran.stdout.partition(reply_texts.AT_IT.partition(".")[0])
+    worked, _, after = rest.partition("> hello")
+    assert "It begins now, as number 1" in answered
+    assert "count the ferries" in worked
+    assert after
+    alone = cogency(tmp_path, "ask", f"use background {begin}")
+    assert "unknown tool 'background'" in alone.stdout
+
+
 def test_what_was_said_a_minute_ago_is_found_and_small_talk_is_not(tmp_path: Path) -> None:
     typed = "hello\nmy boat is blue\nwhat did I say about my boat?\n/new\nsearch for hello\n"
     ran = cogency(tmp_path, "chat", typed=typed)

@@ -10,6 +10,7 @@ Rules
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -28,6 +29,7 @@ from agent.schedules import (
     Schedule,
     ScheduleKind,
     occurrence_id,
+    work_conversation,
 )
 from bot.access.acl import Requester
 from bot.host import Host
@@ -160,8 +162,13 @@ class DiscordSchedules:
         own = group.removeprefix(known_as(""))
         if own.isdecimal() and own != made.channel:
             return await self.client.fetch_channel(int(own))
-        channel = await self.client.fetch_channel(int(made.channel))
         begun = made.conversation.removeprefix(known_as(""))
+        if made.kind is ScheduleKind.WORK and begun.isdecimal() and begun != made.channel:
+            with suppress(discord.NotFound):  # else it was asked where no thread is begun
+                thread = await self.client.fetch_channel(int(begun))
+                if isinstance(thread, discord.Thread) and thread.parent_id == int(made.channel):
+                    return thread
+        channel = await self.client.fetch_channel(int(made.channel))
         if isinstance(channel, discord.ForumChannel) and begun.isdecimal():
             return await self.client.fetch_channel(int(begun))
         return channel
@@ -188,12 +195,15 @@ class DiscordSchedules:
             direct=isinstance(standing.place.audience, PersonAudience),
         )
         zone = await zone_chosen(self.host.preferences, made.person)
+        beside = known_as(f"{to.channel}:{SCHEDULED}{schedule.id}")
+        if kind is ScheduleKind.WORK and made.channel == standing.channel:
+            beside = work_conversation(made.conversation, schedule.id)
         return Incoming(
             source=SOURCE,
             event_id=name,
             channel=standing.channel,
             message_id=name,
-            conversation=known_as(f"{to.channel}:{SCHEDULED}{schedule.id}"),
+            conversation=beside,
             person=Person(made.person, author.name, zone),
             place=standing.place,
             text=made.words,

@@ -13,6 +13,7 @@ import discord
 from agent.errors import CogencyError, Refused
 from agent.memory.audience import Place
 from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdict, message_of
+from agent.schedules import asked_in
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.host import Host
@@ -214,7 +215,7 @@ class Pressing:
             person, standing = known_as(author.id), author.standing
             who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
             self.host.admission.admit_order(who, standing.authority)
-            if await self.host.turns.stop_conversation(made.conversation):
+            if await self.host.turns.stop_conversation(made.conversation, alone=True):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
@@ -301,7 +302,7 @@ class Pressing:
 
     async def _continue(self, interaction: Interaction, conversation: str) -> None:
         async def question(made: Press) -> Incoming:
-            return continue_pressed(replace(made, conversation=conversation))
+            return continue_pressed(replace(made, conversation=asked_in(conversation)))
 
         await self._ask(
             interaction, question, _without(interaction.message, ReplyPress(ReplyAction.CONTINUE, conversation))

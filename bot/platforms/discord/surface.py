@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from hashlib import blake2s
 from typing import TypeAlias
 
 from agent.records import Incoming
-from agent.schedules import ScheduleKind
+from agent.schedules import TELLS, ScheduleKind
 from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
@@ -56,6 +57,8 @@ class DiscordSurface:
         self._connection = connection
         self._asked = incoming
         self._address = decode_address(incoming.reply_to)
+        if incoming.event_id.endswith(TELLS):
+            self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False
         """Discord has said so, whatever our clock says."""
@@ -66,12 +69,15 @@ class DiscordSurface:
         self._call = f"<@{self._address.mentions}> " if self._address.mentions else ""
         """What stands before the words of each page."""
         reminds = self._address.scheduled == ScheduleKind.REMINDER
+        works = self._address.scheduled == ScheduleKind.WORK
         self._limits = reply_surface.Limits(
             PAGE_CHARS - len(self._call),
-            edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
+            # Some words more than were posted; then the pace of the place is what slows it down. At work nobody waits.
+            edit_interval_s=reply_surface.WORK_EDIT_S if works else 0.25,
             announce_final=False,
             offers=reply_surface.REMINDER_OFFERS if reminds else buttons.OFFERS,
             notes=True,
+            step_lines=reply_surface.WORK_STEPS if works else 0,
         )
         self._gates: dict[str, WriteTurns] = {}
         self._below: dict[str, frozenset[reply_surface.ReplyAction]] = {}
@@ -209,7 +215,8 @@ class DiscordSurface:
     def _text(self, look: reply_surface.PageContent) -> str:
         """With its note in small letters, where there is room for it."""
         text = f"{self._call}{look.text}"
-        noted = f"{text}\n-# {look.note}".lstrip() if look.note else text
+        note = "\n".join(f"-# {line}" for line in look.note.splitlines())
+        noted = f"{text}\n{note}".lstrip() if note else text
         return noted if len(noted) <= PAGE_CHARS else text
 
     def _row(self, look: reply_surface.PageContent, turn: int = 0) -> Components:

@@ -6,7 +6,7 @@ And messages that one person alone sees.
 import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cachetools import LRUCache
@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
+from agent.protocol.render import joined
 from bot import reply_surface
 from bot.platforms.slack import api
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
@@ -196,6 +197,9 @@ class MessagePages:
         return await self.api.call(method, self.to.mentions, **where, **last)
 
     def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
+        if look.note:
+            lines = [f"*{line}*" for line in look.note.splitlines()]
+            look = replace(look, text=joined([look.text, "  \n".join(lines)]), note="")
         below = self.buttons(look) or ([[]] if self.to.mentions else [])
         for buttons in below:
             words: Json = {"type": "markdown", "text": look.text}

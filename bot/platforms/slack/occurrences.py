@@ -19,6 +19,8 @@ from agent.ports import Clock
 from agent.records import Incoming
 from agent.schedules import (
     SCHEDULED,
+    TELLS,
+    WORK,
     Admitted,
     NewSchedule,
     NotAllowed,
@@ -26,6 +28,7 @@ from agent.schedules import (
     Schedule,
     ScheduleKind,
     occurrence_id,
+    work_conversation,
 )
 from bot.access.acl import Requester
 from bot.caches import FRESH_S, ExpiringCache
@@ -43,7 +46,15 @@ from bot.platforms.slack.api import (
     text,
     texts,
 )
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_direct, is_ts, organization, whole_channel
+from bot.platforms.slack.inbound import (
+    ReplyTo,
+    SlackBot,
+    is_direct,
+    is_ts,
+    organization,
+    root_of,
+    whole_channel,
+)
 from bot.platforms.slack.members import MEMBERS_PAGE, Guests, Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import CURABLE
 from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
@@ -57,6 +68,8 @@ MOST_CHANNELS: Final = 200
 
 _GONE: Final = frozenset({"channel_not_found", "not_in_channel", "is_archived", "channel_is_archived"})
 _SCHEDULE: Final = re.compile(rf"{SCHEDULED}\d{{1,19}}", re.ASCII)
+_BESIDE: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.ASCII)
+"""How the conversation ends in which long work runs, or its end is told."""
 
 
 def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
@@ -67,8 +80,9 @@ def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
 def is_conversation_of(me: SlackBot, channel: str, conversation: str) -> bool:
     """Whether all who read this channel may read what was said there: its whole, a thread, or a schedule's."""
     whole = whole_channel(me, channel)
-    part = conversation.removeprefix(f"{whole}:")
-    return conversation == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
+    known = _BESIDE.sub("", conversation)
+    part = known.removeprefix(f"{whole}:")
+    return known == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
 
 
 @dataclass(slots=True)
@@ -199,13 +213,17 @@ class SlackSchedules:
         kind: ScheduleKind,
     ) -> Incoming:
         after = (self.clock.now() - LOOK_BEHIND).timestamp()
-        to = ReplyTo(channel, self._user(schedule.made.person), after=f"{after:.6f}", scheduled=kind)
+        beside, thread = schedule_conversation(self.me, channel, schedule.id), ""
+        asked = schedule.made.conversation
+        if kind is ScheduleKind.WORK and is_conversation_of(self.me, channel, asked):
+            beside, thread = work_conversation(asked, schedule.id), root_of(asked)
+        to = ReplyTo(channel, self._user(schedule.made.person), thread, f"{after:.6f}", scheduled=kind)
         return Incoming(
             source=self.me.source,
             event_id=name,
             channel=channel,
             message_id=name,
-            conversation=schedule_conversation(self.me, channel, schedule.id),
+            conversation=beside,
             person=member.person,
             place=place,
             text=schedule.made.words,

@@ -10,6 +10,7 @@ from agent.errors import Refused
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of
+from agent.schedules import asked_in
 from bot import message_intake
 from bot.host import Host
 from bot.platforms.slack import block_kit, inbound
@@ -67,7 +68,7 @@ class ReplyPresses:
         await self._check(made, here)
         match made.offer:
             case ReplyAction.STOP:
-                await self.host.turns.stop_conversation(made.conversation)
+                await self.host.turns.stop_conversation(made.conversation, alone=True)
             case ReplyAction.GOOD:
                 await self._judge(made, here, ReplyVerdict.GOOD)
             case ReplyAction.BAD:
@@ -179,7 +180,8 @@ class ReplyPresses:
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
         reply = await self.host.feedback.of(made.turn)
-        return reply if reply is not None and reply.conversation == made.conversation else None
+        here = reply is not None and asked_in(reply.conversation) == asked_in(made.conversation)
+        return reply if here else None
 
     async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:
         """What is attached to the question; () where that cannot be told in time."""
@@ -206,7 +208,7 @@ class ReplyPresses:
             event_id=f"{to.channel}:{once}",
             channel=to.channel,
             message_id=once,
-            conversation=made.conversation,
+            conversation=asked_in(made.conversation),
             person=member.person,
             place=person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member),
             text=asked,

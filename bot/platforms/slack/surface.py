@@ -11,7 +11,7 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
-from agent.schedules import ScheduleKind
+from agent.schedules import TELLS, ScheduleKind
 from agent.turn_setup import asker_of
 from bot.commands import tools
 from bot.commands.tools import WaitingPanel
@@ -29,6 +29,8 @@ from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import (
     REMINDER_OFFERS,
+    WORK_EDIT_S,
+    WORK_STEPS,
     Limits,
     OutFile,
     PageContent,
@@ -60,6 +62,16 @@ STREAM_LIMITS: Final = Limits(
     steps=True,
     offers=OFFERS,
 )
+
+WORK_LIMITS: Final = replace(
+    LIMITS,
+    page_chars=3_400,  # with some lines of steps below
+    edit_interval_s=WORK_EDIT_S,
+    offers=frozenset(ReplyAction),
+    notes=True,
+    step_lines=WORK_STEPS,
+)
+"""Of long work, beside which the thread goes on: the button of Slack's own is not there."""
 
 WORDLESS_S: Final = 1.0
 """How soon a page of steps alone is tried again where no stream can show it: words may have come."""
@@ -127,6 +139,8 @@ class SlackSurface:
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
         if to.scheduled == ScheduleKind.REMINDER:
             self._limits = replace(LIMITS, offers=REMINDER_OFFERS)
+        if to.scheduled == ScheduleKind.WORK:
+            self._limits = WORK_LIMITS
         self._held_until: float | None = None
         self._live: dict[str, message_pages.Stream] = {}
         """The streams that have not ended, by their messages."""
@@ -162,7 +176,7 @@ class SlackSurface:
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
         ts = "" if look.final else await self._start(key, look)
         if not ts:
-            if not look.text.strip():
+            if not (look.text.strip() or look.note):
                 raise PageQueued(WORDLESS_S)
             if not look.final and self._is_held():
                 raise PageQueued(HELD_S)
@@ -221,6 +235,7 @@ class SlackSurface:
                 wanted = True
             case _:
                 assert_never(self._workspace.streaming)
+        wanted = wanted and self._to.scheduled != ScheduleKind.WORK  # a stream lives for minutes
         supported = self._workspace.abilities.has(Method.START_STREAM, self._to.channel, now)
         return wanted and bool(self._to.thread_ts) and supported
 
@@ -273,7 +288,7 @@ class SlackSurface:
 
     async def _rewrite(self, ts: str, look: PageContent) -> None:
         """Show the look in a message that is no stream any more; one of an earlier process may still be one."""
-        if not look.text.strip():
+        if not (look.text.strip() or look.note):
             return  # a page of steps alone keeps what it shows
         try:
             await self._messages.edit(ts, look, self._keys.get(ts))
@@ -415,9 +430,11 @@ class SlackSurfaces:
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode_reply_to(incoming.reply_to)
+        if incoming.event_id.endswith(TELLS):
+            to = replace(to, scheduled=ScheduleKind.REMINDER)
         waiting = partial(tools.waiting, self._host, asker_of(incoming), WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)
-        stop = partial(self._host.turns.stop_conversation, incoming.conversation)
+        stop = partial(self._host.turns.stop_conversation, incoming.conversation, alone=True)
         return SlackSurface(self._workspace, to, incoming.conversation, session, stop, waiting)

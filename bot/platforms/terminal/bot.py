@@ -18,7 +18,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Asker, Clock, Conversations
 from agent.records import SCHEDULED, Attachment, Author, Incoming, Person, StoredMessage, Thread
-from agent.schedules import Occurrence, Schedule, occurrence_id
+from agent.schedules import Occurrence, Schedule, ScheduleKind, is_work, occurrence_id, work_conversation
 from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -61,6 +61,8 @@ class Left:
     threads: Sequence[Thread]
     scheduled: bool = False
     """It was not left: it is time for it."""
+    works: bool = False
+    """It is long work, which begins or goes on now."""
 
 
 class ChatBot(CommandHost, Protocol):
@@ -306,7 +308,9 @@ class TerminalBot:
 
 
 def _left(incoming: Incoming, threads: list[Thread]) -> Left:
-    return Left(incoming.text, incoming.conversation, threads, scheduled=incoming.event_id.startswith(SCHEDULED))
+    name = incoming.event_id
+    scheduled, works = name.startswith(SCHEDULED), is_work(name)
+    return Left(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +328,8 @@ class TerminalSchedules:
 
     def _incoming(self, schedule: Schedule, time: datetime, more: str) -> Incoming:
         name, conversation = f"{occurrence_id(schedule.id, time)}{more}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
+        if schedule.made.kind is ScheduleKind.WORK and not more:
+            conversation = work_conversation(schedule.made.conversation, schedule.id)
         place = Place(PersonAudience(self.person.id))
         words = schedule.made.words
         return Incoming(self.source, name, conversation, name, conversation, self.person, place, words, time)

@@ -511,7 +511,7 @@ class _Chat:
         """A place for a reply that was interrupted, below what it answers. The one before it has ended."""
         self._close()
         if left.scheduled:
-            self._window.say(reply_texts.IT_IS_TIME)
+            self._window.say(reply_texts.AT_IT if left.works else reply_texts.IT_IS_TIME)
             return self._open()
         self._listed = [*left.threads]
         self._window.say(reply_texts.going_on(left.question, left.conversation, left.threads))

@@ -13,7 +13,7 @@ from agent.records import Person
 from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind
 from agent.tool_policy import PolicyAnswer, decide
 from agent.tools.registry import Registry
-from agent.tools.schedule import ASKS_AGAIN, FORBIDDEN, NO_ZONE, SchedulesTool, ScheduleTool
+from agent.tools.schedule import ASKS_AGAIN, BEGINS, FORBIDDEN, NO_ZONE, BackgroundTool, SchedulesTool, ScheduleTool
 from tests.fakes.store import store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
@@ -198,3 +198,47 @@ def test_where_others_wrote_the_person_is_asked_before_it_is_kept_and_alone_it_r
         Provenance.RETOLD: PolicyAnswer.ASK,
         Provenance.FOREIGN: PolicyAnswer.ASK,
     }
+
+
+async def test_work_is_kept_as_due_at_once_with_where_it_was_asked_for() -> None:
+    world = World()
+    tool = BackgroundTool(world.store.schedules)
+    assert Registry([tool]).check(ToolCall("background", {"what": "x"})) is None
+    told = (await tool.run({"what": " Go through the threads. ", "mention": True}, world.here)).text
+    (one,) = await world.kept()
+    assert told == BEGINS.format(id=one.id)
+    made = one.made
+    assert (made.kind, made.words, made.mention) == (ScheduleKind.WORK, "Go through the threads.", True)
+    assert (made.conversation, made.message, made.channel, made.direct) == ("C1:1", "1.0", "C1", False)
+    assert one.next == NOW
+    again = (await tool.run({"what": "Go through the threads."}, world.here)).text
+    assert (again, len(await world.kept())) == (told, 1), "a crash may have swallowed the first answer"
+    alone = replace(world.here, place=ALONE, message_id="2.0")
+    await tool.run({"what": "More."}, alone)
+    assert (await world.kept())[-1].made.direct
+    with pytest.raises(ToolError, match="no more are at once"):
+        await tool.run({"what": "Yet more."}, world.here)
+    assert "at work now" in (await world.list.run({}, world.here)).text
+
+
+@pytest.mark.parametrize("message", ["scheduled:7:1795424400", "scheduled:7:1795424400:work"])
+async def test_what_is_done_at_a_time_or_in_the_background_begins_no_work(message: str) -> None:
+    world = World()
+    with pytest.raises(ToolError, match="begins no such work"):
+        await BackgroundTool(world.store.schedules).run({"what": "x"}, replace(world.here, message_id=message))
+    assert await world.kept() == []
+
+
+async def test_work_without_a_word_is_none() -> None:
+    world = World()
+    with pytest.raises(ToolError, match="say `what`"):
+        await BackgroundTool(world.store.schedules).run({"what": "  "}, world.here)
+
+
+@pytest.mark.parametrize(
+    "text", ["Go through these 40 threads and make a table", "Geh die Threads durch, lass dir Zeit", "この一覧を調べて"]
+)
+def test_work_is_offered_where_much_is_to_be_gone_through(text: str) -> None:
+    registry = Registry([BackgroundTool(store_in_memory().schedules)])
+    assert "background(" in registry.offered([text])[0]
+    assert "background(" not in registry.offered(["hi"])[0]

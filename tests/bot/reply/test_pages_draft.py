@@ -17,7 +17,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.pages import NOTED_PERCENT, Draft, status_line
+from bot.reply.pages import NOTED_PERCENT, Draft, status_line, step_lines
 from bot.texts import reply_texts
 
 RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))
@@ -125,3 +125,22 @@ def test_a_note_tells_how_far_a_tool_is_in_few_steps_and_is_gone_with_it(shares:
     draft.see(RECALLED)
     draft.see(CallProgressed("1.1", 1, 2))
     assert draft.note == ""
+
+
+def test_long_work_shows_its_last_steps_line_by_line_and_what_it_does_now() -> None:
+    draft = draft_of(IterationStarted(1), RECALL)
+    assert step_lines(draft, 0) == ""
+    assert step_lines(draft, 2) == f"→ {status_line('recall')}"
+    for number in range(2, 5):
+        draft.see(CallFinished(f"{number - 1}.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
+        draft.see(IterationStarted(number))
+        draft.see(CallStarted(f"{number}.1", ToolCall("recall", {"query": "boat"})))
+    draft.see(CallFinished("4.1", ToolResult("recall", ResultStatus.FAILURE, "no")))
+    draft.see(IterationStarted(5))
+    done = status_line("recall")
+    assert step_lines(draft, 2).splitlines() == [
+        "2 steps before",
+        f"✓ {done}",
+        f"✗ {done}",
+        f"→ {reply_texts.THINKING}",
+    ]
