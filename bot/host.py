@@ -241,6 +241,12 @@ class PlatformRegistry(Protocol):
         """The people of this source have these tools."""
         ...
 
+    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        """For how many seconds nothing has come through a connection of this source, not even a heartbeat; any thread
+        may ask.
+        """
+        ...
+
     def connected(self, source: str, trouble: str = "") -> None:
         """What is said there comes in; or it does not, for this reason: a sentence for operators."""
         ...

@@ -73,6 +73,7 @@ class PlatformConnections:
     """What is attached to a message that was answered."""
     read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
     """The tools with which a platform is read."""
+    silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """What is known there of the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
@@ -102,6 +103,7 @@ class PlatformConnections:
             self.files_now,
             self.read_by,
             self.schedules,
+            self.silences,
             self.readers.platforms,
         ):
             known.pop(source, None)
@@ -124,6 +126,14 @@ class PlatformConnections:
     def tools(self, asker: Asker) -> Sequence[Tool]:
         """As a source of tools: those of the platform that somebody asks on."""
         return next((one for source, one in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
+
+    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        self.silences[source] = silence
+
+    def silent_s(self) -> dict[str, float]:
+        """For how long each platform that is said to be connected has been silent, by its name."""
+        told = {platform_of(source): silence() for source, silence in [*self.silences.items()]}
+        return {name: silent for name, silent in told.items() if name not in self.troubles}
 
     def connected(self, source: str, trouble: str = "") -> None:
         """Why a platform is not connected, by its name or by a source; "" if it is."""

@@ -1,7 +1,8 @@
 """What supervisors ask of a running bot: whether it lives, whether it can serve, its metrics; and systemd's watchdog.
 
 Rules
-  `/livez`: the event loop turns and the worker of turns runs. Where not, only a new start helps.
+  `/livez`: the event loop turns, the worker of turns runs, and what is said to be connected is heard of. Where not,
+  only a new start helps.
   `/readyz`: the database answers, and each platform is connected. Where not, people wait; a new start helps nobody.
   Before the database is open the bot lives and is not ready: after an upgrade that may take minutes.
   A thread answers, so that a loop that stands still is told rather than waited for. It says names, and nothing else.
@@ -26,6 +27,11 @@ from bot.texts import setup_texts
 BEAT_S: Final = 1.0
 STALLED_S: Final = 10.0
 """Without a beat: the slowest step that the bot takes on its loop is under a tenth of a second."""
+SILENT_S: Final = 150.0
+"""Without as much as a heartbeat through a connection that counts as one. Slack answers a ping each 5 seconds, and a
+socket without an answer is replaced after 20; Discord answers a heartbeat each 41, and is left after 60. What is silent
+for longer than either with a new connection, nobody replaces any more.
+"""
 LOOK_S: Final = 5.0
 """Between two questions to the database, and for how long each may take."""
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -37,13 +43,15 @@ WORKER: Final = "the worker of turns has stopped"
 @dataclass(frozen=True, slots=True)
 class Vitals:
     """What is looked at: whether the worker of turns `has_stopped`; `ask_store` asks for something small, and raises
-    StoreError; `platforms`: the names of those that are to be served, and `connected` of those that are.
+    StoreError; `platforms`: the names of those that are to be served, and `connected` of those that are; `silent_s`:
+    for how long nothing has come through the connections of these.
     """
 
     has_stopped: Callable[[], bool]
     ask_store: Callable[[], Awaitable[object]]
     platforms: Collection[str]
     connected: Callable[[], Collection[str]]
+    silent_s: Callable[[], Mapping[str, float]]
 
 
 @dataclass(slots=True)
@@ -62,9 +70,13 @@ class Liveness:
 
     def deadly(self) -> list[str]:
         """Why only a new start helps."""
-        silent = self.clock.monotonic() - self.beat
-        stalled = [f"the event loop has stood still for {silent:.0f} s"] if silent > STALLED_S else []
-        return [*stalled, WORKER] if self.vitals is not None and self.vitals.has_stopped() else stalled
+        still = self.clock.monotonic() - self.beat
+        stalled = [f"the event loop has stood still for {still:.0f} s"] if still > STALLED_S else []
+        if self.vitals is None:
+            return stalled
+        silent = sorted(self.vitals.silent_s().items())
+        deaf = [f"{name} has been silent for {seconds:.0f} s" for name, seconds in silent if seconds > SILENT_S]
+        return [*stalled, *([WORKER] if self.vitals.has_stopped() else []), *deaf]
 
     def missing(self) -> list[str]:
         """Why nobody, or not everybody, can be served now."""

@@ -76,7 +76,8 @@ async def serve_platforms(settings: Settings) -> None:
             host = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
             served = frozenset(map(platform_of, chosen))
             look = partial(look_at, store, telemetry)
-            alive.vitals = Vitals(host.turns.has_stopped, look, served, partial(_connected, connections))
+            connected = partial(_connected, connections)
+            alive.vitals = Vitals(host.turns.has_stopped, look, served, connected, connections.silent_s)
             serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
             handlers = {EDIT: host.forgetting.keep_edit}
             edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)

@@ -106,6 +106,7 @@ class FakeHost:
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
     schedule_platforms: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
+    silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -188,6 +189,9 @@ class FakeHost:
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        self.silences[source] = silence
 
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
         self.schedule_platforms[source] = platform

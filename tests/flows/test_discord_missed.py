@@ -12,6 +12,7 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from bot.app.liveness import SILENT_S
 from bot.host import Forgetter
 from bot.platforms.discord.places import SOURCE
 from bot.texts import reply_texts
@@ -261,6 +262,21 @@ async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost
             await fake.say(ANN, f"{ASK}are you there?")
             await taken(host, 1)
             assert fake.resumed == 1
+
+
+async def test_a_heartbeat_ends_the_silence_and_without_any_it_grows_until_a_supervisor_is_told() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock()) as fake:
+        fake.heartbeat_s = 0.2
+        async with serving(fake, host, silence_s=3600.0):
+            await all_heard(host)
+            silence = host.silences[SOURCE]
+            longest = silence()
+            await fake.until(lambda: silence() < longest or silence() > SILENT_S)
+            assert silence() < longest
+            fake.fall_silent()
+            await fake.until(lambda: silence() > SILENT_S)
+            assert fake.resumed == 0, "nobody has replaced it"
 
 
 async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_answered_again(tmp_path: Path) -> None:

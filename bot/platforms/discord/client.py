@@ -172,10 +172,12 @@ class DiscordClient(discord.Client):
             heartbeat_timeout=settings.silence_s,
             guild_ready_timeout=settings.servers_s,
             shard_count=shard_count,
+            enable_debug_events=True,  # each message of the gateway is told of, heartbeats too: see `dispatch`
             http_trace=limits_traced(connection.telemetry),
         )
         self.first_connected = asyncio.Event()
         self.lost_first = asyncio.Event()
+        self._heard = connection.clock.monotonic()
         self._host = host
         self._settings = settings
         self._room = connection
@@ -207,8 +209,12 @@ class DiscordClient(discord.Client):
         return self._servers.refuses(server)
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
-        """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
-        if not self.is_closed():
+        """Nothing after the end: the library may still say, seconds after it was closed, that it is ready. Of what the
+        gateway sent we only note that it came.
+        """
+        if event == "socket_raw_receive":
+            self._heard = self._room.clock.monotonic()
+        elif not self.is_closed() and event != "socket_raw_send":
             super().dispatch(event, *args, **kwargs)
 
     async def close(self) -> None:
@@ -226,6 +232,12 @@ class DiscordClient(discord.Client):
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
         if not initial:
             await self._room.clock.sleep(IDENTIFY_GAP_S)
+
+    def silence(self) -> float:
+        """For how many seconds the gateway has said nothing. (Of several shards one may be silent for longer: the
+        library watches each.)
+        """
+        return self._room.clock.monotonic() - self._heard
 
     async def on_connect(self) -> None:
         self._shards.began(0)

@@ -99,6 +99,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: 
                 host.platforms.ask_readers(SOURCE, DiscordMembership(client))
                 host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
                 host.platforms.register_schedules(SOURCE, client.schedules)
+                host.platforms.register_silence(SOURCE, client.silence)
                 reader = DiscordChannelReader(client, client.refuses)
                 host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.learn_nothing)])
                 try:

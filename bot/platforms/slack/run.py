@@ -157,6 +157,7 @@ def _put_together(
     web = web_client(settings.api_base_url, session)
     app = bolt_app(web, settings.bot_token, me, desk)
     delivery = _delivery(owed, app, api, web, settings, clock, missed, telemetry)
+    host.platforms.register_silence(me.source, delivery.silence)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
 

@@ -46,9 +46,13 @@ class ConnectionListener(Protocol):
 
 
 class Delivery(Protocol):
-    """Brings events. `failed` raises when none can come any more."""
+    """Brings events. `failed` raises when none can come any more. `silence`: for how many seconds a connection that
+    counts as one has brought nothing, not even a heartbeat.
+    """
 
     failed: asyncio.Future[None]
+
+    def silence(self) -> float: ...
 
     async def open(self) -> None:
         """Begin. Raises SlackError, or SettingsError."""
@@ -152,6 +156,10 @@ class Sockets:
         """Begin to open the sockets, for as long as that takes: they open in the background."""
         self._openings.begin(self._open_all())
 
+    def silence(self) -> float:
+        heard = [client.heard for client in [*self._clients] if not client.ending]
+        return self._clock.monotonic() - min(heard) if heard else 0.0
+
     async def close(self) -> None:
         await self._openings.close()
         for client in self._clients:
@@ -167,7 +175,7 @@ class Sockets:
     async def _open(self) -> None:
         """Raises SlackError."""
         address = await self._api.open_connection(self._settings.app_token)
-        client = _SocketClient(self._settings, self._web, address, on_ending=self._succeed)
+        client = _SocketClient(self._settings, self._web, address, self._clock, on_ending=self._succeed)
         client.socket_mode_request_listeners.append(self._handle)
         try:
             async with asyncio.timeout(CONNECT_S):
@@ -241,7 +249,12 @@ class _SocketClient(SocketModeClient):
     """slack-sdk's client for one socket: at its end it asks, once, for a successor."""
 
     def __init__(
-        self, settings: SocketMode, web: AsyncWebClient, address: str, on_ending: Callable[["_SocketClient"], None]
+        self,
+        settings: SocketMode,
+        web: AsyncWebClient,
+        address: str,
+        clock: Clock,
+        on_ending: Callable[["_SocketClient"], None],
     ) -> None:
         super().__init__(app_token=settings.app_token.reveal(), web_client=web, ping_interval=settings.ping_s)
         self.proxy = web.proxy
@@ -249,6 +262,10 @@ class _SocketClient(SocketModeClient):
         self.ending = False
         self.crowded = False
         """Slack ends it because there are too many."""
+        self._clock = clock
+        self.heard = clock.monotonic()
+        """When an answer to a ping was last seen. Who looks for one is slack-sdk, which may stop, too."""
+        self._answered: float | None = None
         self._on_ending = on_ending
         self.on_message_listeners.append(self._note_crowd)
 
@@ -256,6 +273,12 @@ class _SocketClient(SocketModeClient):
         """Before anything is done about it."""
         words = str(message.data)
         self.crowded = self.crowded or (len(words) < MAX_GOODBYE and _reason(words) == CROWDED)
+
+    async def is_ping_pong_failing(self) -> bool:
+        """Asked after each ping."""
+        if self.last_ping_pong_time != self._answered:
+            self._answered, self.heard = self.last_ping_pong_time, self._clock.monotonic()
+        return await super().is_ping_pong_failing()
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 -- slack-sdk's
         if not (self.ending or self.closed):

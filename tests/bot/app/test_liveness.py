@@ -27,6 +27,7 @@ class Parts:
     away: bool = False
     hangs: bool = False
     connected: set[str] = field(default_factory=lambda: {"slack", "discord"})
+    silent_s: dict[str, float] = field(default_factory=dict[str, float])
 
     async def ask(self) -> None:
         if self.hangs:
@@ -35,7 +36,9 @@ class Parts:
             raise StoreUnavailable("away")
 
     def vitals(self) -> Vitals:
-        return Vitals(lambda: self.stopped, self.ask, {"slack", "discord"}, lambda: self.connected)
+        return Vitals(
+            lambda: self.stopped, self.ask, {"slack", "discord"}, lambda: self.connected, lambda: self.silent_s
+        )
 
 
 @asynccontextmanager
@@ -77,6 +80,18 @@ async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
         await clock.advance(5)
         assert alive.deadly() == [liveness.WORKER]
         assert alive.missing() == [liveness.WORKER]
+        assert told == [], "systemd starts it anew"
+
+
+async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_a_new_start() -> None:
+    parts = Parts(silent_s={"slack": 4.0, "discord": liveness.SILENT_S})
+    async with beating(parts) as (alive, clock, told):
+        await clock.advance(liveness.LOOK_S)
+        assert (alive.deadly(), alive.missing()) == ([], [])
+        parts.silent_s["discord"] += 11
+        told.clear()
+        await clock.advance(5)
+        assert alive.deadly() == alive.missing() == ["discord has been silent for 161 s"]
         assert told == [], "systemd starts it anew"
 
 

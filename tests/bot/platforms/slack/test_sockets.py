@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.app.liveness import SILENT_S
 from bot.platforms.slack.sockets import CROWDED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -63,6 +64,26 @@ async def test_one_that_falls_silent_is_replaced_and_the_other_is_left_alone(sla
         await slack.connected(2)
         assert staying in slack.sockets
         assert slack.opened == 3
+
+
+async def test_how_long_a_socket_is_silent_is_told_and_an_answered_ping_ends_it(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host, delivery=replace(WATCHED, ping_s=0.2)):
+        [silence] = host.silences.values()
+        await slack.until(lambda: silence() > 0)
+        longest = silence()
+        await slack.until(lambda: silence() < longest)  # heard of anew, with nothing said by anybody
+
+
+async def test_a_socket_whose_watch_has_stopped_is_silent_for_ever_longer(slack: FakeSlack) -> None:
+    """slack-sdk replaces what answers no ping; here it asks for none any more, as if its task had died."""
+    host = FakeHost()
+    async with serving(slack, host, delivery=replace(WATCHED, ping_s=3600.0)):
+        [silence] = host.silences.values()
+        slack.fall_silent()
+        before = silence()
+        await slack.until(lambda: silence() > before + SILENT_S)
+        assert slack.opened == 2, "nobody has replaced it"
 
 
 async def test_while_one_is_left_the_bot_is_reached_and_no_history_is_read(slack: FakeSlack) -> None:
