@@ -50,8 +50,8 @@ async def _terminal(folder: Path) -> Pages:
 
 
 FILMS: Final = {
-    "reply": Film((760, 744), _reply),
-    "forget": Film((760, 680), _forget),
+    "reply": Film((820, 684), _reply),
+    "forget": Film((820, 660), _forget),
     "terminal": Film((760, 596), _terminal),
 }
 
@@ -59,7 +59,8 @@ FILMS: Final = {
 async def make(name: str, chromium: str) -> Path:
     """Record one, and write it."""
     made = FILMS[name]
-    with TemporaryDirectory() as home, TemporaryDirectory() as folder:
+    # A browser's helpers write in its folder for a moment after it has ended.
+    with TemporaryDirectory() as home, TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         pages = await made.record(Path(home))
         async with open_camera(chromium, Path(folder), made.size) as camera:
             frames = await film(camera, pages, LAST_S)

@@ -24,11 +24,7 @@ ANSWER: Final = """\
 
 - **Cause:** the new key was missing on one of three servers, `payments-3` [3]
 - **Fix:** Ben added it and restarted that server [4]
-
-**Left to do**
-
-1. Refund 14 double payments: *Cy, today* [5]
-2. Check the keys before each deploy: *nobody yet* [5]
+- **Left:** refund 14 double payments (*Cy, today*), and check the keys before a deploy (*nobody yet*) [5]
 
 ```sh
 deploy check --keys payments
