@@ -329,6 +329,7 @@ async def open_terminal(
             where=store.database.where,
             source=source,
             do_due=due.work,
+            doing_due=due.serving,
             tools_settle=tools_settle,
         ) as bot:
             yield bot

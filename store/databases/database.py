@@ -205,11 +205,11 @@ class LocalNotifier:
 
     def __init__(self) -> None:
         self._notified = asyncio.Event()
-        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self._listeners: dict[str, set[Callable[[], None]]] = {}
 
     def listen(self, what: str, heard: Callable[[], None]) -> None:
-        """Call this when somebody tells that (a plain word), here or in another process."""
-        self._listeners.setdefault(what, []).append(heard)
+        """Call this, once, when somebody tells that (a plain word), here or in another process."""
+        self._listeners.setdefault(what, set()).add(heard)
 
     def tell(self, what: str) -> None:
         """Wakes nobody but who listens to that. Returns at once."""

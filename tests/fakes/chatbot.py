@@ -1,7 +1,8 @@
 """A bot for the terminal's tests: keeps what it is told in lists, and answers by simple rules."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
@@ -64,6 +65,8 @@ class FakeChatBot:
         self.waiting = asyncio.Event()
         self.stopping = asyncio.Event()
         self.name = "rehearsal"
+        self.due_on: Callable[[Left], Surface] | None = None
+        self.watched = asyncio.Event()
         self._left = left or {}
         self.left_by_the_next_question: dict[str, str] = {}
         self._conversations = 0
@@ -83,6 +86,23 @@ class FakeChatBot:
             await self._reply(
                 surface_for(Left(f"An {conversation} question?\nWith more.", conversation, threads)), text
             )
+
+    @asynccontextmanager
+    async def watching(self, surface_for: Callable[[Left], Surface]) -> AsyncGenerator[None]:
+        self.due_on = surface_for
+        self.watched.set()
+        try:
+            yield
+        finally:
+            self.due_on = None
+
+    async def remind(self, words: str) -> None:
+        """It is time for this, while the person writes."""
+        if self.due_on is None:
+            raise AssertionError("nobody writes")
+        surface = self.due_on(Left(words, "of its own", [], scheduled=True))
+        await self._reply(surface, words)
+        surface.finish(ended=True)
 
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]

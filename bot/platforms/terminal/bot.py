@@ -5,8 +5,8 @@ any more: what they deleted a moment ago is erased then.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
@@ -78,6 +78,10 @@ class ChatBot(CommandHost, Protocol):
 
     def new_conversation(self) -> str:
         """The id of a conversation that does not exist yet; nothing is stored before its first question."""
+        ...
+
+    def watching(self, surface_for: Callable[[Left], Surface]) -> AbstractAsyncContextManager[None]:
+        """While the person writes: what it is time for is begun, and shown on the surface that is made for it."""
         ...
 
     async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
@@ -186,6 +190,8 @@ class TerminalBot:
     """Of the questions that are asked at this terminal."""
     do_due: Callable[[], Awaitable[object]]
     """Begins what it is time for."""
+    doing_due: Callable[[], AbstractAsyncContextManager[None]]
+    """Begins it as soon as it is time, until the block ends."""
     tools_settle: Callable[[], Awaitable[None]]
     """Waits, for a while after the start, until the servers of tools were tried: whoever asks first has them, too."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -219,6 +225,16 @@ class TerminalBot:
 
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"
+
+    @asynccontextmanager
+    async def watching(self, surface_for: Callable[[Left], Surface]) -> AsyncGenerator[None]:
+        before = self.surfaces.otherwise
+        self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, []))
+        try:
+            async with self.doing_due():
+                yield
+        finally:
+            self.surfaces.otherwise = before
 
     async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
         threads = await self.threads()

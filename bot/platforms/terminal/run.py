@@ -38,7 +38,7 @@ from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.attachments import attachment_at, split_path
 from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
-from bot.platforms.terminal.surface import Display, PlainDisplay, TerminalSurface, Window
+from bot.platforms.terminal.surface import Display, InterjectedSurface, PlainDisplay, TerminalSurface, Window
 from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
@@ -314,7 +314,10 @@ class _Chat:
 
     async def _read(self) -> str | None:
         line, self._instead = self._instead, None
-        return await self._window.read() if line is None else line
+        if line is not None or self._window.is_scripted:
+            return await self._window.read() if line is None else line
+        async with self._bot.watching(self._interject):
+            return await self._window.read()
 
     async def _do(self, line: inbound.Line) -> None:
         match line:
@@ -516,6 +519,11 @@ class _Chat:
         self._listed = [*left.threads]
         self._window.say(reply_texts.going_on(left.question, left.conversation, left.threads))
         return self._open()
+
+    def _interject(self, _: Left) -> Surface:
+        """A place for what it is time for, while they write."""
+        display = PlainDisplay(lambda text: self._window.interject(f"{reply_texts.IT_IS_TIME}\n\n{text}"))
+        return InterjectedSurface(display, _Declining(self._bot))
 
     async def _open_thread(self, number: int) -> None:
         threads = await self._bot.threads() if self._listed is None else self._listed

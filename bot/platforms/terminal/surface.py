@@ -111,6 +111,10 @@ class Window(Protocol):
         """Show a text of the program itself."""
         ...
 
+    def interject(self, markdown: str) -> None:
+        """Show it while the person writes: what they have typed stays."""
+        ...
+
     def log(self) -> TextIO:
         """Where log lines go, so that they run over nothing that is shown."""
         ...
@@ -195,6 +199,14 @@ class TerminalSurface:
 
     def _show(self) -> None:
         self._display.show("\n".join(self._pages.values()))
+
+
+class InterjectedSurface(TerminalSurface):
+    """A reply that is shown once it is whole, to somebody who writes meanwhile."""
+
+    def finish(self, *, ended: bool) -> None:
+        super().finish(ended=ended)
+        self._display.close()
 
 
 # Which part of a growing Markdown text can be printed for good. Pure.
@@ -300,6 +312,12 @@ class PipeWindow:
 
     def say(self, markdown: str) -> None:
         _write(self._out, markdown)
+
+    def interject(self, markdown: str) -> None:
+        """The terminal shows what is typed by itself."""
+        _write(self._out, f"\n{markdown}" if self._prompt else markdown)
+        if self._prompt:
+            write_out(self._err, self._prompt)
 
     def log(self) -> TextIO:
         return self._err

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import StringIO
 from types import FrameType
 from typing import ClassVar, TextIO
@@ -319,6 +320,9 @@ class TerminalWindow:
         self._console.print(RenderedAnswer(printable(markdown)))
         self._console.print()
 
+    def interject(self, markdown: str) -> None:
+        _above_prompt(partial(self.say, markdown))
+
     def log(self) -> TextIO:
         return _Log(self._console, asyncio.get_running_loop())
 
@@ -370,14 +374,19 @@ class _Log(StringIO):
         return len(text)
 
     def _show(self, line: str) -> None:
-        app = get_app_or_none()
-        if app is None or not app.is_running:
-            self._print(line)
-        else:
-            run_in_terminal(lambda: self._print(line))
+        _above_prompt(partial(self._print, line))
 
     def _print(self, line: str) -> None:
         self._console.print(Text(line, style="dim"))
+
+
+def _above_prompt(show: Callable[[], None]) -> None:
+    """Show something, above what is being typed if somebody types."""
+    app = get_app_or_none()
+    if app is None or not app.is_running:
+        show()
+    else:
+        run_in_terminal(show)
 
 
 def _keys() -> KeyBindings:

@@ -50,6 +50,20 @@ async def test_a_message_is_answered_and_control_d_leaves(keys: PipeInput) -> No
     assert screen.lines[:4] == ["rehearsal answers, as nothing is configured.", HINT, "", "You wrote: hello"]
 
 
+async def test_what_it_is_time_for_appears_while_somebody_types_and_what_they_typed_stays(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys) as screen:
+        keys.send_text("hel")
+        await bot.watched.wait()
+        await bot.remind("Water the plants.")
+        while "Water the plants." not in screen.lines:  # noqa: ASYNC110 -- a screen tells nobody
+            await asyncio.sleep(0.01)
+        assert bot.asked == {}
+        keys.send_text(f"lo\r{CTRL_D}")
+    assert bot.asked == {"c1": ["hello"]}
+    assert screen.lines.index("It is time:") < screen.lines.index("Water the plants.")
+
+
 async def test_alt_enter_begins_a_new_line(keys: PipeInput) -> None:
     bot = FakeChatBot()
     async with chatting(bot, keys):
