@@ -20,7 +20,6 @@ from agent.records import (
     Answered,
     AttachedMessage,
     Author,
-    Claim,
     Incoming,
     LastSeen,
     ReplyVerdict,
@@ -381,9 +380,8 @@ found by recall.
 """
 
 
-def schedule_summary(connection: sa.Connection, claim: Claim, until: int, now: datetime) -> None:
-    """Have the claimed turn's conversation summarised up to that message; what was put off stays put off."""
-    asked = claim.incoming
+def schedule_summary(connection: sa.Connection, asked: Incoming, until: int, now: datetime) -> None:
+    """Have the question's conversation summarised up to that message; what was put off stays put off."""
     if not job_queue.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
         values = {"payload": str(until), "run_at": now, "person": asked.person.id, "conversation": asked.conversation}
         job_queue.schedule(connection, SUMMARY, asked.conversation, values)

@@ -304,7 +304,8 @@ async def open_terminal(
             work_ends=longer.ends,
             work_told=longer.told,
         )
-        limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
+        lease = timedelta(seconds=settings.lease_s)
+        limits = TurnsLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_desk = parts.tools_desk(answering, policy, turns, sources)
         look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows, tool_desk.prepare).digest

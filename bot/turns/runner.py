@@ -189,7 +189,8 @@ class TurnRunner:
         return replace(thought, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
 
     def _at_work(self) -> "TurnRunner":
-        limits = replace(self._mind.turn_limits, max_iterations=WORK_ROUNDS)
+        usual = self._mind.turn_limits
+        limits = replace(usual, max_iterations=max(WORK_ROUNDS, usual.max_iterations))
         mind = replace(self._mind, turn_limits=limits, joins=False)
         return TurnRunner(mind, self._ledger, self._knowledge, self._clock, works=True)
 

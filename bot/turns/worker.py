@@ -63,8 +63,9 @@ class TurnsLimits:
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
     """Of them of one person, in all processes: enough for several threads, and others always find a free slot."""
-    max_working: int = 4
-    """Long work that runs in one process, beside those: it takes minutes, and no question waits for it."""
+    max_working: int | None = 4
+    """Long work that runs in one process, beside those: it takes minutes, and no question waits for it. None: it takes
+    a place among them."""
     max_attempts: int = 10
     """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
     because whoever kills a process takes innocent turns along."""
@@ -96,7 +97,7 @@ class TurnSlots:
         limits = self.limits
         if not self.are_open or running - len(self.waiting) + self.promised >= limits.max_running:
             return None
-        works, now = working < limits.max_working, self.clock.now()
+        works, now = limits.max_working is None or working < limits.max_working, self.clock.now()
         return Claiming(self.owner, now, limits.lease, limits.per_person, self.sources(), works=works)
 
     def promise(self, running: int, working: int = 0) -> Claiming | None:
@@ -373,6 +374,8 @@ class Turns:
 
     def _loads(self) -> tuple[int, int]:
         """How many turns run here, and how much work beside them."""
+        if self._limits.max_working is None:
+            return len(self._running), 0
         working = sum(is_work(running.claim.incoming.event_id) for running in self._running.values())
         return len(self._running) - working, working
 

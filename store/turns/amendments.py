@@ -46,7 +46,7 @@ from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
-from agent.schedules import WORK, ScheduleKind, ScheduleState
+from agent.schedules import ScheduleKind, ScheduleState
 from store import job_queue, model_calls, rows, tool_calls
 from store.knowledge_tables import document
 from store.memory import people, profiles
@@ -82,17 +82,18 @@ def stop(connection: Connection, conversation: str, *, alone: bool = False) -> l
     """Mark the turns of a conversation that wait or run; the oldest first. Unless it is meant `alone`, so is the work
     that somebody asked for there; of what has not begun yet, the turn that asked for it is named.
     """
-    here = turn.c.conversation == conversation if alone else _in(conversation)
+    here = turn.c.conversation == conversation if alone else _in(connection, conversation)
     open_ = select(turn.c.id).where(here, turn.c.state.in_((WAITING, RUNNING))).order_by(turn.c.id)
     found = list(connection.execute(open_).scalars())
     connection.execute(update(turn).where(turn.c.id.in_(found)).values(**STOPPED))
     return found if alone else sorted({*found, *_forget_work(connection, conversation)})
 
 
-def _in(conversation: str) -> ColumnElement[bool]:
-    """The turns of a conversation, and the work that was asked for there."""
-    beside = turn.c.conversation.startswith(f"{conversation}{WORK}:", autoescape=True)
-    return or_(turn.c.conversation == conversation, beside)
+def _in(connection: Connection, conversation: str) -> ColumnElement[bool]:
+    """The turns of a conversation, and the work that was asked for there, wherever it is shown."""
+    asked = select(schedule.c.id).where(schedule.c.conversation == conversation, _OF_WORK)
+    works = map(begun_by, connection.execute(asked).scalars())
+    return or_(turn.c.conversation == conversation, *works)
 
 
 def _forget_work(connection: Connection, conversation: str) -> list[int]:
@@ -215,7 +216,7 @@ def begun_by(id_: int) -> ColumnElement[bool]:
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
     """Mark what waits of this person and has shown something, to be ended without a word; in a conversation, or all."""
     begun = and_(turn.c.person == person, turn.c.state == WAITING, or_(turn.c.progress != "", turn.c.reply_ref != ""))
-    here = true() if conversation is None else _in(conversation)
+    here = true() if conversation is None else _in(connection, conversation)
     found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, here).with_for_update()).all()
     for row in found:
         marked = {**STOPPED, "payload": rows.mark_withdrawn(row.payload)}

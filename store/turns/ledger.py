@@ -345,7 +345,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     if closing.summary is not None and _may_be_kept(connection, asked, closing.summary, drawn):
         _summarise(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
-        history.schedule_summary(connection, claim, closing.summarise_until, now)
+        history.schedule_summary(connection, asked, closing.summarise_until, now)
 
 
 def _back_where_asked(connection: sa.Connection, claim: Claim) -> Incoming:

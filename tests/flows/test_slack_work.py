@@ -119,6 +119,29 @@ async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> N
         assert here.work.text.endswith(RESULT)
 
 
+async def test_what_was_asked_privately_in_a_channel_is_done_in_direct_messages_and_stopped_where_it_was_asked() -> (
+    None
+):
+    async with desk() as here:
+        await here.slack.command(ANN, GENERAL, "/ask", f"privately {ASKED}")
+        await here.slack.until(lambda: here.tool.counted and here.slack.state.answers(DM))
+        (work,) = here.slack.state.answers(DM)
+        await here.slack.until(lambda: STEP in work.text)
+        assert not here.slack.state.answers(GENERAL)
+        await here.slack.command(ANN, GENERAL, "/stop")
+        await here.slack.until(lambda: reply_texts.STOPPED in work.text)
+
+
+async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> None:
+    async with desk() as here:
+        here.tool.gate.set()
+        asked = await here.slack.say(ANN, DM, ASKED)
+        await here.slack.until(lambda: any(one.text.endswith(RESULT) for one in here.slack.state.answers(DM)))
+        on_it, work = here.slack.state.answers(DM, asked.ts)
+        assert (on_it.text, work.text.endswith(RESULT)) == (ON_IT, True)
+        assert not here.slack.state.streams.streams(work)
+
+
 async def say_stop(here: Desk) -> None:
     await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> stop", here.question.ts)
 

@@ -36,3 +36,14 @@ def test_a_turn_that_waits_for_a_person_takes_no_slot() -> None:
     assert [here.free(running) is not None for running in (2, 3)] == [True, False]
     waiting.clear()
     assert here.free(2) is None
+
+
+def test_work_is_claimed_beside_the_turns_as_long_as_little_enough_goes_on() -> None:
+    here = TurnSlots(TurnsLimits(max_running=2, max_working=1), "worker", FakeClock(), lambda: None, are_open=True)
+    claimings = [here.free(1, working) for working in range(3)]
+    assert [claiming is not None and claiming.works for claiming in claimings] == [True, False, False]
+    assert here.free(2, 0) is None
+    alone = TurnSlots(TurnsLimits(max_running=1, max_working=None), "w", FakeClock(), lambda: None, are_open=True)
+    claiming = alone.free(0, 0)
+    assert claiming is not None
+    assert claiming.works
