@@ -10,6 +10,7 @@ import shlex
 import tomllib
 from argparse import ArgumentParser, _SubParsersAction  # pyright: ignore[reportPrivateUsage]  # there is no public one
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -17,12 +18,13 @@ from typing import Final, NamedTuple, cast
 import pytest
 
 from agent.errors import SettingsError
+from agent.spending import NANO
 from benchmarks.house_code import ROOT
 from bot.arguments import parser
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
 from bot.setting_sources import KEYCHAIN
-from bot.settings import load_settings, setting_names
+from bot.settings import SOURCE, From, Settings, load_settings, setting_names
 from bot.tools.sign_in_pages import PATH as SIGN_IN_PATH
 
 PAGES: Final = sorted(
@@ -77,6 +79,7 @@ SETTING: Final = re.compile(
     r"(?<![\w$])((?:COGENCY_[A-Z_]*[A-Z])|(?:[A-Z]+_)+(?:API_KEY|BASE_URL|TOKEN|SECRET))(?![\w*…])"
 )
 ASSIGNED: Final = re.compile(r"([A-Z][A-Z_]*[A-Z])=([^\s…]\S*)")
+SETTINGS: Final = [part for part in fields(Settings) if SOURCE in part.metadata]
 QUOTED: Final = re.compile("“([^”]+)”")
 
 
@@ -213,6 +216,18 @@ def check_settings(lines: str, folder: Path) -> None:
 
 def check_env(block: Block, folder: Path) -> None:
     check_settings(block.text, folder)
+
+
+def test_the_limits_on_the_page_are_those_that_hold_without_a_setting() -> None:
+    declared: dict[str, From] = {part.metadata[SOURCE].name: part.metadata[SOURCE] for part in SETTINGS}
+    rows = [row.split(" | ") for row in texts()["docs/access.md"].splitlines() if re.match(r"\|.*\d.*`COGENCY_", row)]
+    told = [
+        (name, float(figure.replace(",", "")) * (NANO if name.endswith("_DOLLARS_PER_DAY") else 1))
+        for _, figures, names in rows
+        for name, figure in zip(SETTING.findall(names), re.findall(r"[\d,]*\d", figures), strict=False)
+    ]
+    assert len(told) >= 7
+    assert [(name, figure) for name, figure in told if declared[name].default != figure] == []
 
 
 # Other blocks.
