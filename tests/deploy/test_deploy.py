@@ -1,10 +1,12 @@
 """What is deployed, as far as a machine without a container engine can try it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -13,6 +15,7 @@ import yaml
 
 from bot.settings import load_settings, setting_names
 from deploy.release import notes_of
+from store.migrations import HEAD, RELEASES
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
@@ -112,24 +115,46 @@ CHANGELOG: Final = (
 )
 
 
+UPGRADING: Final = "# Upgrading\n\n### 1.2.3\n\nNothing.\n"
+
+
 def test_a_tag_becomes_a_release_with_what_the_changelog_says_of_it() -> None:
-    assert notes_of("v1.2.3", PYPROJECT, CHANGELOG) == "### Added\n\n- A boat.\n"
+    assert notes_of("v1.2.3", PYPROJECT, CHANGELOG, UPGRADING) == "### Added\n\n- A boat.\n"
+
+
+def test_links_of_a_release_lead_to_the_files_as_they_were_then() -> None:
+    linked = CHANGELOG.replace("A boat.", "[A boat](docs/boat.md), [more](https://boats.example).\n\n[1.2.3]: ../x")
+    assert notes_of("v1.2.3", PYPROJECT, linked, UPGRADING, "https://forge.example/bot") == (
+        "### Added\n\n- [A boat](https://forge.example/bot/blob/v1.2.3/docs/boat.md), [more](https://boats.example).\n"
+    )
 
 
 @pytest.mark.parametrize(
-    ("tag", "changelog", "sentence"),
+    ("tag", "changelog", "upgrading", "sentence"),
     [
-        ("v1.2.4", CHANGELOG, "must agree"),
-        ("1.2.3", CHANGELOG, "must agree"),
-        ("v1.2.3", CHANGELOG.replace(" - 2026-01-31", ""), "gives 1.2.3 no date"),
-        ("v1.2.3", CHANGELOG.replace("[1.2.3]", "[1.2.30]"), "has no section"),
+        ("v1.2.4", CHANGELOG, UPGRADING, "must agree"),
+        ("1.2.3", CHANGELOG, UPGRADING, "must agree"),
+        ("v1.2.3", CHANGELOG.replace(" - 2026-01-31", ""), UPGRADING, "gives 1.2.3 no date"),
+        ("v1.2.3", CHANGELOG.replace("[1.2.3]", "[1.2.30]"), UPGRADING, "has no section"),
+        ("v1.2.3", CHANGELOG, "### 1.2.30\n", "say there what to do"),
     ],
 )
-def test_a_tag_that_the_version_or_the_changelog_contradicts_becomes_none(
-    tag: str, changelog: str, sentence: str
+def test_a_tag_that_the_version_the_changelog_or_the_upgrade_notes_contradict_becomes_none(
+    tag: str, changelog: str, upgrading: str, sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        notes_of(tag, PYPROJECT, changelog)
+        notes_of(tag, PYPROJECT, changelog, upgrading)
+
+
+def test_version_changelog_upgrade_notes_and_database_agree() -> None:
+    read = [
+        (ROOT / file).read_text(encoding="utf-8") for file in ("pyproject.toml", "CHANGELOG.md", "docs/upgrading.md")
+    ]
+    now = version("cogency-bot")
+    assert len(notes_of(f"v{now}", *read).splitlines()) > 1
+    table = dict(re.findall(r"^\| (\d+\.\d+\.\d+) \| (r\d+) \|", read[2], re.MULTILINE))
+    assert table == RELEASES, "docs/upgrading.md and store.migrations name other versions of the database"
+    assert RELEASES[now] == HEAD, "a new revision: give the release that brings it its line in store.migrations"
 
 
 @pytest.mark.slow
