@@ -5,7 +5,8 @@
 replies        questions whose reply is complete, stands once and is what the model said
 duplicates     questions whose reply stands there more than once
 lost           questions with no reply, half a reply or another text
-out_of_order   replies of a conversation that stand before the reply to an earlier question
+out_of_order   replies of a conversation that stand before the reply to an earlier question; where Slack had to send
+               a question again, or waited long until it was acknowledged, before one that was stored earlier
 tool_reruns    calls that were run again after they had left a note
 
 The processes are the real `cogency run`: on PostgreSQL as many as `--replicas` says, on SQLite one, which is started
@@ -27,13 +28,14 @@ from random import Random
 
 from sqlalchemy import Connection, select
 
-from benchmarks.chaos_model import NOTE
+from agent.records import Author
+from benchmarks.chaos_model import NOTE, QUESTION
 from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town
 from benchmarks.report import Options, print_report
 from bot.app import CLOCK
 from store.engine import open_store
-from store.tables import fact
+from store.tables import fact, message
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 START_S = 60.0
@@ -117,9 +119,9 @@ async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothin
             await _through(place, processes, chaos)
             took_s = CLOCK.monotonic() - began
             await asyncio.sleep(CALM_S)
-        reruns = await _written_twice(url)
+        stored, reruns = await _kept(url)
         return Result(
-            judge(place),
+            judge(place, stored),
             reruns,
             took_s,
             next(processes.starts) - 1,
@@ -146,7 +148,7 @@ async def _through(place: Town, processes: Replicas, chaos: Chaos) -> None:
     replies, still_s = 0, 0.0
     while still_s < PATIENCE_S and not (happening.done() and replies == chaos.events):
         await asyncio.sleep(LOOK_S)
-        before, replies = replies, judge(place).replies
+        before, replies = replies, judge(place, ()).replies
         still_s = 0.0 if replies > before else still_s + LOOK_S
     happening.cancel()  # the verdict says what is missing
     await asyncio.gather(happening, return_exceptions=not happening.done())
@@ -159,18 +161,21 @@ async def _ask_and_hit(place: Town, processes: Replicas, chaos: Chaos) -> None:
     )
 
 
-async def _written_twice(url: str) -> int:
-    """Calls that left more than one note."""
+async def _kept(url: str) -> tuple[list[str], int]:
+    """The questions in the order in which they were stored, and the calls that left more than one note."""
 
-    def texts(connection: Connection) -> Sequence[str]:
-        return connection.execute(select(fact.c.value)).scalars().all()
+    def read(connection: Connection) -> tuple[Sequence[str], Sequence[str]]:
+        asked = select(message.c.text).where(message.c.author == Author.PERSON).order_by(message.c.id)
+        return connection.execute(asked).scalars().all(), connection.execute(select(fact.c.value)).scalars().all()
 
     store = await open_store(url)
     try:
-        notes = [found for text in await store.database.read(texts) if (found := NOTE.search(text))]
+        asked, facts = await store.database.read(read)
     finally:
         await store.close()
-    return len(notes) - len({(found[1], found[2]) for found in notes})
+    notes = [found for text in facts if (found := NOTE.search(text))]
+    twice = len(notes) - len({(found[1], found[2]) for found in notes})
+    return [found[1] for text in asked if (found := QUESTION.search(text))], twice
 
 
 @asynccontextmanager

@@ -1,0 +1,42 @@
+"""What `benchmarks.chaos` makes of what is shown in the end. (The runs themselves: `tests.flows.test_chaos`.)"""
+
+from random import Random
+
+import pytest
+
+from benchmarks.chaos_model import whole
+from benchmarks.chaos_town import Town, judge, town
+from tests.fakes.slack_things import BOT_ID, BOT_USER
+
+ASKED = ["c00-00", "c00-01"]
+SWAPPED = ASKED[::-1]
+
+
+def reply(place: Town, question: str) -> None:
+    text = whole(question, place.model.kinds[question])
+    place.slack.state.write(BOT_USER, place.conversations[0].channel, text, bot_id=BOT_ID)
+
+
+@pytest.mark.parametrize(
+    ("late", "shown", "stored", "out_of_order"),
+    [
+        (False, ASKED, ASKED, 0),
+        (False, SWAPPED, ASKED, 1),
+        (False, SWAPPED, SWAPPED, 1),
+        (True, SWAPPED, SWAPPED, 0),
+        (True, SWAPPED, ASKED, 1),
+        (True, ASKED, SWAPPED, 1),
+    ],
+)
+async def test_replies_stand_in_the_order_of_asking_or_where_one_came_late_of_storing(
+    late: bool, shown: list[str], stored: list[str], out_of_order: int
+) -> None:
+    async with town(conversations=1, events=2, chance=Random(1)) as place:
+        for question in shown:
+            reply(place, question)
+        place.conversations[0].envelopes.add("envelope")
+        if late:
+            place.redelivery.attempts["envelope"] = 1
+        verdict = judge(place, stored)
+    assert (verdict.replies, verdict.lost, verdict.duplicates) == (2, 0, 0)
+    assert verdict.out_of_order == out_of_order
