@@ -109,7 +109,7 @@ async def measure(languages: Sequence[str]) -> tuple[dict[str, float], dict[str,
 
 
 def table(languages: Sequence[str], metrics: Mapping[str, float], baseline: Mapping[str, float]) -> str:
-    """The metrics in Markdown, as they stand in docs/memory.md."""
+    """The metrics in Markdown, as they stand in docs/recall.md."""
     rows = [
         (f"{name}, R@{k}", [f"{found[f'recall_at_{k}_{language}']:.0f}" for language in languages])
         for name, found in (("Cogency", metrics), ("plain FTS5", baseline))

@@ -284,7 +284,7 @@ async def measure(
 
 def run(options: Options) -> None:
     if options.data is None:
-        raise SystemExit("Say where the conversations are: --data FILE or FOLDER (docs/memory.md names some).")
+        raise SystemExit("Say where the conversations are: --data FILE or FOLDER (docs/recall.md names some).")
     talks = read_talks(options.data)[: QUICK if options.quick else None]
     messages, questions = sum(len(talk.lines) for talk in talks), sum(len(talk.questions) for talk in talks)
     if questions < 2:

@@ -1,6 +1,6 @@
 """Reads conversations with questions about them, in the forms in which they are published. Pure, but for the files.
 
-Forms, told apart by what stands in a file (where they come from stands in docs/memory.md)
+Forms, told apart by what stands in a file (where they come from stands in docs/recall.md)
   LoCoMo      a list of conversations with numbered sessions; `qa` names its evidence ("D3:7")
   REALTALK    the same sessions as a file's own fields, each message with its time
   BEAM        a list of sessions with `turns` of a person and an assistant; the questions stand beside the file

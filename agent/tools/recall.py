@@ -32,7 +32,7 @@ from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
 MAX_HITS = 40
-"""Measured: more whole messages cover more of the evidence (docs/memory.md), and so many of people fit MAX_TOKENS."""
+"""Measured: more whole messages cover more of the evidence (docs/recall.md), and so many of people fit MAX_TOKENS."""
 
 MAX_TOKENS = 2_500
 """Of what is shown, heads included. What the bot wrote may be long, and then the rest waits for its turn."""

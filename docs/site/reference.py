@@ -546,7 +546,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "languages": Benchmark(
         "Finding a message in other words",
         "How often the message that answers a question is among the first hits, in ten languages (quick: three). All of it: "
-        "[recall](memory.md#recall).",
+        "[recall](recall.md#in-which-languages).",
         (
             Measured("recall_at_1", "the first", "%", "recall_at_1", "plain full-text search"),
             Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same"),
@@ -576,7 +576,7 @@ make generated
 *Quick* means smaller sizes, for a look. The machine stands below each; its load says how busy it was with other work meanwhile
 (above the number of its cores, times are longer than they need be). Platforms and models are stand-ins on the same machine, so
 no network is in these times. How much of what was said is found again, on conversations of others, stands with
-[recall](memory.md#how-much-of-it-is-found). {_MADE}
+[recall](recall.md#how-much-of-it-is-found). {_MADE}
 """
 
 

@@ -26,6 +26,6 @@ def test_every_language_has_twenty_questions_that_repeat_no_message_and_twenty_m
 
 async def test_the_documentation_holds_the_table_and_what_other_forms_need_is_found() -> None:
     metrics, baseline = await measure(LANGUAGES)
-    assert table(LANGUAGES, metrics, baseline) in (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
+    assert table(LANGUAGES, metrics, baseline) in (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
     for language in LANGUAGES:
         assert metrics[f"recall_at_5_{language}"] >= max(90, baseline[f"recall_at_5_{language}"])
