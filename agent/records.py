@@ -228,7 +228,6 @@ class Claiming:
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The turn that an incoming message began; `duplicate` when the message had been taken in before.
-
     `claim` is what was claimed along with it: this turn, or one that comes before it.
     """
 
@@ -392,7 +391,6 @@ Remembered: TypeAlias = Fact | ProfileEntry
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a text means to a model for embeddings: a vector, to be compared with those of the same model only.
-
     `weight`: what the nearest message is worth beside the best words (`Embedder.weight`).
     """
 

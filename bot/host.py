@@ -242,9 +242,7 @@ class PlatformRegistry(Protocol):
         ...
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
-        """For how many seconds nothing has come through a connection of this source, not even a heartbeat; any thread
-        may ask.
-        """
+        """For how many seconds nothing came through a connection of it, not even a heartbeat; any thread may ask."""
         ...
 
     def connected(self, source: str, trouble: str = "") -> None:
@@ -256,9 +254,7 @@ class PlatformRegistry(Protocol):
         ...
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
-        """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses; `files_now`
-        says what is attached to one.
-        """
+        """Attachments of this source's messages are fetched by `fetch`, by address; `files_now` says which one has."""
         ...
 
     def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
@@ -592,10 +588,7 @@ class Host(CommandHost, Protocol):
         ...
 
     async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Those of these people (ids) who have told the bot to learn nothing from them, there or anywhere.
-
-        Raises StoreError.
-        """
+        """Those of these people (ids) who want nothing learned from them, there or anywhere. Raises StoreError."""
         ...
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:

@@ -357,10 +357,8 @@ class ToolOutput:
     parts: tuple[ResultPart, ...] = ()
     audience: Audience | None = None
     keep: Keep = Keep.STORED
-    references: tuple[Reference, ...] = ()
-    """With numbers of `ToolContext.numbers`, by which the text names them."""
-    own: bool = False
-    """Nothing stands in it but what the asker has said, and the bot of its own: not what others want of it."""
+    references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, by which the text names them
+    own: bool = False  # nothing stands in it but what the asker has said, and the bot of its own
 
 
 class Membership(Protocol):

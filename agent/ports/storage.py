@@ -418,9 +418,7 @@ class Ledger(TurnLedger, Protocol):
         ...
 
     async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
-        """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first.
-        Unless it is meant `alone`, also the long work that was asked for there.
-        """
+        """Mark the turns there that wait or run to be stopped, unless `alone` its long work, too; the oldest first."""
         ...
 
     async def take_back(self, person: str, conversation: str | None) -> list[int]:
