@@ -116,7 +116,7 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  pyproject.toml --extra mcp --group build --constraint requirements/dev.txt -o requirements/image.txt
+	  pyproject.toml --extra mcp --extra otel --group build --constraint requirements/dev.txt -o requirements/image.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group docs --constraint requirements/dev.txt -o requirements/docs.txt
 

@@ -9,6 +9,7 @@ growth_1000_sqlite                          the time of a turn with 1,000 conver
 hostile_ms_worst                            the CPU that the worst stage of a turn takes for 40,000 hostile characters
 facts_ms_0, …_100, …_1000, …_5000           what many facts of a person cost their question (`benchmarks.turn_facts`)
 loop_lag_p99_ms                             how late the loop wakes up while ten people with 5,000 facts ask at once
+watched_ratio                               the processor's time for turns with metrics and a JSON log, over without
 
 Everything is the product's own but the model, which is a script, and the surface, which remembers what it was shown.
 
@@ -17,13 +18,15 @@ and the lag of the same loop while it does nothing.
 """
 
 import asyncio
+import io
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,7 +42,11 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
+from bot.app import CLOCK
+from bot.logs import LogForm, log_to
+from bot.metrics import Metrics
 from bot.reply_surface import Limits, Surface
+from bot.telemetry import SILENT, Telemetry
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
@@ -57,6 +64,7 @@ RATE = 20.0
 TICK_S = 0.005
 AT_ONCE = Limits(page_chars=4_000, edit_interval_s=0.0, announce_final=False)
 AS_PLATFORMS_DO = Limits(page_chars=4_000, edit_interval_s=1.2, announce_final=False)
+WATCHED_TURNS = 40
 MANY = TurnsLimits(max_running=CONVERSATIONS, per_person=None)
 
 
@@ -70,6 +78,8 @@ class Bench:
     pace: Limits = AT_ONCE
     asked_at: list[float] = field(default_factory=list[float])
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
+
+    telemetry: Telemetry = SILENT
 
     def __post_init__(self) -> None:
         self.clock = FastClock(start=datetime.now(UTC), speed=1.0)  # noqa: TID251 -- a benchmark is the world
@@ -101,7 +111,8 @@ class Bench:
 
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
-        thinking = TurnRunner(_mind(model, store), store.ledger, store.knowledge, self.clock)
+        mind = replace(_mind(model, store), telemetry=self.telemetry)
+        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         turns = Turns(store.ledger, thinking, self.surface, store.notifier, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
@@ -147,6 +158,28 @@ async def turns_per_s(store: Store, turns_of_all: int, conversations: int = 100)
         begun = time.perf_counter()
         await asyncio.gather(*[turns.ask(bench.said(f"t{n % conversations}")) for n in range(turns_of_all)])
         return turns_of_all / (time.perf_counter() - begun)
+
+
+async def watched_ratio(store: Store, rounds: int) -> float:
+    """Turns without anybody who watches, and with, one after the other; the middle one of the ratios."""
+    metrics, ratios, log = Metrics(CLOCK, "1"), list[float](), io.StringIO()
+    for number in range(rounds + 1):
+        took = dict[bool, float]()
+        for watched in (True, False) if number % 2 else (False, True):
+            log_to(log, "INFO" if watched else "ERROR", [], LogForm.JSON)
+            bench = Bench(store, lambda: "Well.", telemetry=metrics if watched else SILENT)
+            bench.count = (2 * number + watched) * WATCHED_TURNS
+            async with bench.serving() as turns:
+                begun = time.process_time()
+                for turn in range(WATCHED_TURNS):
+                    await turns.ask(bench.said(f"w{turn % 5}"))
+                took[watched] = time.process_time() - begun
+        ratios.append(took[True] / took[False])
+    log_to(sys.stderr, "WARNING", [])
+    counted = f'cogency_turns_total{{outcome="answered",platform="bench"}} {(rounds + 1) * WATCHED_TURNS}.0'
+    if counted.encode() not in metrics.page() or log.getvalue().count("answered") != (rounds + 1) * WATCHED_TURNS:
+        raise AssertionError("what was to be counted and logged was not")
+    return statistics.median(ratios[1:])
 
 
 async def waiting_ms(store: Store, waiting: int) -> float:
@@ -249,6 +282,8 @@ async def measured(folder: Path, shared: str, *, quick: bool) -> tuple[dict[str,
         few = await waiting_ms(store, 10)
     async with opened(f"sqlite:///{folder / 'many.db'}") as store:
         metrics["growth_1000_sqlite"] = await waiting_ms(store, 1_000) / few
+    async with opened(f"sqlite:///{folder / 'watched.db'}") as store:
+        metrics["watched_ratio"] = await watched_ratio(store, 5 if quick else 11)
     metrics["hostile_ms_worst"], baseline["hostile_ms_one_pass"] = hostile_ms()
     baseline["turn_ms_10_waiting_sqlite"] = few
     async with opened(f"sqlite:///{folder / 'facts.db'}") as store:

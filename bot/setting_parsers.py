@@ -6,7 +6,7 @@ which may be a secret in the wrong place.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -83,6 +83,13 @@ def passwords_of(url: str) -> tuple[str, ...]:
     parts = urlsplit(url)
     named = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
     return tuple(filter(None, [unquote(parts.password or ""), *named]))
+
+
+def header_values(variables: Iterable[tuple[str, str]]) -> list[str]:
+    """What stands in OpenTelemetry's variables of headers, "name=value,…" spelled as in an address: keys."""
+    pairs = [pair for name, value in variables if name.endswith("_HEADERS") for pair in value.split(",")]
+    written = [pair.partition("=")[2].strip() for pair in pairs]
+    return [*written, *map(unquote, written)]
 
 
 def database_hosts(url: str) -> list[str]:

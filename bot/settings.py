@@ -294,6 +294,8 @@ class Settings:
     """
     supervisor: Mapping[str, str] = field(default_factory=dict[str, str])
     """What systemd says of how it wants to be told (sd_notify(3)), from the environment alone."""
+    opentelemetry: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """OpenTelemetry's own variables, from there, too: its library reads them there itself."""
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
@@ -315,7 +317,8 @@ class Settings:
         named: list[str] = []
         with suppress(SettingsError):  # it is told where the servers are needed
             named = [secret for server in mcp_file(self).servers for secret in server.secrets]
-        return tuple(filter(None, [*kept, *named, *parsers.passwords_of(self.database_url)]))
+        headers = parsers.header_values(self.opentelemetry.items())
+        return tuple(filter(None, [*kept, *named, *headers, *parsers.passwords_of(self.database_url)]))
 
 
 def load_settings(
@@ -354,6 +357,7 @@ def load_settings(
         **values,
         mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
+        opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
         misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
     )
     held = (attribute for attribute, value in values.items() if isinstance(value, Secret))

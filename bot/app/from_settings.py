@@ -1,6 +1,8 @@
 """What each platform's adapter needs to be told, from the program's settings. Pure."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Final
 
 from agent.errors import SettingsError
 from bot.access.acl import AccessKind, AccessRules, Entries
@@ -11,6 +13,9 @@ from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, Soc
 from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 from bot.texts import setup_texts
+
+HTTP: Final = "http/protobuf"
+"""How traces are sent, as OpenTelemetry calls it."""
 
 
 def slack_settings(settings: Settings) -> SlackSettings | None:
@@ -98,3 +103,23 @@ def budgets(settings: Settings) -> Budgets:
         channel=Budget(settings.channel_tokens, settings.channel_dollars),
         everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
     )
+
+
+def sends_traces(settings: Settings) -> bool:
+    """Whether OpenTelemetry's variables name somebody to whom traces are sent."""
+    said = settings.opentelemetry
+    named = any(said.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
+    is_off = said.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return named and not is_off and said.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "otlp"
+
+
+def no_traces(settings: Settings, found: Callable[[str], object]) -> str:
+    """Why none can be sent, "" if they can. The variables may be everybody's on a machine: the bot serves all the same.
+
+    `found`: finds a module by its name, or None.
+    """
+    if not all(map(found, ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"))):
+        return setup_texts.OTEL_MISSING
+    names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    protocol = next((settings.opentelemetry[name].strip() for name in names if name in settings.opentelemetry), HTTP)
+    return "" if protocol == HTTP else setup_texts.OTEL_PROTOCOL.format(protocol=protocol)

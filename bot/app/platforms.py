@@ -5,11 +5,12 @@ terminal.
 import gc
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import EDIT
@@ -19,7 +20,15 @@ from bot.access.admission import AdmissionControl, RateCounter
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.access.readers import Readers
 from bot.app import parts
-from bot.app.from_settings import access_rules, budgets, discord_settings, gate_rules, slack_settings
+from bot.app.from_settings import (
+    access_rules,
+    budgets,
+    discord_settings,
+    gate_rules,
+    no_traces,
+    sends_traces,
+    slack_settings,
+)
 from bot.app.liveness import Vitals, supervised
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
@@ -105,7 +114,14 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
         metrics = Metrics(parts.CLOCK, version("cogency-bot"))
         listeners.append(metrics)
         page = metrics.page
-    yield to_all(listeners), page
+    with ExitStack() as stack:
+        if sends_traces(settings) and (why := no_traces(settings, find_spec)):
+            log.warning("%s", why)
+        elif sends_traces(settings):
+            from bot.tracing import exported  # noqa: PLC0415 -- an extra
+
+            listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
+        yield to_all(listeners), page
 
 
 async def look_at(store: Store, telemetry: Telemetry) -> None:

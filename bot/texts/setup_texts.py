@@ -78,6 +78,14 @@ DDGS_MISSING = (
     "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed: run pip install 'cogency-bot[ddgs]' "
     "(from a checkout: pip install -e '.[ddgs]'), or name another engine."
 )
+OTEL_MISSING = (
+    "OpenTelemetry's variables name who is sent traces, for which the extra 'otel' is missing: run pip install "
+    "'cogency-bot[otel]' (from a checkout: pip install -e '.[otel]'), or set OTEL_TRACES_EXPORTER=none."
+)
+OTEL_PROTOCOL = (
+    "OpenTelemetry's variables ask for traces by {protocol}, and none are sent: they are by http/protobuf, which "
+    "collectors take at port 4318."
+)
 SEARCH_KEY_MISSING = "COGENCY_WEB_SEARCH={engine} needs {key}: set it in the environment or in .env."
 SEARXNG_NO_JSON = (
     "SearXNG at {address} does not answer in JSON: who runs it has to add json to search.formats in its settings.yml"

@@ -1,8 +1,10 @@
 """What the adapters are told of the program's settings."""
 
+from pathlib import Path
+
 import pytest
 
-from bot.app.from_settings import slack_settings
+from bot.app.from_settings import no_traces, sends_traces, slack_settings
 from bot.setting_parsers import Streaming
 from bot.settings import load_settings
 
@@ -20,3 +22,43 @@ def test_replies_stream_in_direct_messages_unless_the_operator_says_otherwise() 
     told = slack_settings(load_settings(TOKENS))
     assert told is not None
     assert told.streaming is Streaming.DIRECT
+
+
+@pytest.mark.parametrize(
+    ("variables", "sends"),
+    [
+        ({}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector:4318/v1/traces"}, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SDK_DISABLED": "TRUE"}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_EXPORTER": "none"}, False),
+        ({"OTEL_SERVICE_NAME": "bot"}, False),
+    ],
+)
+def test_traces_are_sent_where_opentelemetrys_own_variables_say_so(variables: dict[str, str], sends: bool) -> None:
+    assert sends_traces(load_settings({**TOKENS, **variables})) is sends
+
+
+@pytest.mark.parametrize(
+    ("missing", "variables", "said"),
+    [
+        ("opentelemetry.sdk", {}, "pip install 'cogency-bot[otel]'"),
+        ("opentelemetry.exporter", {}, "pip install 'cogency-bot[otel]'"),
+        ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "ask for traces by grpc"),
+        ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, ""),
+        ("", {}, ""),
+    ],
+)
+def test_why_none_can_be_sent_is_a_sentence(missing: str, variables: dict[str, str], said: str) -> None:
+    why = no_traces(load_settings({**TOKENS, **variables}), lambda name: None if name == missing else name)
+    assert (said in why) and bool(said) == bool(why)  # noqa: PT018 -- one thing
+
+
+def test_what_opentelemetry_is_told_comes_from_the_environment_alone_and_is_shown_nowhere(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("OTEL_EXPORTER_OTLP_ENDPOINT=http://elsewhere:4318\n")
+    dotenv.chmod(0o600)
+    settings = load_settings({**TOKENS, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=very-secret-key"}, dotenv)
+    assert not sends_traces(settings)
+    assert "very-secret-key" in settings.secrets()
+    assert "very-secret-key" not in repr(settings)

@@ -1,0 +1,214 @@
+"""Traces by OpenTelemetry's conventions for generative AI: where a turn's time went. It needs the extra `otel`.
+
+Rules
+  A turn is a span, and what it does one after the other are its children, without a gap: they add up to it. What goes
+  on side by side is below those: the calls of tools of one round, and each write to the platform.
+  No content: neither words nor arguments nor results, not even where somebody asks for them by OpenTelemetry's own
+  setting, since nothing could be forgotten where they are sent. What is told apart by ids is turns and conversations.
+  Where spans go to, how many of them, and as what, the environment says by OpenTelemetry's own names.
+"""
+
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.util.types import AttributeValue
+
+from agent.events import AgentEvent, CallFinished, CallStarted, IterationStarted, ModelAnswered, Outcome
+from agent.messages import ResultStatus, Usage
+from agent.ports import Clock
+from bot.telemetry import AgentTold, PageWritten, Phase, PhaseBegan, TelemetryEvent, TurnBegan, TurnOver, TurnUnended
+
+NANO: Final = 1_000_000_000
+AGENT: Final = "cogency"
+TOOLS: Final = "tools"
+"""The phase in which the calls of one round run."""
+LEAVE_S: Final = 1.0
+"""At the end, for spans that wait to be sent: with all else that ends then it stays under what supervisors give."""
+VENDORS: Final[Mapping[str, str]] = {
+    "openai-realtime": "openai",
+    "gemini": "gcp.gemini",
+    "gemini-live": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "xai": "x_ai",
+}
+"""What the conventions call a vendor, where they have another name than we."""
+WRONG: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED, Outcome.REFUSED, TurnUnended.LOST, TurnUnended.FAILED})
+
+
+@dataclass(slots=True)
+class _OpenTrace:
+    """`phase` is what the turn does now, by its `doing`; `phases` are all so far, with when each began."""
+
+    turn: Span
+    phase: Span
+    doing: str
+    phases: list[tuple[int, Span]]
+    tools: dict[str, Span] = field(default_factory=dict[str, Span])
+    used: Usage = field(default_factory=Usage)
+
+
+class Traces:
+    """Implements `bot.telemetry.Telemetry`."""
+
+    def __init__(self, tracer: Tracer, clock: Clock) -> None:
+        self._tracer = tracer
+        self._clock = clock
+        self._began_ns = round((clock.now().timestamp() - clock.monotonic()) * NANO)
+        """A clock that is set meanwhile bends no span."""
+        self._open: dict[int, _OpenTrace] = {}
+
+    def tell(self, event: TelemetryEvent, /) -> None:
+        match event:
+            case TurnBegan():
+                self._begin(event)
+            case PhaseBegan(turn, phase) if turn in self._open:
+                self._go_on(self._open[turn], phase)
+            case AgentTold(turn, told, model) if turn in self._open:
+                self._agent_told(self._open[turn], told, model)
+            case PageWritten(turn) if turn in self._open:
+                self._page_written(self._open[turn], event)
+            case TurnOver(turn, end) if turn in self._open:
+                self._end(self._open.pop(turn), end)
+            case _:
+                pass
+
+    def _now_ns(self) -> int:
+        return self._began_ns + round(self._clock.monotonic() * NANO)
+
+    def _span(
+        self,
+        name: str,
+        parent: Span | None,
+        attributes: Mapping[str, AttributeValue],
+        at_ns: int,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> Span:
+        within = None if parent is None else set_span_in_context(parent)
+        return self._tracer.start_span(name, within, kind, attributes, start_time=at_ns)
+
+    def _begin(self, event: TurnBegan) -> None:
+        now = self._now_ns()
+        told: dict[str, AttributeValue] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": AGENT,
+            "gen_ai.conversation.id": event.conversation,
+            "cogency.turn.id": event.turn,
+            "cogency.turn.resumed": event.resumed,
+            "cogency.turn.waited_s": event.waited_s,
+            "cogency.platform": event.platform,
+        }
+        turn = self._span(f"invoke_agent {AGENT}", None, told, now)
+        first = self._span(Phase.PREPARE, turn, {}, now)
+        self._open[event.turn] = _OpenTrace(turn, first, Phase.PREPARE, [(now, first)])
+
+    def _go_on(
+        self,
+        trace: _OpenTrace,
+        doing: str,
+        attributes: Mapping[str, AttributeValue] | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> None:
+        """One phase ends as the next one begins."""
+        now = self._now_ns()
+        trace.phase.end(now)
+        trace.phase, trace.doing = self._span(doing, trace.turn, attributes or {}, now, kind), doing
+        trace.phases.append((now, trace.phase))
+
+    def _agent_told(self, trace: _OpenTrace, event: AgentEvent, model: str) -> None:
+        match event:
+            case IterationStarted():
+                vendor, _, name = model.partition(":")
+                told: dict[str, AttributeValue] = {
+                    "gen_ai.operation.name": "chat",
+                    "gen_ai.provider.name": VENDORS.get(vendor, vendor),
+                    "gen_ai.request.model": name or vendor,
+                    "gen_ai.request.stream": True,
+                }
+                trace.turn.set_attribute("gen_ai.provider.name", VENDORS.get(vendor, vendor))
+                self._go_on(trace, f"chat {name or vendor}", told, SpanKind.CLIENT)
+            case ModelAnswered(name, usage, failure):
+                trace.phase.set_attribute("gen_ai.response.model", name.partition(":")[2] or name)
+                if usage is not None:
+                    trace.used += usage
+                    trace.phase.set_attributes(usage_attributes(usage))
+                if failure:
+                    _failed(trace.phase, failure)
+                self._go_on(trace, Phase.SAVE)
+            case CallStarted(id_, call):
+                if trace.doing != TOOLS:
+                    self._go_on(trace, TOOLS)
+                about: dict[str, AttributeValue] = {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": call.name,
+                    "gen_ai.tool.call.id": id_,
+                    "gen_ai.tool.type": "function",
+                }
+                trace.tools[id_] = self._span(f"execute_tool {call.name}", trace.phase, about, self._now_ns())
+            case CallFinished(id_, result) if id_ in trace.tools:
+                span = trace.tools.pop(id_)
+                if result.status is not ResultStatus.SUCCESS:
+                    _failed(span, result.status)
+                span.end(self._now_ns())
+                if not trace.tools:
+                    self._go_on(trace, Phase.SAVE)
+            case _:
+                pass
+
+    def _page_written(self, trace: _OpenTrace, event: PageWritten) -> None:
+        """It is told at its end, and stands where it began."""
+        now = self._now_ns()
+        began = max(now - round(event.took_s * NANO), trace.phases[0][0])
+        within = next(phase for since, phase in reversed(trace.phases) if since <= began)
+        told = {"cogency.write.kind": event.kind, "cogency.write.outcome": event.end.value}
+        self._span(f"{event.kind} page", within, told, began).end(now)
+
+    def _end(self, trace: _OpenTrace, end: Outcome | TurnUnended) -> None:
+        now = self._now_ns()
+        for span in trace.tools.values():
+            _failed(span, "stopped")
+            span.end(now)
+        trace.phase.end(now)
+        trace.turn.set_attributes({"cogency.turn.outcome": end.value, **usage_attributes(trace.used)})
+        if end in WRONG:
+            _failed(trace.turn, end.value)
+        trace.turn.end(now)
+
+
+def usage_attributes(used: Usage) -> dict[str, AttributeValue]:
+    """By the conventions, what was read from a cache counts as input, and what was reasoned as output."""
+    return {
+        "gen_ai.usage.input_tokens": used.input_uncached + used.input_cached + used.input_written,
+        "gen_ai.usage.output_tokens": used.output + used.reasoning,
+        "gen_ai.usage.cache_read.input_tokens": used.input_cached,
+        "gen_ai.usage.cache_creation.input_tokens": used.input_written,
+        "gen_ai.usage.reasoning.output_tokens": used.reasoning,
+    }
+
+
+def _failed(span: Span, why: str) -> None:
+    span.set_attribute("error.type", why)
+    span.set_status(Status(StatusCode.ERROR))
+
+
+@contextmanager
+def exported(clock: Clock, version: str) -> Generator[Traces]:
+    """Send what is told until the block ends to where OpenTelemetry's variables say, which its library reads itself."""
+    found = Resource.create()
+    named = not str(found.attributes["service.name"]).startswith("unknown_service")
+    own = {"service.version": version} | ({} if named else {"service.name": AGENT})
+    provider = TracerProvider(resource=found.merge(Resource(own)), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    try:
+        yield Traces(provider.get_tracer(AGENT, version), clock)
+    finally:
+        leaving = threading.Thread(target=provider.shutdown, name="traces", daemon=True)
+        leaving.start()
+        leaving.join(LEAVE_S)
