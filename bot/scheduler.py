@@ -236,7 +236,9 @@ class Scheduler:
         self.wake()
 
     async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
-        told = reply_texts.SCHEDULE_ENDED.format(words=_shown(due), why=why)
+        works = due.schedule.made.kind is ScheduleKind.WORK
+        ended = reply_texts.WORK_TAKEN_AWAY if works else reply_texts.SCHEDULE_ENDED
+        told = ended.format(words=_shown(due), why=why)
         name = f"{occurrence_id(due.schedule.id, due.time)}:ended"
         log.info("schedule %d: ended", due.schedule.id)
         await self.schedules.end(due, why, self.clock.now(), notice=await self._notice(due, platform, name, told))

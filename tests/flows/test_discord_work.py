@@ -23,6 +23,7 @@ from tests.fakes.long_work import ASKED, BESIDE, ON_IT, RESULT, TASK, CountingTo
 from tests.fakes.schedules import doing
 from tests.fakes.store import store_in_memory
 from tests.flows.platform_process import COUNTED, GOES_ON, discord_main
+from tests.flows.test_discord_control import labels
 from tests.flows.test_discord_schedules import EVERYBODY
 from tests.flows.test_slack_crash import processes
 from tests.patience import PATIENCE_S
@@ -159,6 +160,11 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
         await here.idle()
         assert RESULT in here.work["content"]
         assert len(here.tool.counted) < 9
+        await here.fake.until(lambda: "Continue" in labels(here.work))
+        await here.fake.press(BO, here.work, "Continue")
+        await here.fake.until(lambda: BESIDE in here.said())
+        assert here.host.taken[-1].conversation == f"discord:{here.question['id']}"
+        assert "I ended my work here" in "\n".join(message.text for message in here.model.requests[-1])
 
 
 async def test_who_has_left_the_server_meanwhile_is_shown_nothing_more_there_and_learns_why_alone() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.messages import Usage
+from agent.ports import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
 from bot.access.budgets import Budget, Budgets
@@ -22,6 +23,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
 from tests.fakes.store import store_in_memory
+from tests.fakes.telling_model import HERE
 from tests.flows.platform_process import COUNTED, GOES_ON, main
 from tests.flows.test_slack_crash import processes
 from tests.patience import PATIENCE_S
@@ -69,9 +71,13 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    worker: Worker | None = None, budgets: Budgets = UNLIMITED, usage: Usage = NO_USAGE
+    worker: Worker | None = None,
+    budgets: Budgets = UNLIMITED,
+    usage: Usage = NO_USAGE,
+    effect: ToolEffect = ToolEffect.READS,
 ) -> AsyncGenerator[Desk]:
     clock, store, worker, tool = MovedClock(speed=20.0), store_in_memory(), worker or Worker(), CountingTool()
+    tool.effect = effect
     model = ScriptedProvider(worker, usage=usage)
     async with FakeSlack(clock) as slack, AsyncExitStack() as stack:
         slack.state.user("ann")
@@ -142,6 +148,23 @@ async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> Non
         assert not here.slack.state.streams.streams(work)
 
 
+async def test_what_acts_is_asked_for_and_what_is_allowed_in_the_thread_is_allowed_there_from_then_on() -> None:
+    async with desk(effect=ToolEffect.ACTS_OUTWARD) as here:
+        here.question = await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> {ASKED}")
+        await here.slack.until(lambda: here.slack.state.whispers)
+        assert reply_texts.WAITS_FOR_CONSENT.format(tools=f"`{here.tool.name}`") in here.work.text
+        assert not here.tool.counted
+        await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> what time is it?", here.question.ts)
+        await here.slack.until(lambda: BESIDE in here.said())
+        here.tool.gate.set()
+        await here.slack.click(ANN, here.slack.state.whispers[0], HERE)
+        await here.slack.until(lambda: here.work.text.endswith(RESULT))
+        assert here.tool.counted == [1, 2]
+        assert len(here.slack.state.whispers) == 1
+        standing = await here.host.store.consents.standing(f"{SOURCE}:{GENERAL}:{here.question.ts}", PERSON)
+        assert standing == {here.tool.name}
+
+
 async def say_stop(here: Desk) -> None:
     await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> stop", here.question.ts)
 
@@ -193,6 +216,10 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
         assert "I ended my work here" in here.work.text
         assert len(here.tool.counted) < 9
         assert reply_texts.WORK_ENDED.format(words=TASK) in here.calls()[0].text
+        await here.slack.click(ANN, here.work, "Continue")
+        await here.slack.until(lambda: BESIDE in here.said())
+        assert here.host.taken[-1].conversation == f"{SOURCE}:{GENERAL}:{here.question.ts}"
+        assert "I ended my work here" in "\n".join(message.text for message in here.model.requests[-1])
 
 
 async def test_who_has_left_the_channel_meanwhile_reads_nothing_more_there_and_learns_why_alone() -> None:

@@ -242,3 +242,10 @@ def test_work_is_offered_where_much_is_to_be_gone_through(text: str) -> None:
     registry = Registry([BackgroundTool(store_in_memory().schedules)])
     assert "background(" in registry.offered([text])[0]
     assert "background(" not in registry.offered(["hi"])[0]
+
+
+@pytest.mark.parametrize("words", [Provenance.FOREIGN, Provenance.RETOLD])
+def test_work_is_asked_for_where_others_words_may_want_it(words: Provenance) -> None:
+    tool = BackgroundTool(store_in_memory().schedules)
+    assert decide([], tool.name, tool.effect, Asker(ANN, GENERAL), words).answer is PolicyAnswer.ASK
+    assert decide([], tool.name, tool.effect, Asker(ANN, GENERAL), Provenance.OWN).answer is PolicyAnswer.YES
