@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, TypeAlias, assert_never, cast
 
+from agent import texts
 from agent.errors import ADVICE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
@@ -204,9 +205,11 @@ def _read(messages: Sequence[Message]) -> tuple[str, str | None]:
     """The person's question, and the text of the results that came last, if this turn has called a tool already."""
     question, results = _last(messages)
     system = next((message.text for message in reversed(messages) if message.text.startswith("[system ")), WRITES_ALONE)
-    if WRITES_ALONE in system:
-        return question, results
-    return _NAMED.sub("", question).replace(f"\n{CONTINUED} ", "\n"), results
+    if WRITES_ALONE not in system:
+        question = _NAMED.sub("", question).replace(f"\n{CONTINUED} ", "\n")
+    for note in (texts.LONG_WORK, texts.SCHEDULED_QUESTION):
+        question = question.removesuffix(note).rstrip()
+    return question, results
 
 
 def _last(messages: Sequence[Message]) -> tuple[str, str | None]:

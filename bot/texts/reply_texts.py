@@ -204,7 +204,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "person": "I may not answer you; please ask my operator to let you in.",
 }
 IT_IS_TIME = "**It is time:**"
-AT_IT = "**I am at it now.** Ctrl-C stops it; if you leave, it goes on the next time that you chat."
+AT_IT = "**I am at it now.** Ctrl-C stops it; if this window is closed, it goes on with your next chat."
 # Why something that somebody had me do at a time is not done any more.
 SCHEDULE_PERSON_GONE = "Your account is no longer active there."
 SCHEDULE_LEFT = "You are no longer in that channel, or cannot read it any more."

@@ -641,6 +641,44 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         assert terminal.ended() == Exit.OK
 
 
+SLOW = '''
+import asyncio, os
+from agent import tool
+
+@tool(effect="reads", timeout_s=60)
+async def ferry() -> str:
+    """Wait for the ferry."""
+    while not os.path.exists(os.environ["HOME"] + "/ferry"):
+        await asyncio.sleep(0.02)
+    return "It has come."
+'''
+"""A tool that takes as long as a test lets it."""
+
+
+def test_long_work_is_stopped_by_ctrl_c_and_goes_on_in_the_next_chat_if_its_window_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    settings = environment(tmp_path, COGENCY_TOOLS=str(tmp_path / "slow.py"), COGENCY_MODEL="rehearsal")
+    begin, at_it = 'use background {"what": "use ferry {}"}\r', reply_texts.AT_IT.strip("*").partition(".")[0]
+    with FakeTerminal(CHAT, 100, 24, **settings) as terminal:
+        terminal.until(">")
+        terminal.type(begin)
+        terminal.until(at_it)
+        terminal.until("Using ferry")
+        terminal.type("\x03")
+        terminal.until("Stopped.")
+        terminal.until("\n>")
+        terminal.type(begin)
+        terminal.until(at_it)
+        terminal.until("Using ferry")  # and the window is closed
+    (tmp_path / "ferry").touch()
+    with FakeTerminal(CHAT, 100, 24, **settings) as terminal:
+        terminal.until(at_it)
+        terminal.until("It has come.")
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
 def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_is_none(tmp_path: Path) -> None:
     for arguments, exit_code, said in [
         ("chat > /dev/full", Exit.FAILED, "cogency: The output cannot be written"),
