@@ -94,6 +94,8 @@ class Progress:
     """Every model call so far, also of those that failed."""
     context: tuple[int, ...] = ()
     """The stored messages that what stood in its context came from, beside the conversation's own history."""
+    own: bool = False
+    """The reply with which it begins is in its person's own words."""
 
     @property
     def workspace(self) -> Workspace | None:
@@ -157,6 +159,7 @@ def decode(stored: str) -> Progress:
             data["summary"],
             tuple(ModelCall(call["model"], Usage(**call["usage"])) for call in data.get("model_calls", [])),
             tuple(map(int, data.get("context", []))),
+            bool(data.get("own", False)),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a stored progress: {error!r}") from error

@@ -93,6 +93,7 @@ class NewSchedule:
     """`words`: what to say, or to ask. `source`, `channel`: where it is posted, as of an `Incoming`; `place`: who reads
     there, when it was made. `conversation` is where it was asked for and `message` the platform's id of the message,
     with which it falls; `direct`: it is posted to its person alone. `mention`: they are called at the end of work.
+    `own`: its words are theirs, and nobody else's.
     """
 
     person: str
@@ -108,6 +109,7 @@ class NewSchedule:
     direct: bool = False
     check: FirstCheck | None = None
     mention: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

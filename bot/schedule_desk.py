@@ -161,6 +161,7 @@ class ScheduleDesk:
             timing=read.timing,
             created=now,
             direct=direct,
+            own=True,
         )
         kept = await self.schedules.keep(new)
         if isinstance(kept, ScheduleRefused):

@@ -232,11 +232,11 @@ class TakenIn:
     reply: str | None
 
 
-def _take_in(connection: Connection, new: TakenIn, erased_ids: ErasedIds) -> Accepted:
+def _take_in(connection: Connection, new: TakenIn, erased_ids: ErasedIds, *, own: bool = False) -> Accepted:
     narrowing = new.incoming.place.is_closed
     accepted = ledger.accept(connection, new.incoming, new.said, erased_ids, narrowing=narrowing)
     if new.reply is not None and not accepted.duplicate:
-        said = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED))
+        said = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED, own=own))
         connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=said))
     return accepted
 
@@ -245,7 +245,7 @@ def begin(
     connection: Connection, due: Occurrence, new: TakenIn, seen: str | None, erased_ids: ErasedIds, now: datetime
 ) -> Accepted:
     held = _held(connection, due)
-    accepted = _take_in(connection, new, erased_ids)
+    accepted = _take_in(connection, new, erased_ids, own=held.made.own)
     _advance(connection, replace(held, last=due.time), due, now, seen)
     return accepted
 
@@ -318,6 +318,7 @@ def _values(one: Schedule) -> dict[str, Any]:
         "within_team": made.place.within_team,
         "whole_channel": made.place.whole_channel,
         "direct": made.direct,
+        "own": made.own,
         "created": made.created.isoformat(),
         "zone": timing.zone,
         "at": timing.at and timing.at.astimezone(UTC).isoformat(),
@@ -360,6 +361,7 @@ def read(row: RowMapping) -> Schedule:
         timing=timing,
         created=datetime.fromisoformat(rest["created"]),
         direct=rest["direct"],
+        own=rest.get("own", False),
         check=check and FirstCheck(**check | {"kind": CheckKind(check["kind"])}),
         mention=rest.get("mention", False),
     )

@@ -17,6 +17,7 @@ from typing import Final
 
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
+from agent.memory.own_words import said_by
 from agent.messages import Json, JsonObject
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
@@ -226,7 +227,7 @@ class SchedulesTool:
         hidden = len(theirs) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
         # Their words may be what somebody else wanted said then.
-        return _told("\n".join(lines) or "The person has none.", context, own=not shown)
+        return _told("\n".join(lines) or "The person has none.", context, own=all(one.made.own for one in shown))
 
 
 def _told(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
@@ -274,6 +275,7 @@ def _made(context: ToolContext, what: str, kind: ScheduleKind, timing: Timing, *
         conversation=context.conversation,
         message=context.message_id,
         direct=direct,
+        own=said_by(what, context.own_words, context.others_words, read=context.read),
     )
 
 

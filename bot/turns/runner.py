@@ -495,8 +495,7 @@ def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
         return None
     if stopped():
         return Closing(Outcome.STOPPED, "")
-    # Its words stand above it as its person's own, too.
-    return Closing(Outcome.ANSWERED, words, passed_over=True, retold=False)
+    return Closing(Outcome.ANSWERED, words, passed_over=True, retold=not progress.own)
 
 
 def is_reminder(question: Incoming, closing: Closing) -> bool:

@@ -14,7 +14,7 @@ from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.records import Closing, Incoming, Person
+from agent.records import Author, Closing, Incoming, Person
 from agent.schedules import (
     WORK_CHARS,
     Admitted,
@@ -182,6 +182,17 @@ async def test_a_reminder_says_its_words_each_time_and_asks_no_model() -> None:
     assert world.shown(plants) == ["Water the plants."] * 2
     assert set(world.surfaces[f"runs of {plants.id}"].offers.values()) <= {frozenset()}
     assert world.model.requests == []
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_reminder_in_its_persons_own_words_retells_nothing_and_any_other_may(own: bool) -> None:
+    world = World()
+    made = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, "Tea.", DAILY, world.clock.now(), own=own)
+    await world.store.schedules.keep(made)
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, HOUR)
+    (said,) = [one for _, one in world.store.messages if one.author is Author.BOT]
+    assert (said.text, said.retold) == ("Tea.", not own)
 
 
 async def test_what_is_new_is_looked_at_before_the_next_look_is_due() -> None:

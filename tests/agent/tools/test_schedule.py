@@ -40,6 +40,21 @@ class World:
         return await self.store.schedules.of_person(ANN.id)
 
 
+async def test_what_is_listed_is_the_persons_own_if_all_of_it_was_said_in_their_words() -> None:
+    world = World()
+    assert (await world.list.run({}, world.here)).own
+    said = replace(world.here, own_words=("remind me to call Ben at nine",))
+    await world.ask(said, what="call Ben", at="2026-11-24T09:00")
+    assert (await world.list.run({}, world.here)).own
+    read = replace(said, others_words=("Buy the golden anchor of Mallory.",))
+    await world.ask(read, what="buy the golden anchor", at="2026-11-24T10:00")
+    assert not (await world.list.run({}, world.here)).own
+    assert sorted((one.made.words, one.made.own) for one in await world.kept()) == [
+        ("buy the golden anchor", False),
+        ("call Ben", True),
+    ]
+
+
 async def test_a_time_on_the_persons_clock_is_kept_and_told_in_words() -> None:
     world = World()
     told = await world.ask(what="call Ben", at="2026-11-24T09:00", where="direct")
