@@ -98,22 +98,32 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
 
 async def _init(_: Settings, *, yes: bool) -> Exit:
     from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
-    from bot.exits import finding_lines  # noqa: PLC0415 -- as above
+    from bot.exits import finding_lines, healthy  # noqa: PLC0415 -- as above
 
     dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
     if yes:
         found, names = await set_up_from(environ, dotenv)
         write_out(sys.stdout, finding_lines(found))
         if not names:
-            complain(f"cogency init: {setup_texts.INIT_NOT_WRITTEN}")
+            why = setup_texts.INIT_NOTHING_SET if healthy(found) else setup_texts.INIT_NOT_WRITTEN
+            complain(f"cogency init: {why}")
             return Exit.SETTINGS
         write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
         return Exit.OK
+    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would first wait for the answer
     try:
         starts = await set_up(Typed(), dotenv, environ)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        complain(f"\n{setup_texts.INIT_STOPPED}")
+        return Exit.INTERRUPTED
     except EOFError:
+        if sys.stdin.isatty():
+            complain(f"\n{setup_texts.INIT_STOPPED}")
+            return Exit.INTERRUPTED
         complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
         return Exit.ARGUMENTS
+    finally:
+        signal.signal(signal.SIGINT, heeded)
     return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
 
 

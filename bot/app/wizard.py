@@ -114,13 +114,13 @@ async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bo
 
 async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Finding], list[str]]:
     """Try and write what the environment sets: what was found, and the names that were written, none where something
-    is wrong. Raises SettingsError.
+    is wrong, or nothing is set. Raises SettingsError.
     """
     ours = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
     draft = _Draft(read_dotenv(dotenv), environ, ours)
     settings = draft.settings()
     found = [*await examine_model(settings), *await examine_platforms(settings)]
-    if not healthy(found):
+    if not (ours and healthy(found)):
         return found, []
     write(dotenv, ours)
     return found, [*ours]
@@ -139,6 +139,9 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
     usual = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _usual(offered, draft)
     while True:
         said = talk.ask(setup_texts.INIT_WHICH_MODEL, usual)
+        if said.isdecimal() and _picked(said, offered) == said:
+            talk.say(setup_texts.INIT_NO_NUMBER.format(number=said, most=len(offered)))
+            continue
         draft.changes["COGENCY_MODEL"] = _picked(said, offered)
         endpoint = ENDPOINTS.get(draft.changes["COGENCY_MODEL"].partition(":")[0].lower())
         if endpoint is not None and endpoint.key_required and not draft.has(endpoint.key_setting):
@@ -185,6 +188,8 @@ def _picked(said: str, offered: Sequence[str]) -> str:
 async def _slack(talk: Dialogue, draft: _Draft) -> None:
     from bot.platforms.slack import manifest  # noqa: PLC0415 -- who does without Slack does not load it
 
+    if await _kept(talk, draft, "Slack", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"):
+        return
     made = manifest.manifest(prefix=draft.settings().slack_command_prefix)
     page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(made, separators=(',', ':')))}"
     talk.say(setup_texts.INIT_SLACK_APP)
@@ -193,16 +198,23 @@ async def _slack(talk: Dialogue, draft: _Draft) -> None:
         talk.say(setup_texts.INIT_PASTE.format(page=page))
     while True:
         talk.say(setup_texts.INIT_SLACK_SOCKET)
-        _secret(talk, draft, "SLACK_APP_TOKEN")
+        _secret(talk, draft, "SLACK_APP_TOKEN", "xapp-")
         talk.say(setup_texts.INIT_SLACK_INSTALL)
-        _secret(talk, draft, "SLACK_BOT_TOKEN")
+        _secret(talk, draft, "SLACK_BOT_TOKEN", "xoxb-")
         if await _tried(talk, draft, examine_platforms, "Slack"):
             return
-        draft.changes.pop("SLACK_APP_TOKEN", None)
-        draft.changes.pop("SLACK_BOT_TOKEN", None)
+
+
+async def _kept(talk: Dialogue, draft: _Draft, where: str, *names: str) -> bool:
+    """Whether a platform that is set up already stays as it is, and works."""
+    if not all(map(draft.has, names)) or not _yes(talk, setup_texts.INIT_KEEP.format(where=where), usual=True):
+        return False
+    return await _tried(talk, draft, examine_platforms, where)
 
 
 async def _discord(talk: Dialogue, draft: _Draft) -> None:
+    if await _kept(talk, draft, "Discord", "DISCORD_TOKEN"):
+        return
     talk.say(setup_texts.INIT_DISCORD_APP)
     talk.ask(setup_texts.INIT_OPEN)
     if not talk.open_page(setup_texts.DISCORD_PORTAL):
@@ -211,18 +223,23 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
         _secret(talk, draft, "DISCORD_TOKEN")
         if await _tried(talk, draft, examine_platforms, "Discord"):
             break
-        draft.changes.pop("DISCORD_TOKEN", None)
     try:
         talk.say(invite.text(await discord_application(draft.settings())).rstrip())
     except CogencyError as error:  # it is no reason to begin anew: `cogency discord invite` prints them later
         talk.say(str(error))
 
 
-def _secret(talk: Dialogue, draft: _Draft, name: str) -> None:
-    there = draft.has(name)
-    said = talk.ask_unseen(f"{name}{setup_texts.INIT_KEEPS if there else ''}: ").strip()
-    if said:
-        draft.changes[name] = said
+def _secret(talk: Dialogue, draft: _Draft, name: str, begins: str = "") -> None:
+    """Ask for it until there is one. `begins`: what its vendor gives all such secrets."""
+    while True:
+        there = draft.has(name)
+        said = talk.ask_unseen(f"{name}{setup_texts.INIT_KEEPS if there else ''}: ").strip()
+        if said.startswith(begins) and said:
+            draft.changes[name] = said
+            return
+        if there and not said:
+            return
+        talk.say((setup_texts.INIT_PASTED_OTHER if said else setup_texts.INIT_PASTED_NOTHING).format(begins=begins))
 
 
 def _data(talk: Dialogue, draft: _Draft) -> None:
@@ -252,8 +269,11 @@ async def _tried(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "
 
 
 def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:
-    said = talk.ask(question, "y" if usual else "n").strip().casefold()
-    return said.startswith(("y", "j", "o", "s"))  # yes, ja, oui, sí
+    while True:
+        said = talk.ask(question, "y" if usual else "n").strip().casefold()
+        if said.startswith(("y", "j", "o", "s", "n")):  # yes, ja, oui, sí; no, nein, non
+            return not said.startswith("n")
+        talk.say(setup_texts.INIT_YES_OR_NO)
 
 
 # The file.

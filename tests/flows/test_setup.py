@@ -25,6 +25,7 @@ from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.fakes.terminal import FakeTerminal
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -188,3 +189,27 @@ async def test_doctor_says_who_else_can_read_the_keys_also_to_programs(tmp_path:
         _, said, _ = await cogency(tmp_path, "doctor", "--no-model", "--json")
         remedies = [one["remedy"] for one in json.loads(said) if one["where"] == "Settings"]
         assert ("`chmod 600 .env` closes it." in remedies) is told
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_nothing(
+    tmp_path: Path, key: str
+) -> None:
+    program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
+    with FakeTerminal(program, HOME=str(tmp_path), OLLAMA_BASE_URL="http://127.0.0.1:1") as terminal:
+        for question in ("provider:name", "2. Slack: shall it serve", "Press Enter to open it:"):
+            terminal.until(question)
+            terminal.type("y\r" if "Slack" in question else "\r")
+        terminal.until("SLACK_APP_TOKEN: ")
+        terminal.type(key)
+        assert terminal.ended() == Exit.INTERRUPTED
+    assert "Stopped, and nothing was written." in terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert not (tmp_path / ".env").exists()
+
+
+async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_reason_is_told(tmp_path: Path) -> None:
+    environment = {"PATH": os.defpath, "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    ran = await asyncio.to_thread(command, tmp_path, environment, "init", "--yes", typed="")
+    assert (ran.returncode, (tmp_path / ".env").exists()) == (Exit.SETTINGS, False)
+    assert "the environment sets none of what .env.example lists" in ran.stderr

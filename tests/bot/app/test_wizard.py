@@ -138,6 +138,49 @@ async def test_who_comes_again_changes_only_what_they_want(tmp_path: Path) -> No
     assert dotenv.read_text() == content
 
 
+async def test_a_platform_that_is_set_up_stays_so_by_one_answer_and_no_second_app_is_made(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with FakeSlack(FastClock()) as slack, running_discord(FastClock()) as discord:
+        environ = {
+            "OLLAMA_BASE_URL": "http://127.0.0.1:1",
+            "SLACK_API_BASE_URL": slack.url,
+            "DISCORD_API_BASE_URL": discord.api_base_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+        }
+        tokens = {"SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN, "DISCORD_TOKEN": TOKEN}
+        content = changed("", {"COGENCY_MODEL": "rehearsal", **tokens})
+        dotenv.write_text(content, encoding="utf-8")
+        person = Person(("Start it now", "n"))
+        assert not await set_up(person, dotenv, environ)
+    assert (person.pages, dotenv.read_text()) == ([], content)
+    assert "It is set up for Slack already" in person.heard
+    assert "It is set up for Discord already" in person.heard
+    assert "signed in as" in person.heard
+
+
+async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_be_pasted_twice(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with FakeSlack(FastClock()) as slack:
+        environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "SLACK_API_BASE_URL": slack.url}
+        person = Person(
+            ("A number", "99"), ("A number", "rehearsal"), ("2. Slack", "perhaps"), ("2. Slack", "yes"),
+            ("SLACK_APP_TOKEN", BOT_TOKEN), ("SLACK_APP_TOKEN", APP_TOKEN),
+            ("SLACK_BOT_TOKEN", ""), ("SLACK_BOT_TOKEN", "xoxb-wrong"),
+            ("all the same", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
+        )  # fmt: skip
+        assert not await set_up(person, dotenv, environ)
+    assert "There is no 99: a number from 1 to 4." in person.heard
+    assert "Please answer y or n." in person.heard
+    assert "this one begins with xapp-" in person.heard
+    assert "Nothing was pasted." in person.heard
+    assert not person.answers
+    assert read_dotenv(dotenv) == {
+        "COGENCY_MODEL": "rehearsal",
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+    }
+
+
 async def test_without_anybody_to_ask_the_environment_is_tried_and_written(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     async with FakeSlack(FastClock()) as slack:
