@@ -20,13 +20,12 @@ from bot.caches import RecentKeys
 from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
+from bot.platforms.slack.api import Method, MethodRate, SlackApi, SlackDown, SlackLimited, SlackRefused, text
 from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import FeatureSupport
 from bot.platforms.slack.places import Places, person_place
-from bot.platforms.slack.rate_limits import MethodRate
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import Threads
 from bot.texts import command_texts, reply_texts

@@ -17,13 +17,12 @@ from bot.caches import Backoff, RecentKeys
 from bot.commands.declaration import MessageEntry
 from bot.host import Host
 from bot.platforms.slack import api, inbound, modals, slash_commands
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.places import Places, person_place
-from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.sockets import TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, reply_texts

@@ -25,6 +25,7 @@ from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import (
     Method,
+    MethodQueue,
     SlackApi,
     SlackError,
     SlackLimited,
@@ -40,7 +41,6 @@ from bot.platforms.slack.inbound import TOMBSTONE, USER_SUBTYPES, SlackBot
 from bot.platforms.slack.markup import mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People, member_of
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
-from bot.platforms.slack.rate_limits import MethodQueue
 
 MESSAGES_PAGE: Final = 200
 """Slack recommends no more; it takes 999."""

@@ -38,7 +38,7 @@ from bot.commands.declaration import (
 )
 from bot.host import Forgetter, Host, PolicyAsker, Viewer
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused, fields, text
+from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
@@ -56,7 +56,6 @@ from bot.platforms.slack.panels import (
 )
 from bot.platforms.slack.places import Places, person_place, team_place
 from bot.platforms.slack.pressing import ReplyPresses
-from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames

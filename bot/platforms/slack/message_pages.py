@@ -17,11 +17,20 @@ from agent.ports import Clock
 from agent.protocol.render import joined
 from bot import reply_surface
 from bot.platforms.slack import api
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import (
+    Method,
+    MethodQueue,
+    MethodRate,
+    MethodRates,
+    SlackApi,
+    SlackDown,
+    SlackError,
+    SlackLimited,
+    SlackRefused,
+)
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn, neutral, notice, settled
-from bot.platforms.slack.rate_limits import MethodQueue, MethodRate, MethodRates
 from bot.reply_surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
 from bot.texts import reply_texts
 

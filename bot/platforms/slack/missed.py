@@ -16,12 +16,11 @@ from agent.records import LastSeen
 from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack import api, inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import Method, MethodQueue, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
-from bot.platforms.slack.rate_limits import MethodQueue
 from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import message_at
 from bot.texts.formatting import counted

@@ -18,13 +18,12 @@ from bot.commands.tools import WaitingPanel
 from bot.host import Host
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
-from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackRefused
 from bot.platforms.slack.block_kit import FACTS, button_rows, without
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
-from bot.platforms.slack.rate_limits import MethodRates
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import (

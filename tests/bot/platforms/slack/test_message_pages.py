@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
 from bot.platforms.slack import api
-from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.api import MethodRates, SlackApi
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.message_pages import (
     AGE_S,
@@ -21,7 +21,6 @@ from bot.platforms.slack.message_pages import (
     StreamRefused,
     Streams,
 )
-from bot.platforms.slack.rate_limits import MethodRates
 from bot.reply_surface import PageContent, PageFull, PageLimited, PageQueued, PageUnsent, ShownStep, StepState
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack

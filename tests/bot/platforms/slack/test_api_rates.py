@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.rate_limits import ACTIVE_S, MethodQueue, MethodRate, MethodRates
+from bot.platforms.slack.api import ACTIVE_S, MethodQueue, MethodRate, MethodRates
 
 
 def calls(budget: MethodRate, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
