@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot.reply_surface import ReplyAction
+from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, tool_texts
 
 Components = list[dict[str, Any]]
@@ -96,8 +96,12 @@ def _made(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> lis
 
 
 def row(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> Components:
-    """The buttons for these, as Discord's components. Without a turn (0), those that are about one are left out."""
-    made = _made(offers, conversation, turn)
-    shown = [{"type": _BUTTON, "style": _SECONDARY, "custom_id": button.id, **_FACES[button.offer]} for button in made]
-    rows = [shown[start : start + IN_A_ROW] for start in range(0, len(shown), IN_A_ROW)]
+    """The buttons for these, as Discord's components; what is done at a time has a row of its own. Without a turn (0),
+    those that are about one are left out.
+    """
+    rows = list[Components]()
+    for some in (offers & SCHEDULING, offers - SCHEDULING):
+        made = _made(some, conversation, turn)
+        shown = [{"type": _BUTTON, "style": _SECONDARY, "custom_id": one.id, **_FACES[one.offer]} for one in made]
+        rows += [shown[start : start + IN_A_ROW] for start in range(0, len(shown), IN_A_ROW)]
     return [{"type": _ACTION_ROW, "components": buttons} for buttons in rows] if rows else NONE

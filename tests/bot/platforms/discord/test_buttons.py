@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.discord.buttons import NONE, ReplyPress, reply_press, row
-from bot.reply_surface import ReplyAction
+from bot.reply_surface import SCHEDULING, ReplyAction
 
 MAX_ID_CHARS = 100
 """Discord's limit of a button's id."""
@@ -32,6 +32,12 @@ def test_each_button_means_what_it_was_made_for(
 def test_what_may_be_offered_at_the_end_fits_its_rows(offers: frozenset[ReplyAction]) -> None:
     assert sum(len(each["components"]) for each in row(offers, "discord:1", 1)) == len(offers)
     assert all(len(each["components"]) <= MAX_IN_ROW for each in row(offers, "discord:1", 1))
+
+
+def test_what_is_done_at_a_time_has_a_row_of_its_own_above_the_others() -> None:
+    rows = row(SCHEDULING | {ReplyAction.REGENERATE, ReplyAction.DELETE}, "discord:1", 7)
+    labels = [[button["label"] for button in each["components"]] for each in rows]
+    assert labels == [["Change", "Cancel"], ["Regenerate", "Delete"]]
 
 
 def test_without_a_turn_only_the_conversations_buttons_stand_there() -> None:
