@@ -189,6 +189,6 @@ SCHEDULED_QUESTION = (
     "nothing is posted.)"
 )
 LONG_WORK = (
-    "(The work that you said you would do in the background: do it now, to its end, and ask nothing back. Say in a few "
-    "words what you do while you do it, and write the result last, whole: the person reads it here when it is done.)"
+    "(The work that you said you would do in the background: do it now, to its end, and ask nothing back. Between "
+    "calls write nothing, as your steps are shown; then write the result, whole: the person reads it when it is done.)"
 )

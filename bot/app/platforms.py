@@ -61,6 +61,8 @@ log = logging.getLogger(__name__)
 GRACE_S = 6.0
 """Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
 stays under the ten seconds that supervisors usually give."""
+SHARE_AT_WORK = 4
+"""Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all."""
 
 
 async def serve_platforms(settings: Settings) -> None:
@@ -185,7 +187,8 @@ def _host(
         work_ends=longer.ends,
         work_told=longer.told,
     )
-    limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
+    many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
+    limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     return BotHost(
         platforms=connections,

@@ -64,6 +64,8 @@ class Worker:
 
     rounds: int = 2
     mention: bool = False
+    silent: bool = False
+    """It says nothing between its calls."""
     asked: list[str] = field(default_factory=list[str])
     """All that it read, of each request for the work."""
 
@@ -75,7 +77,8 @@ class Worker:
             lost = read.count("whether it took effect is unknown")
             if LAST_ROUND in messages[-1].text or done + lost >= self.rounds:
                 return RESULT
-            return f"Harbour {done + lost + 1} is next.\n{call('count_ferries', harbour=done + lost + 1)}"
+            said = "" if self.silent else f"Harbour {done + lost + 1} is next.\n"
+            return f"{said}{call('count_ferries', harbour=done + lost + 1)}"
         if BEGUN.format(id=1)[:15] in messages[-1].text:
             return ON_IT
         if ASKED in messages[-1].text:
