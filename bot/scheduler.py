@@ -312,18 +312,17 @@ class LongWork:
         kept = await self.schedules.by_id(schedule_of(question.event_id))
         if kept is None or closing.outcome is Outcome.STOPPED:
             return None
-        words, now = excerpt(kept.made.words, WORDS_CHARS), self.clock.now()
-        name = f"{question.event_id}{TELLS}"
+        name, now = f"{question.event_id}{TELLS}", self.clock.now()
         named = {"event_id": name, "message_id": name, "time": now}
         if (why := await self._forbidden(question)) is not None:
             alone = await self._alone(kept, now)
+            words = excerpt(kept.made.words, WORDS_CHARS)
             told = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
             return None if alone is None else replace(alone, text=told, **named)
         if not kept.made.mention or kept.made.source == kept.made.person:  # who sits at a terminal sees it
             return None
         told = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
-        where = f"{question.conversation}{TELLS}"
-        return replace(question, conversation=where, text=told.format(words=words), **named)
+        return replace(question, conversation=f"{question.conversation}{TELLS}", text=told, **named)
 
     async def _forbidden(self, question: Incoming) -> str | None:
         """Why its person may not have it done any more; None if they may, or if nobody can say now."""

@@ -40,8 +40,9 @@ WORK_TOO_LONG = "I ended my work here, with what I have so far: {minutes} minute
 WORK_TOO_MUCH = "I ended my work here, with what I have so far: I can keep no more of what I read in mind."
 WORK_FORBIDDEN = "I ended my work here. {why}"
 WORK_TAKEN_AWAY = "I have ended what I was at work on for you (“{words}”). {why}"
-WORK_DONE = "I am done, and the result stands above: “{words}”"
-WORK_ENDED = "I have ended my work, as far as it got; it stands above: “{words}”"
+# Without a word of it: what calls somebody outlives their thread.
+WORK_DONE = "I am done: the result of my work stands above."
+WORK_ENDED = "I have ended my work; what there is of it stands above."
 STEPS_BEFORE = "{count} before"
 NO_CHECKS = "What it looks at first cannot be looked at here."
 ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stands in its thread."

@@ -454,7 +454,7 @@ async def test_nobody_is_told_of_work_that_they_have_stopped_or_cancelled() -> N
     longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
     told = await longer.told(asked, Closing(Outcome.CUT, "so far"))
     assert told is not None
-    assert (told.text, told.conversation) == (reply_texts.WORK_ENDED.format(words="x"), "thread:work:1:told")
+    assert (told.text, told.conversation) == (reply_texts.WORK_ENDED, "thread:work:1:told")
     assert await longer.told(asked, Closing(Outcome.STOPPED, "")) is None
     await world.store.schedules.cancel("ann", one.id, NOON)
     assert await longer.told(asked, Closing(Outcome.ANSWERED, "x")) is None

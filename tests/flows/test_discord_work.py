@@ -102,7 +102,7 @@ async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_a
 
 
 async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> None:
-    told = f"<@{BO}> {reply_texts.WORK_DONE.format(words=TASK)}"
+    told = f"<@{BO}> {reply_texts.WORK_DONE}"
     async with harbour(Worker(mention=True, silent=True)) as here:
         await here.ask()
         here.tool.gate.set()
@@ -238,5 +238,5 @@ async def test_killed_work_is_finished_in_the_same_message_and_does_nothing_twic
         on_it, finished, told = by_the_bot(fake)
         assert (on_it["content"], finished["id"]) == (ON_IT, work["id"])
         assert finished["content"].endswith(RESULT)
-        assert told["content"] == f"<@{BO}> {reply_texts.WORK_DONE.format(words=TASK)}"
+        assert told["content"] == f"<@{BO}> {reply_texts.WORK_DONE}"
         assert (tmp_path / COUNTED).read_text().split() == ["1", "2", "3"]

@@ -119,7 +119,7 @@ async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> N
         await here.slack.until(here.calls)
         await here.idle()
         (call,) = here.calls()
-        assert reply_texts.WORK_DONE.format(words=TASK) in call.text
+        assert reply_texts.WORK_DONE in call.text
         assert call.thread_ts == here.question.ts
         assert here.said() == [ON_IT, RESULT, call.text]
 
@@ -214,7 +214,7 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
         assert RESULT in here.work.text
         assert "I ended my work here" in here.work.text
         assert len(here.tool.counted) < 9
-        assert reply_texts.WORK_ENDED.format(words=TASK) in here.calls()[0].text
+        assert reply_texts.WORK_ENDED in here.calls()[0].text
         await here.slack.click(ANN, here.work, "Continue")
         await here.slack.until(lambda: BESIDE in here.said())
         assert here.host.taken[-1].conversation == f"{SOURCE}:{GENERAL}:{here.question.ts}"
@@ -292,5 +292,5 @@ async def test_killed_work_is_finished_in_the_same_message_and_does_nothing_twic
         said = slack.state.answers(general, question.ts)
         assert said[1] is work
         assert work.text.endswith(RESULT)
-        assert reply_texts.WORK_DONE.format(words=TASK) in said[2].text
+        assert reply_texts.WORK_DONE in said[2].text
         assert (tmp_path / COUNTED).read_text().split() == ["1", "2", "3"]
