@@ -536,7 +536,7 @@ def _keep(path: Path) -> None:
 def _told(error: OSError | sqlite3.Error, file: Path) -> StoreError:
     if isinstance(error, sqlite3.Error):
         return store_error(error, file)
-    if error.errno == errno.ENOSPC:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return StoreError(texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=file))
     return StoreError(texts.BACKUP_UNWRITABLE.format(file=file, reason=error.strerror or error))
 
