@@ -9,7 +9,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -33,6 +33,7 @@ from bot.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    SilenceSeen,
     StoreSeen,
     TelemetryEvent,
     ToolDecided,
@@ -94,6 +95,7 @@ class Metrics:
         self._models, self._work = Names(), Names()
         self._late = frozenset({LEARNING})
         """The kinds of jobs that were late at some time."""
+        self._silent = frozenset[str]()
         self._define(version)
 
     def _define(self, version: str) -> None:
@@ -128,6 +130,7 @@ class Metrics:
         self._lag = gauge("job_lag_seconds", "job")
         self._lost = counter("leases_lost", "of")
         self._opened = counter("sockets_opened", "platform")
+        self._silence = gauge("socket_silence_seconds", "platform")
         self._late_s = histogram("loop_lag_seconds", FAST)
         self._registry.register(_ReadAnew(self.ages))
         ProcessCollector(registry=self._registry)
@@ -155,12 +158,8 @@ class Metrics:
                 self._decided.labels(decision, effect or "none").inc()
             case Recalled(took_s):
                 self._recall_s.observe(took_s)
-            case JobOver(kind, end, took_s):
-                job = self._work.known(kind)
-                self._jobs.labels(job, end).inc()
-                self._job_s.labels(job).observe(took_s)
-                if end is JobEnd.LOST:
-                    self._lost.labels("job").inc()
+            case JobOver():
+                self._job_over(event)
             case StoreSeen():
                 self._store_seen(event)
             case RateLimited(platform):
@@ -170,6 +169,8 @@ class Metrics:
                 self._sockets = {**self._sockets, (platform, socket): self._clock.monotonic()}
             case ConnectionClosed(platform, socket):
                 self._sockets = {key: since for key, since in self._sockets.items() if key != (platform, socket)}
+            case SilenceSeen(silent_s):
+                self._silence_seen(silent_s)
             case LoopWoke(late_s):
                 self._beat = self._clock.monotonic()
                 self._late_s.observe(late_s)
@@ -238,6 +239,20 @@ class Metrics:
                 self._no_price.labels(model).inc()
             else:
                 self._dollars.labels(work, model).inc(price / NANO)
+
+    def _job_over(self, event: JobOver) -> None:
+        job = self._work.known(event.kind)
+        self._jobs.labels(job, event.end).inc()
+        self._job_s.labels(job).observe(event.took_s)
+        if event.end is JobEnd.LOST:
+            self._lost.labels("job").inc()
+
+    def _silence_seen(self, silent_s: Mapping[str, float]) -> None:
+        for platform in self._silent - silent_s.keys():
+            self._silence.remove(platform)
+        for platform, seconds in silent_s.items():
+            self._silence.labels(platform).set(seconds)
+        self._silent = frozenset(silent_s)
 
     def _store_seen(self, event: StoreSeen) -> None:
         self._backlog.set(event.load.waiting)

@@ -169,6 +169,13 @@ class ConnectionClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceSeen:
+    """For how long each platform has been silent that counts as connected, by its name."""
+
+    silent_s: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class LoopWoke:
     """The event loop's beat, so much later than it was due."""
 
@@ -189,6 +196,7 @@ TelemetryEvent: TypeAlias = (
     | RateLimited
     | ConnectionOpened
     | ConnectionClosed
+    | SilenceSeen
     | LoopWoke
 )
 

@@ -4,7 +4,7 @@ terminal.
 
 import gc
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -49,7 +49,7 @@ from bot.schedule_desk import FirstLook
 from bot.scheduler import LongWork, Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
-from bot.telemetry import SILENT, StoreSeen, Telemetry, to_all
+from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.texts import reply_texts, setup_texts
 from bot.tools.mcp_source import NOWHERE, McpSource
 from bot.turns.approvals import ApprovalPolicy
@@ -86,7 +86,7 @@ async def serve_platforms(settings: Settings) -> None:
             log.info("%s", models.sentence)
             host = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
             served = frozenset(map(platform_of, chosen))
-            look = partial(look_at, store, telemetry)
+            look = partial(look_at, store, telemetry, connections.silent_s)
             connected = partial(_connected, connections)
             alive.vitals = Vitals(host.turns.has_stopped, look, served, connected, connections.silent_s)
             serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
@@ -126,10 +126,11 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
         yield to_all(listeners), page
 
 
-async def look_at(store: Store, telemetry: Telemetry) -> None:
-    """Ask the database for something small, and tell it. Raises StoreError."""
+async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Mapping[str, float]]) -> None:
+    """Ask the database for something small, and tell it, and how silent platforms are. Raises StoreError."""
     load = await store.ledger.load()
     if telemetry is not SILENT:
+        telemetry.tell(SilenceSeen(silent_s()))
         late = await store.jobs.late(parts.CLOCK.now())
         telemetry.tell(StoreSeen(load, {kind: by.total_seconds() for kind, by in late.items()}))
 

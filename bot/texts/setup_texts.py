@@ -411,6 +411,7 @@ METRICS: Final[Mapping[str, str]] = {
     "sockets_opened": "Connections to a platform that were opened.",
     "loop_lag_seconds": "How much later than due the event loop wakes, each second.",
     "sockets": "Connections to a platform that are open.",
+    "socket_silence_seconds": "How long a connected platform has been silent.",
     "socket_age_seconds": "How long the oldest open connection to a platform stands.",
     "loop_silence_seconds": "How long ago the event loop beat last; it does each second.",
 }

@@ -9,6 +9,7 @@ from bot.telemetry import (
     ConnectionOpened,
     LoopWoke,
     PageWritten,
+    SilenceSeen,
     StoreSeen,
     TurnBegan,
     WriteEnd,
@@ -68,6 +69,15 @@ async def test_a_job_that_is_late_no_longer_reads_as_nothing() -> None:
         metrics.tell(StoreSeen(Load(1, 7), late_s))
         samples = read(metrics.page().decode())
         assert (value(samples, "job_lag_seconds", job="learning"), value(samples, "backlog")) == (told, 7)
+
+
+async def test_how_long_a_platform_has_been_silent_is_told_while_it_counts_as_connected() -> None:
+    metrics = Metrics(FakeClock(), "1")
+    for silent_s, told in (({"slack": 7.0, "discord": 1.0}, 7.0), ({"slack": 12.0}, 12.0), ({}, None)):
+        metrics.tell(SilenceSeen(silent_s))
+        samples = read(metrics.page().decode())
+        assert value(samples, "socket_silence_seconds", platform="slack") == told
+    assert value(samples, "socket_silence_seconds", platform="discord") is None
 
 
 async def test_no_time_of_making_is_told_beside_a_metric() -> None:

@@ -22,6 +22,7 @@ from bot.telemetry import (
     PageWritten,
     RateLimited,
     Recalled,
+    SilenceSeen,
     StoreSeen,
     TelemetryEvent,
     ToolDecided,
@@ -64,6 +65,7 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     StoreSeen(Load(1, 1), {"learning": 1.0}),
     RateLimited("slack"),
     ConnectionOpened("slack", 1),
+    SilenceSeen({"slack": 1.0}),
     LoopWoke(0.1),
 )
 """Whatever moves a metric."""

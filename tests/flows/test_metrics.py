@@ -23,10 +23,11 @@ from bot.app.parts import told
 from bot.app.platforms import look_at
 from bot.job_worker import JobWorker
 from bot.metrics import Metrics
+from bot.texts.setup_texts import METRICS
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.incoming import said
-from tests.fakes.model_server import DONE, ModelServer, Reply, event, head, text
+from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, event, head, text
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import limited
@@ -43,8 +44,9 @@ USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "prompt_tokens_detail
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def answering(words: str) -> Reply:
-    return [head(), text(words), event({"choices": [], "usage": USAGE}), DONE]
+def answering(*steps: str | Wait) -> Reply:
+    said = [text(step) if isinstance(step, str) else step for step in steps]
+    return [head(), *said, event({"choices": [], "usage": USAGE}), DONE]
 
 
 async def scraped(port: int) -> Samples:
@@ -72,11 +74,17 @@ async def reading(port: int, holds: Callable[[Samples], bool]) -> Samples:
 
 
 async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
-    port = free_port()
+    port, shown = free_port(), asyncio.Event()
     async with (
         FakeSlack(CLOCK) as slack,
         running_discord(CLOCK) as discord,
-        ModelServer([answering(RECALL), answering("It lies in the harbour."), answering("It does.")]) as model,
+        ModelServer(
+            [
+                answering(RECALL),
+                answering("It lies in the harbour."),
+                answering("It does, ", Wait(shown.wait), "surely."),
+            ]
+        ) as model,
     ):
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         settings = {**on_slack(slack), **on_discord(discord), **by_model(model), "COGENCY_MODEL": MODEL}
@@ -84,10 +92,15 @@ async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
             await slack.connected(2)
             await discord.until(lambda: discord.identified and discord.rest.commands)
             slack.faults["chat.postMessage"].append(limited(1))
+            headers = {"Retry-After": "0.1", "Via": "1.1 google", "X-RateLimit-Scope": "user"}
+            body = {"retry_after": 0.1, "message": "limited", "global": False}
+            discord.rest.fail("POST", "/messages", 429, headers=headers, body=body, times=1)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my zanzibar boat?")
             await until(lambda: any("harbour" in page.text for page in slack.state.answers(general, asked.ts)))
             there = await discord.say(ANN, f"<@{BOT}> does it?")
-            await until(lambda: any("It does." in page for page in discord.world.shown(there["id"])))
+            await until(lambda: any("It does" in page for page in discord.world.shown(there["id"])))
+            shown.set()
+            await until(lambda: any("surely" in page for page in discord.world.shown(there["id"])))
             samples = await reading(
                 port,
                 lambda now: (
@@ -95,18 +108,22 @@ async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
                     and value(now, "turns_total", platform="discord", outcome="answered") == 1
                     and (value(now, "loop_lag_seconds_count") or 0) > 0
                     and value(now, "backlog") == 0
+                    and value(now, "socket_silence_seconds", platform="slack") is not None
+                    and value(now, "socket_silence_seconds", platform="discord") is not None
                 ),
             )
     for platform, sockets in (("slack", 2), ("discord", 1)):
-        for name in ("turn_seconds", "turn_wait_seconds", "first_text_seconds"):
-            assert value(samples, f"{name}_count", platform=platform) == 1
+        for name in ("turn_seconds_count", "turn_wait_seconds_count", "first_text_seconds_count"):
+            assert value(samples, name, platform=platform) == 1
         assert (value(samples, "first_text_seconds_sum", platform=platform) or 0) > 0
         assert value(samples, "reply_writes_total", platform=platform, kind="post", outcome="done") == 1
         assert value(samples, "sockets", platform=platform) == sockets
         assert value(samples, "sockets_opened_total", platform=platform) == sockets
         assert (value(samples, "socket_age_seconds", platform=platform) or 0) > 0
+        assert 0 <= samples["cogency_socket_silence_seconds", frozenset({("platform", platform)})] < PATIENCE_S
     assert value(samples, "reply_writes_total", platform="slack", kind="post", outcome="limited") == 1
     assert value(samples, "rate_limited_total", platform="slack") == 1
+    assert value(samples, "rate_limited_total", platform="discord") == 1, "its library waits by itself"
     assert (value(samples, "reply_writes_total", platform="discord", kind="edit", outcome="done") or 0) >= 1
     assert value(samples, "model_calls_total", model=MODEL, outcome="ok") == 3
     assert value(samples, "model_call_seconds_count", model=MODEL) == 3
@@ -150,7 +167,7 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
             asking = asyncio.create_task(turns.ask(replace(said("where is it?"), time=clock.now())))
             await until(lambda: now("turns_running") == 1 and now("first_text_seconds_count", platform="test") == 1)
             await store.ledger.accept(said("and then?"))
-            await look_at(store, metrics)
+            await look_at(store, metrics, dict)
             assert now("backlog") == 1
             await store.ledger.release_all()  # as another process would that took it over
             gate.set()
@@ -169,12 +186,17 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
         worker = JobWorker(store.jobs, {"fails": fail, "loses": lose}, clock, "w", telemetry=metrics)
         for kind in ("fails", "loses"):
             await store.jobs.schedule(kind, "x", "", clock.now() - timedelta(minutes=5))
-        await look_at(store, metrics)
+        await look_at(store, metrics, dict)
         assert 300 <= (now("job_lag_seconds", job="fails") or 0) < 300 + PATIENCE_S
         assert [await worker.work(), await worker.work(), await worker.work()] == [True, True, False]
-        await look_at(store, metrics)
+        await look_at(store, metrics, dict)
     assert now("job_lag_seconds", job="fails") == 0, "it waits for its next time"
     assert now("jobs_total", job="fails", outcome="failed") == 1
     assert now("jobs_total", job="loses", outcome="lost") == 1
     assert now("job_seconds_count", job="fails") == 1
     assert now("leases_lost_total", of="job") == 1
+
+
+def test_each_metric_is_asserted_in_a_flow() -> None:
+    asserted = Path(__file__).read_text(encoding="utf-8")
+    assert not [name for name in METRICS if not re.search(rf'"{name}(?:_total|_count|_sum)?"', asserted)]
