@@ -5,9 +5,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
 
+from agent import texts
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError
 from agent.events import Outcome
@@ -17,6 +19,7 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.records import Author, Closing, Incoming, Person
 from agent.schedules import (
     WORK_CHARS,
+    WORK_ROUNDS,
     Admitted,
     CheckKind,
     FirstCheck,
@@ -90,7 +93,7 @@ class Place:
 
 @dataclass
 class World:
-    script: Sequence[Answer | Answering] = ()
+    script: Sequence[Answer | Answering] | Answering = ()
     store: StoreInMemory = field(default_factory=store_in_memory)
     clock: SetClock = field(default_factory=lambda: SetClock(auto=False))
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
@@ -459,3 +462,13 @@ async def test_nobody_is_told_of_work_that_they_have_stopped_or_cancelled() -> N
     await world.store.schedules.cancel("ann", one.id, NOON)
     assert await longer.told(asked, Closing(Outcome.ANSWERED, "x")) is None
     assert await longer.ends(asked, Progress()) is None
+
+
+async def test_work_has_more_rounds_than_a_question_and_says_when_they_are_used_up() -> None:
+    asked = count(1)
+    world = World(lambda _: f'<execute>[{{"name": "recall", "args": {{"query": "boat {next(asked)}"}}}}]</execute>')
+    endless = await world.keep("Look for boats.", WORK, AT_ONCE)
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, timedelta())
+    assert len(world.model.requests) == WORK_ROUNDS
+    assert world.shown(endless) == [texts.ROUNDS_USED.format(rounds=WORK_ROUNDS)]
