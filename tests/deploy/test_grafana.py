@@ -34,7 +34,8 @@ from bot.telemetry import (
 from bot.texts.setup_texts import METRICS
 from tests.fakes.clock import FakeClock
 
-FILE: Final = Path(__file__).parents[2] / "deploy" / "grafana.json"
+ROOT: Final = Path(__file__).parents[2]
+FILE: Final = ROOT / "deploy" / "grafana.json"
 SERIES: Final = re.compile(r"\b(?:cogency|process)_[a-z0-9_]+")
 MATCHERS: Final = re.compile(r"\{([^{}]*)\}")
 BY: Final = re.compile(r"\bby \(([^()]*)\)")
@@ -98,6 +99,11 @@ def test_what_is_shown_is_there_and_all_that_is_there_is_shown() -> None:
     assert METRICS.keys() == {
         re.sub("^cogency_|_(?:total|bucket|count|sum)$", "", name) for name in served() if name.startswith("cogency_")
     }
+
+
+def test_each_metric_stands_in_the_documents() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert not [name for name in METRICS if not re.search(rf"`{name}(?:_total)?`", page)]
 
 
 def test_what_a_line_is_summed_by_and_called_by_are_labels_that_stand_in_it() -> None:
