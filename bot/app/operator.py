@@ -6,10 +6,11 @@ Rules of `cogency doctor`, which changes nothing and writes to nobody
   tried on both.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
@@ -197,6 +198,7 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
         await store.close()
 
 
+DISTRIBUTION: Final = "cogency-bot"
 NOT_ASKED = Finding(
     Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
 )
@@ -217,6 +219,7 @@ async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = 
             for name, meant in settings.misspelt
         ),
         *_dotenv(dotenv),
+        *_package(packages_distributions()),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
         *_policy(settings),
@@ -228,6 +231,16 @@ async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = 
         *await examine_servers(settings),
         *await examine_platforms(settings),
     ]
+
+
+def _package(owners: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """`owners`: the distributions that are installed here, by the modules that they bring."""
+    shared = {module: {*owners.get(module, ())} - {DISTRIBUTION} for module in ("agent", "bot", "store")}
+    if not (others := sorted({name for names in shared.values() for name in names})):
+        return []
+    modules = ", ".join(module for module, names in shared.items() if names)
+    what = setup_texts.MODULES_SHARED.format(others=", ".join(others), modules=modules)
+    return [Finding(Level.WARNING, "Settings", what, setup_texts.MODULES_APART)]
 
 
 def _dotenv(dotenv: Path | None) -> list[Finding]:

@@ -357,6 +357,8 @@ On "Basic Information", below "App-Level Tokens": "Generate Token and Scopes", a
 "Generate". Copy the token that begins with xapp- (what you paste is not shown)."""
 INIT_SLACK_INSTALL = """
 On the page "Install App": "Install to …", "Allow". Copy the "Bot User OAuth Token" that begins with xoxb-."""
+MODULES_SHARED = "another package here, {others}, has modules of the same names ({modules}): one overwrites the other"
+MODULES_APART = "Install Cogency in an environment of its own: `uv tool install cogency-bot`."
 INIT_NO_NUMBER = "There is no {number}: a number from 1 to {most}."
 INIT_YES_OR_NO = "Please answer y or n."
 INIT_KEEP = "It is set up for {where} already: shall that stay as it is (y or n)?"

@@ -213,3 +213,18 @@ async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_re
     ran = await asyncio.to_thread(command, tmp_path, environment, "init", "--yes", typed="")
     assert (ran.returncode, (tmp_path / ".env").exists()) == (Exit.SETTINGS, False)
     assert "the environment sets none of what .env.example lists" in ran.stderr
+
+
+@pytest.mark.parametrize("module", ["agent", "elsewhere"])
+async def test_doctor_says_whose_modules_have_the_same_names(tmp_path: Path, module: str) -> None:
+    other = tmp_path / "cogency-0.4.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: cogency\nVersion: 0.4\n")
+    (other / "top_level.txt").write_text(f"{module}\n")
+    program = "import sys; from bot.__main__ import run; sys.exit(run(['doctor', '--no-model']))"
+    environment = {"PATH": os.defpath, "HOME": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    ran = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    told = "another package here, cogency, has modules of the same names (agent)" in ran.stdout
+    assert told is (module == "agent"), ran.stdout + ran.stderr
