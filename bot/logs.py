@@ -75,7 +75,7 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
 
 def _spellings(value: str) -> set[str]:
     """The value as it may stand in a line: plain, in an address, in JSON, in a repr, made one line."""
-    in_address = {quote(value, safe=""), quote(value)}
+    in_address = {quote(value, safe, errors="surrogatepass") for safe in ("", "/")}  # of a byte that is no UTF-8
     lower = {_ESCAPED.sub(lambda found: found[0].lower(), form) for form in in_address}
     return {value, *in_address, *lower, json.dumps(value)[1:-1], repr(value)[1:-1], on_one_line(value)}
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.logs import MASK, JsonFormatter, LogForm, bound, log_to, on_one_line, redactor
@@ -119,6 +119,7 @@ def test_a_terminal_is_written_text_and_anything_else_json_unless_a_setting_says
 ON_A_LINE = st.characters(exclude_characters="\n")
 
 
+@example(["secret \udcff of no encoding"], "", "")
 @given(st.lists(st.text(ON_A_LINE, min_size=8, max_size=20), min_size=1, max_size=3), st.text(), st.text())
 def test_no_secret_is_left_in_any_object_and_each_reads_as_one(secrets: list[str], before: str, after: str) -> None:
     formatter = JsonFormatter(secrets)
