@@ -11,6 +11,7 @@ from bot.access.acl import AccessRules, Requester, parse_entries
 from bot.access.admission import AdmissionRules
 from bot.hosting import BotHost
 from bot.scheduler import Scheduler
+from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.hosts import Stored
 
@@ -35,6 +36,12 @@ def due(
         person, source, channel, place, kind, words, timing, created, conversation=conversation, direct=direct
     )
     return Occurrence(Schedule(number, made, NINE), NINE)
+
+
+def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str:
+    """What its person is told alone of what they may not have done any more."""
+    told = reply_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else reply_texts.SCHEDULE_ENDED
+    return told.format(words=words, why=why)
 
 
 @asynccontextmanager

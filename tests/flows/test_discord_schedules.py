@@ -23,7 +23,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import BO, BOT, DM_OF, GENERAL, GUILD, STAFF, VIEW, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock, MovedClock
-from tests.fakes.schedules import doing, let_in
+from tests.fakes.schedules import doing, ended, let_in
 from tests.fakes.store import store_in_memory
 from tests.flows.platform_process import discord_main
 from tests.flows.test_discord_control import labels
@@ -190,7 +190,7 @@ async def test_what_its_person_may_not_have_done_any_more_ends_and_they_learn_it
         stop(here)
         await here.later()
         await here.fake.until(lambda: here.posted(DM))
-        assert here.posted(DM) == [reply_texts.SCHEDULE_ENDED.format(words=WORDS, why=why)]
+        assert here.posted(DM) == [ended(kind, why)]
         assert not here.posted()
         assert not here.model.requests
 

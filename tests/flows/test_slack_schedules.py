@@ -22,7 +22,7 @@ from bot.texts import reply_texts, tool_texts
 from store.engine import open_store
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.fast_clock import FastClock, MovedClock
-from tests.fakes.schedules import doing, let_in
+from tests.fakes.schedules import doing, ended, let_in
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
@@ -228,9 +228,8 @@ async def test_what_its_person_may_not_have_done_any_more_ends_and_they_learn_it
         await here.keep(kind=kind)
         stop(here)
         await here.later()
-        told = reply_texts.SCHEDULE_ENDED.format(words=WORDS, why=why)
         await here.slack.until(lambda: here.posted(DM))
-        assert here.posted(DM) == [told]
+        assert here.posted(DM) == [ended(kind, why)]
         assert not here.posted()
         assert not here.model.requests
 
