@@ -296,7 +296,7 @@ def test_an_unclosed_block_is_counted(block: str) -> None:
 @pytest.mark.parametrize("block", ["<think>", '<workspace>{"a": "', "<workspace>{", '<summary>{"a": "', "<results>"])
 def test_a_private_block_that_is_too_long_stays_invisible_to_its_end(block: str) -> None:
     name = block[1:].partition(">")[0]
-    stream = f'{block}{"secret " * 60_000}"}}</{name}>\nYes.'
+    stream = f'{block}{"secret " * 40_000}"}}</{name}>\nYes.'
     assert text(stream) == text(*stream[::-1][::-1]) == "Yes."
     assert Violation.BLOCK_TOO_LONG in found(stream)
 
