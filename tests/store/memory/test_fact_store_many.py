@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import cast
 
 import pytest
@@ -43,29 +44,37 @@ async def kept(store: Store, one: NewFact) -> Fact:
     return outcome.fact
 
 
+@cache
+def boat(number: int) -> tuple[dict[str, object], tuple[str, ...]]:
+    """What is stored of a fact about a boat, and the terms that lead to it. To read its sentence is what takes long."""
+    key, value = f"boat {number}", f"Boat {number} lies at the pier."
+    said = read_statement(value, about=key)
+    row: dict[str, object] = {
+        "key": key,
+        "value": value,
+        "time": START + timedelta(seconds=number),
+        **fact_index.reading(said),
+    }
+    return row, tuple(fact_index.terms(key, value, said))
+
+
 def fill(connection: Connection, many: int, audience: str, *, is_valid: bool = True, binds: bool = False) -> None:
     """Facts about boats, a second apart."""
-    for number in range(many):
-        key, value = f"boat {number}", f"Boat {number} lies at the pier."
-        said = read_statement(value, about=key)
-        row = {
-            "key": key,
-            "value": value,
-            "source": "user",
-            "time": START + timedelta(seconds=number),
-            "audience": audience,
-            "person": "ann",
-            "authority": 3,
-            "is_valid": is_valid,
-            "memory_type": "user",
-            "scope": "global",
-            "needs_review": False,
-            "is_constraint": binds,
-            "everywhere": False,
-            **fact_index.reading(said),
-        }
-        key_of = connection.execute(insert(fact).values(row)).inserted_primary_key
-        fact_index.add(connection, key_of[0] if key_of else 0, "ann", fact_index.terms(key, value, said))
+    shared = {
+        "source": "user",
+        "audience": audience,
+        "person": "ann",
+        "authority": 3,
+        "is_valid": is_valid,
+        "memory_type": "user",
+        "scope": "global",
+        "needs_review": False,
+        "is_constraint": binds,
+        "everywhere": False,
+    }
+    for row, terms in map(boat, range(many)):
+        key_of = connection.execute(insert(fact), {**shared, **row}).inserted_primary_key
+        fact_index.add(connection, key_of[0] if key_of else 0, "ann", terms)
 
 
 async def given(store: Store, question: str, audiences: frozenset[str] = HERE) -> list[Fact]:
