@@ -41,6 +41,7 @@ from agent.memory.scopes import reading_scopes
 from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
 from agent.messages import fit_newest
+from agent.patterns import LazyPattern
 from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
@@ -306,6 +307,9 @@ def patterns() -> Sequence[Reading]:
 
 
 def _patterns_in(value: object, where: str, seen: set[int]) -> Iterator[tuple[str, Pattern]]:
+    if isinstance(value, LazyPattern):
+        yield where, value.compiled()
+        return
     if isinstance(value, re.Pattern | regex.Pattern):
         yield where, cast("Pattern", value)
         return

@@ -7,8 +7,9 @@ Patterns are in small letters, to be searched in `folded` text: that takes a thi
 to which capitals tell a name or a month (CASED, DISPLACED) take the text as it stands.
 """
 
-import re
 from typing import Final
+
+from agent.patterns import compile_later
 
 
 def _words(*lists: str) -> frozenset[str]:
@@ -71,7 +72,7 @@ DETERMINERS: Final = _words(
     мой моя моё мое наш наша наше"""
 )
 """Before what a key names, and no part of it."""
-OF: Final = re.compile(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
+OF: Final = compile_later(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
 PRONOUNS: Final = {
     **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
     **dict.fromkeys(
@@ -82,7 +83,7 @@ PRONOUNS: Final = {
 }
 """Who a sentence is about that names nobody."""
 
-COPULAS: Final = re.compile(
+COPULAS: Final = compile_later(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
     r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
     r"|(?<![\d\ue000-\uf8ff] )est|são(?! (?:paulo|luís|josé|joão|pedro|miguel)))\b"
@@ -116,34 +117,34 @@ SPEAKERS_VERBS: Final = _words(
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
 )
 """Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …"."""
-STATE_CJK: Final = re.compile(
+STATE_CJK: Final = compile_later(
     rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
     r"|(?<!最)喜欢|需要|に住|で働)"
 )
 HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos имеет 有")
-RESIDES: Final = re.compile(
+RESIDES: Final = compile_later(
     r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b"
     + _signs(r"住在|に住")
 )
-SETTLES: Final = re.compile(
+SETTLES: Final = compile_later(
     r"\b(?:moved to(?= [a-z])|nach \w{1,40} (?:um)?gezogen\b|mud(?:é|ado|amos) a\b|déménagé (?:à|en|au)\b"
     r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)"
     + _signs(r"搬[到去至](?!.{0,8}(?:办公|公司|工位|座位|部门|教室|会议|[楼层桌]))|に引っ越")
 )
 """One lives at one place."""
 
-PLACED: Final = re.compile(
+PLACED: Final = compile_later(
     r"\b(?:(?:is|are|ist|sind|liegt|hängt|steht|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b"
     r"|(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b)"
     + _signs(r"(?<!现)在(?!线|[^，。；]{1,20}有)|にあります")
 )
 """A thing is at one place."""
 
-NEW: Final = re.compile(
+NEW: Final = compile_later(
     r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|нов(?:ый|ая|ое|ые|ого|ой))\b)"
     + _signs(r"新しい|新的")
 )
-CUE: Final = re.compile(
+CUE: Final = compile_later(
     r"\b(?:now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
     r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
     r"|cancel(?:s|led|ed|ling)?|no longer|not any ?more|as of|make (?:that|it)|scratch that|no,? wait|let's"
@@ -176,19 +177,19 @@ _MOVES: Final = (
     ),
     rf"{_TURNED}|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
-MOVES: Final = re.compile(_any_of(*_MOVES))
+MOVES: Final = compile_later(_any_of(*_MOVES))
 """Of these, the verbs: what is moved is what the sentence is about."""
-ADDS: Final = re.compile(
+ADDS: Final = compile_later(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
     r"|aussi|également|autre|também|além disso|outr[oa]|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
     + r"|[\w\ue000-\uf8ff]も(?!う)"
 )
 """What is said beside something else does not change it."""
-RESTORES: Final = re.compile(
+RESTORES: Final = compile_later(
     r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b"
 )
-FILLERS: Final = re.compile(
+FILLERS: Final = compile_later(
     r"\b(?:(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due"
     r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
     r"|de momento|actuellement|déjà|toujours|prévue?s?|programmée?s?|atualmente|já|ainda|previst[oa]s?|marcad[oa]s?"
@@ -198,7 +199,7 @@ FILLERS: Final = re.compile(
 )
 """What may stand in a statement and changes nothing about it."""
 
-ENDED: Final = re.compile(
+ENDED: Final = compile_later(
     r"\b(?:(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
     r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b))"
     + _signs(
@@ -206,7 +207,7 @@ ENDED: Final = re.compile(
     )
 )
 """It was so, and is not any more."""
-NEGATED: Final = re.compile(
+NEGATED: Final = compile_later(
     r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não"
     r"|не|никогда)\b|no(?= \w)|ne (?=\w{1,40} (?:pas|plus|jamais)\b))|n['’]t\b"
     + _signs(r"不再?(?!过(?!敏)|[但仅错久少断管论如同])|没有?(?!问题)|未(?!来)|別に|(?<=\S)(?:ません|ない|なかった)")
@@ -215,8 +216,8 @@ _CANCELLED: Final = (
     (r"cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?"),
     r"取消|作废|中止|キャンセル",
 )
-CANCELLED: Final = re.compile(_any_of(*_CANCELLED))
-PROGRESS: Final = re.compile(
+CANCELLED: Final = compile_later(_any_of(*_CANCELLED))
+PROGRESS: Final = compile_later(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
     r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
     r"|under (?:review|way|discussion|construction|development)|pending"
@@ -226,21 +227,21 @@ PROGRESS: Final = re.compile(
     + _signs(r"进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止")
 )
 """How far something is."""
-FINAL: Final = re.compile(
+FINAL: Final = compile_later(
     r"\b(?:final|definitive|definite|endgültig\w{0,2}|definitiv[oea]?|définiti(?:f|ve)|окончательн\w{1,3})\b"
     + _signs(r"最终|最終")
 )
 """Of the last of several values: no change that was told before it stands."""
-ONCE: Final = re.compile(
+ONCE: Final = compile_later(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
     r"|original(?:mente)?|inicialmente|antes|anteriormente)\b" + _signs(r"原来|原先|当初|最初|以前|元々|もともと")
 )
 """Of what held before: the sentence says itself that it holds no more."""
-UPDATE: Final = re.compile(
+UPDATE: Final = compile_later(
     r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]"
 )
 """Before what replaces something that was said about the same."""
-LEAD_IN: Final = re.compile(
+LEAD_IN: Final = compile_later(
     r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
     r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
     r"|oh by the way|oh|by the way|for the record|notiz|hinweis|übrigens|also|nota|aviso|por cierto|注意|备注|更新"
@@ -248,52 +249,52 @@ LEAD_IN: Final = re.compile(
     r"|finalement|finalmente|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
 )
 """Before a sentence, and no part of what it is about."""
-CORRECTS: Final = re.compile(
+CORRECTS: Final = compile_later(
     r"\b(?:changes? of plans?|correction|actually|instead|scratch that|no,? wait|planänderung|korrektur|stattdessen"
     r"|doch|changement de programme|finalement|en fait|cambio de planes|corrección|en realidad|mejor dicho|finalmente"
     r"|mudança de planos|correção|na verdade|планы изменились|на самом деле)\b"
     + _signs(r"计划有变|更正|其实|実は|訂正")
 )
 """Of what takes back something that was just said."""
-DECIDES: Final = re.compile(
+DECIDES: Final = compile_later(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
     r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
 )
 """One is chosen for a purpose."""
-PAST: Final = re.compile(
+PAST: Final = compile_later(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|gastei|comprei|paguei|вчера|купил[аи]?|заплатил[аи]?)\b"
     + _signs(r"昨天|前天|去年|上周|上个月|[买去花吃看见跑走写打卖]了|見た|ました|先週|昨日")
 )
-HABIT: Final = re.compile(
+HABIT: Final = compile_later(
     r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?"
     r"|кажд(?:ый|ую|ое|ые)|всегда)\b" + _signs(r"每(?!(?:月|年|天|周|人|小时)\s?\d)|毎(?!日会)")
 )
 
 _DISPLACED: Final = (
-    re.compile(
+    compile_later(
         r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de"
         r"|à la place de|au lieu de|no lugar d[aeo]|em vez d[aeo]|вместо)\s+(?:(?:Frau|Herrn?|Mr|Mrs|Ms)\.?\s)?"
         r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})"
     ),
-    re.compile(
+    compile_later(
         r"\b(?:from|von|vom|de|do|с|со)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+"
         r"(?:to|auf|zu|zum|a|al|à|para o|para a|para|на)\s"
     ),
-    re.compile(r"\b(?:took|taken) over\b.{1,60}?\bfrom\s+(?P<old>[A-Z]\w{1,40})"),
-    re.compile(r"\bvon (?:(?:Frau|Herrn) )?(?P<old>[A-ZÄÖÜ]\w{1,40}) übernommen\b"),
-    re.compile(
+    compile_later(r"\b(?:took|taken) over\b.{1,60}?\bfrom\s+(?P<old>[A-Z]\w{1,40})"),
+    compile_later(r"\bvon (?:(?:Frau|Herrn) )?(?P<old>[A-ZÄÖÜ]\w{1,40}) übernommen\b"),
+    compile_later(
         r"\b(?:left|quit|quitté|dejado|[Ss]aí d[aeo]|verlassen)\s+(?P<old>[A-Z][\w.+#-]{1,40})"
         r"(?=.{1,40}\b(?:work|now|travaille|désormais|maintenant|trabajo|ahora|trabalho|agora|arbeite|jetzt)\b)"
     ),
-    re.compile(rf"从(?P<old>[^从，。；]{{1,30}}?)(?:{_TURNED}|[换改转搬迁切])"),
-    re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
-    re.compile(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
-    re.compile(
+    compile_later(rf"从(?P<old>[^从，。；]{{1,30}}?)(?:{_TURNED}|[换改转搬迁切])"),
+    compile_later(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
+    compile_later(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
+    compile_later(
         r"(?P<old>[^\s、。はがをか]{1,16})から.{1,16}(?:に|へ)(?:乗り換え|切り替え|変え|変わ|代わ|交代|移り|移行|変更)"
     ),
-    re.compile(r"(?P<old>[^\s、。はがをの]{1,16}?)ではなく"),
+    compile_later(r"(?P<old>[^\s、。はがをの]{1,16}?)ではなく"),
 )
 DISPLACED: Final = tuple(
     zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
@@ -316,7 +317,7 @@ GENERIC_NOUNS: Final = _words(
 )
 """Words for whatever a sentence may speak of."""
 
-UNIQUE: Final = re.compile(
+UNIQUE: Final = compile_later(
     r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"
     r"|wife|husband|spouse|capital|address|home|name|surname|nickname|username|email|e-mail|phone|number|editor|bank"
     r"|employer|job title|title|role|time ?zone|headquarters|hq|venue|location|place|currency|native language|status"
@@ -341,7 +342,7 @@ UNIQUE: Final = re.compile(
 """What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
 names may both be true.
 """
-MANY: Final = re.compile(
+MANY: Final = compile_later(
     r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
     r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
     r"|freund(?:in)?|kolleg(?:e|in)|sohn|tochter|kind(?:er)?|bruder|schwester|katze|hund|kund(?:e|in)"
@@ -413,15 +414,15 @@ _STATES: Final = (
 """Words, and signs of scripts without blanks: the states of a pair exclude each other."""
 
 
-STATES: Final = tuple((re.compile(_any_of(*one)), re.compile(_any_of(*other))) for one, other in _STATES)
+STATES: Final = tuple((compile_later(_any_of(*one)), compile_later(_any_of(*other))) for one, other in _STATES)
 """Of each pair only one can hold of a thing at a time."""
 _EACH_STATE: Final = [one for pair in _STATES for one in pair]
 _WORDS_OF_STATE: Final = (
     "|".join(words for words, _ in _EACH_STATE),
     "|".join(signs for _, signs in _EACH_STATE if signs),
 )
-ANY_STATE: Final = re.compile(_any_of(*_WORDS_OF_STATE))
-PREDICATE: Final = re.compile(_any_of(*map("|".join, zip(_MOVES, _CANCELLED, _WORDS_OF_STATE, strict=True))))
+ANY_STATE: Final = compile_later(_any_of(*_WORDS_OF_STATE))
+PREDICATE: Final = compile_later(_any_of(*map("|".join, zip(_MOVES, _CANCELLED, _WORDS_OF_STATE, strict=True))))
 """What is said of something and is no part of it: a verb of change, a state."""
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -445,7 +446,7 @@ _MONTHS_ABROAD: Final = (
     r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)"
 )
 KINDS: Final = tuple(
-    (kind, re.compile(pattern))
+    (kind, compile_later(pattern))
     for kind, pattern in (
         (
             "money",
@@ -540,11 +541,11 @@ COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number
 """Kinds that hold a digit."""
 TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})
 DAYLIKE: Final = frozenset({"date", "month", "weekday", "relative", "quarter"})
-COUNTERS: Final = re.compile(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
+COUNTERS: Final = compile_later(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
 """Behind a number in Chinese and Japanese: it is a name."""
-MEASURES: Final = re.compile(r"\s?(?:[个名位人台辆箱件本张条只套家座步杯斤米度次节页口份间]|公[斤里]|平方?米)")
+MEASURES: Final = compile_later(r"\s?(?:[个名位人台辆箱件本张条只套家座步杯斤米度次节页口份间]|公[斤里]|平方?米)")
 """Behind a number in Chinese: it counts."""
-NUMERALS: Final = re.compile(
+NUMERALS: Final = compile_later(
     r"(?<![第周期拜几数零〇一二两三四五六七八九十百千万亿\d.])(?!一(?![元岁月零〇一二两三四五六七八九十百千万亿])|[百千万亿])"
     r"[零〇一二两三四五六七八九十百千万亿]{1,12}"
     r"(?=[元块円岁歳人名位台辆箱件本张条只套家座步杯斤米度次节页票口份间个天年点點時日月]|公[斤里]|平方?米|美元|欧元|分钟|分間|小时"
@@ -552,32 +553,32 @@ NUMERALS: Final = re.compile(
 )
 """A number in Chinese characters, before what it counts: elsewhere it may be part of a name."""
 IN_CHARGE: Final = (
-    re.compile(
+    compile_later(
         r"(?P<what>[^，。；]{0,30}?)[改换转]?由(?P<who>[^，。；]{1,12}?)来?(?:负责|接[手管任]|主持|打理)(?!人)(?P<more>[^，。；]{0,20})"
     ),
-    re.compile(
+    compile_later(
         r"(?P<what>)(?P<who>[^，。；的]{1,12}?)(?:现在|目前|已经|主要)?(?:负责|接[手管任])(?![人的])(?P<more>[^，。；]{1,20})"
     ),
 )
 """Chinese: who looks after what ("采购由小李负责", "小李负责采购")."""
-SWITCHES: Final = re.compile(
+SWITCHES: Final = compile_later(
     r"(?P<who>[^，。；]{0,12}?)(?:现在|如今|已经|最近|都)?(?:改(?P<verb>[用喝吃开坐骑学穿练])|换[成用]了?)(?P<what>[^，。；]{1,30}?)了?\W*$"
 )
 """Chinese: one does the same with something else ("我改喝茶了")."""
-NUMBERED: Final = re.compile(
+NUMBERED: Final = compile_later(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$"
 )
 """Before a number: it is a name."""
-AT_MOST: Final = re.compile(
+AT_MOST: Final = compile_later(
     r"\b(?:max(?:imum|\.)?|at most|no more than|not more than|up to|capped|cap|limit|below|under|less than|höchstens"
     r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b"
     + _signs(r"最多|不超过|最大|以内|以下|まで")
 )
-AT_LEAST: Final = re.compile(
+AT_LEAST: Final = compile_later(
     r"\b(?:min(?:imum|\.)?|at least|no less than|not less than|above|more than|over|mindestens|wenigstens"
     r"|al menos|mínimo)\b" + _signs(r"至少|不少于|最低|以上")
 )
-REASON: Final = re.compile(
+REASON: Final = compile_later(
     r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a|parce que|à cause de|por causa de"
     r"|потому что|из-за)\b" + _signs(r"因为|由于|根据")
 )

@@ -27,6 +27,7 @@ from typing import Final
 from agent.memory.lexicon import DAYS, folded
 from agent.memory.statements import WORD, is_function_word, stem
 from agent.messages import as_it_looks
+from agent.patterns import compile_later
 
 SHARE: Final = 0.5
 """Of the telling words: a model says the same in its own words, and not something else."""
@@ -39,16 +40,16 @@ MAX_OTHERS: Final = 500_000
 
 FILES_NOTE: Final = "\n(attached: "
 """Begins the last line of a message that came with files: their names, which others gave them."""
-_QUOTED: Final = re.compile(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
+_QUOTED: Final = compile_later(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
 """A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
-_MENTION: Final = re.compile(r"(?<!\w)[@#][^ \t\n]+")
+_MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
 """Whose name, or which place's: others chose it. Adapters write it without an ordinary blank (`mention`)."""
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
 _MONTHS: Final = tuple(name[:3] for name in _MONTH_NAMES)
-_DATE: Final = re.compile(
+_DATE: Final = compile_later(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b|\b(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.? \d{{1,2}}\b", re.IGNORECASE
 )
 _CALENDAR: Final = frozenset(
@@ -60,10 +61,10 @@ _NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|el
 _NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
 _TRIVIAL: Final = frozenset({"00"})
 """Of "9:00", for whoever said "9 am"."""
-_RUN: Final = re.compile(r"[^\W_]+")
-_BROKEN: Final = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
+_RUN: Final = compile_later(r"[^\W_]+")
+_BROKEN: Final = compile_later(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
 """Inside a word, as at the end of a line."""
-_GROUPED: Final = re.compile(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
+_GROUPED: Final = compile_later(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
 
 READ_CHARS: Final = 6_000
 """Of a person's messages, the newest: a page or two, read in milliseconds. Older ones are left as they are."""
@@ -73,7 +74,7 @@ READ_CLAUSES: Final = 8
 MOST: Final = 0.7
 """Of the pairs of characters of a script without blanks."""
 
-_NO_NEGATION: Final = re.compile(
+_NO_NEGATION: Final = compile_later(
     r"\b(?:not|n['’]t) (?:only|just|merely|simply)\b|n['’]t (?:only|just)\b|\bnot (?:to mention|least)\b"
     r"|\bno (?:doubt|wonder|matter|problem|worries)\b|\bnever mind\b|\bor not\b|\bif not\b"
     r"|\bwhy (?:not|don['’]?t)\b"
@@ -87,12 +88,12 @@ _NO_NEGATION: Final = re.compile(
     r"|なければ|ないと|しかない"
 )
 """A "not" that denies nothing."""
-_NEGATION: Final = re.compile(
+_NEGATION: Final = compile_later(
     r"\b(?:not|never|cannot|neither|nobody|none|nicht|kein(?:e[nmrs]?)?|nie|niemals|niemand|weder"
     r"|nunca|jamás|tampoco|nadie|ning[uú]n[oa]?|(?:do|does|did|is|are|was|ca|wo|have|has)nt)\b"
     r"|n['’]t\b|(?<!\w)no(?= \w)|[不没沒]|(?:ない|なかった|ません|ありません)"
 )
-_TURNING: Final = re.compile(
+_TURNING: Final = compile_later(
     r"\b(?:until|till|before|after|unless|except|without|only|than|instead|always|all|every\w{0,6}|off|out|against"
     r"|avoid\w{0,3}|stop\w{0,4}|quit\w{0,4}|hates?|dislik\w{1,3}|refus\w{1,3}|lacks?|gave up|less|\w{2,20}-free"
     r"|un\w{3,20}"
@@ -103,7 +104,7 @@ _TURNING: Final = re.compile(
     r"|直到|之前|之后|除了|只|总是|都|避免|戒|讨厌|也许|可能|まで|前に|後に|以外|だけ|いつも|避け|やめ|嫌|たぶん"
 )
 """Words that may turn the sense of a clause in ways that are not read here."""
-_STANDS_FOR_ITSELF: Final = re.compile(
+_STANDS_FOR_ITSELF: Final = compile_later(
     r"\b(?:(?:do ?n['’]?t|never|not)(?: ever| you)?(?: to)? forget|(?<!['’]t )(?<!not )remember|(?:keep|bear) in mind"
     r"|memori[sz]e|(?:do|did) you know|(?:please|take) note|be aware"
     r"|(?:i|we)(?:['’]ve| have)? (?:just |already )?(?:said|(?:told|tell) you|mention(?:ed)?)"
@@ -114,13 +115,13 @@ _STANDS_FOR_ITSELF: Final = re.compile(
 _CONJUNCTION: Final = (
     r"but|however|although|though|because|since|whereas|while|yet|aber|sondern|obwohl|weil|denn|pero|sino|aunque|porque"
 )
-_CLAUSE: Final = re.compile(
+_CLAUSE: Final = compile_later(
     rf"[,;:()—–，；：、]+|\s-\s|(?=\b(?:if|whether|unless|falls|wenn|ob)\b)|\b(?:{_CONJUNCTION})\b"
     r"|\b(?:and|und|y)\b(?= (?:i|we|he|she|it|they|my|our|the|ich|wir|er|sie|mein\w{0,2}|yo|mi|no|do|don['’]t|not)\b)"
     r"|(?=¿)|但是?|可是|因为|所以|而且|けれど|けど|ので"
 )
 _ITEM: Final = r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}"
-_LIST: Final = re.compile(
+_LIST: Final = compile_later(
     rf"(?P<items>(?:, ?{_ITEM}){{1,12}}?),? (?P<last>(?:or|nor|and|oder|noch|und|ni|o|u|y|e) {_ITEM})"
     rf"(?=\W*$| ?[,;:()—–]| (?:{_CONJUNCTION})\b)"
 )
@@ -133,29 +134,29 @@ _LINKS: Final = frozenset(
 _NO_ITEM: Final = frozenset(
     {"just", "rather", "actually", "maybe", "instead", "only", "sondern", "sino", "nur", "solo"}
 )
-_SENTENCE: Final = re.compile(r"[^.!?。！？\n]*(?:\.(?=\w)[^.!?。！？\n]*)*(?P<end>[.!?。！？]*)")
+_SENTENCE: Final = compile_later(r"[^.!?。！？\n]*(?:\.(?=\w)[^.!?。！？\n]*)*(?P<end>[.!?。！？]*)")
 _LEAD: Final = r"^\W*(?:(?:and|or|so|well|hey|hi|ok|okay|then|now|but|und|also|na|y|o|e|entonces)\b\W*){0,3}"
-_ASKS: Final = re.compile(
+_ASKS: Final = compile_later(
     rf"{_LEAD}(?:(?:am|are|is|was|were|do|does|did|have|has|had|should|shall|may|might|must|can|could|would|will"
     r"|isn['’]t|aren['’]t|wasn['’]t|don['’]t|doesn['’]t|didn['’]t) (?:i|we|he|she|it|they|my|our|the|this|that|there)\b"
     r"|(?:bin|war|hab|habe|kann|muss|soll|darf) ich\b|(?:sind|waren|haben|können|müssen) wir\b)"
 )
-_ASKS_BY_ITS_MARK: Final = re.compile(
+_ASKS_BY_ITS_MARK: Final = compile_later(
     rf"{_LEAD}(?:(?:what|who|whose|when|where|which|how)\b|(?:am|are|is|was|were|do|does|did|has|have)\b"
     r"|(?:was|wer|wem|wann|wo|wohin|welche\w?|wie|ist|sind|war|waren|hat|haben|habe|bin|wird)\b"
     r"|¿(?!\s*(?:por qué|puedes|podrías|sabías|recuerdas|verdad|no\b))"
     r"|(?:soy|es|son|somos|estoy|está|están|tengo|tiene|tenemos|vivo|trabajo)\b)"
     r"|[吗嗎]\W*$|是不是|有没有|会不会|(?:です|ます|でした|ました|ません|の|だろう)か\W*$"
 )
-_ASKS_WITHOUT: Final = re.compile(r"[吗嗎]\W*$|(?:です|ます|でした|ました|ません)か\W*$")
-_SUPPOSES: Final = re.compile(
+_ASKS_WITHOUT: Final = compile_later(r"[吗嗎]\W*$|(?:です|ます|でした|ました|ません)か\W*$")
+_SUPPOSES: Final = compile_later(
     rf"{_LEAD}(?:(?:even |as |only |what )?(?:if|whether|unless)|suppos(?:e|ing)|assum(?:e|ing)|imagine|in case"
     r"|provided"
     r"|i (?:wish|am not sure|['’]m not sure)|i['’]m not sure|let['’]s say|was wäre wenn|wenn|falls|ob|angenommen"
     r"|sofern|si"
     r"|supong(?:amos|o)|imagina|en caso|a menos que|ojalá)\b|^\W*(?:如果|要是|假如|假设|倘若|万一|もしも?(?!か)|仮に)"
 )
-_REPORTS: Final = re.compile(
+_REPORTS: Final = compile_later(
     r"^\W*(?P<who>[A-ZÄÖÜÁÉÍÓÚÑ][\w’'-]{1,30}(?: [A-ZÄÖÜÁÉÍÓÚÑ][\w’'-]{1,30})?"
     r"|[Hh]e|[Ss]he|[Tt]hey|[Ee]r|[ÉEée]l|[Ee]lla)"
     r" (?:just |also |still |has |hat )?(?:says?|said|thinks?|thought|believes?|believed|claims?|claimed|told (?:me|us)"
@@ -167,12 +168,12 @@ _REPORTS: Final = re.compile(
 _NO_REPORTER: Final = frozenset(
     {"i", "we", "you", "ich", "wir", "yo", "nosotros", "it", "this", "that", "what", "who", "nobody", "私", "僕", "俺"}
 )
-_YES: Final = re.compile(
+_YES: Final = compile_later(
     r"^\W*(?:yes|yep|yeah|correct|exactly|ja|genau|stimmt|sí|exacto|correcto|是的?|对的?|はい|ええ)\W*$"
 )
-_DIGITS: Final = re.compile(r"\d+")
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]+")
-_NO_PAIRS: Final = re.compile(
+_DIGITS: Final = compile_later(r"\d+")
+_UNSPACED: Final = compile_later("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]+")
+_NO_PAIRS: Final = compile_later(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )
 _ABOUT: Final = frozenset(
@@ -183,7 +184,7 @@ _SAME_BEGINNING: Final = 5
 """Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one."""
 
 
-_AND: Final = re.compile(r"\b(?:and|und|y|e)\b")
+_AND: Final = compile_later(r"\b(?:and|und|y|e)\b")
 """Between the things of a list: what denies one of them denies all."""
 _LINKING: Final = frozenset("aeiouyàéó")
 """Letters that are words beside others, in one of the languages."""

@@ -7,12 +7,13 @@ Rules
   Whatever is not understood says nothing: a text without times gives no period.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
+
+from agent.patterns import compile_later
 
 MAX_PERIODS: Final = 8
 """More times than anybody asks for in one question; a pasted calendar is not a question."""
@@ -43,7 +44,7 @@ _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _BEFORE_MONTH: Final = r"(?P<led>\b(?:in|of|since|during|last|this|early|mid|late|until|by|from)\s+)?"
 
 _PATTERNS: Final = tuple(
-    re.compile(pattern)
+    compile_later(pattern)
     for pattern in (
         r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d{1,2})(?:-(?P<day>\d{1,2}))?\b",
         r"(?:(?P<year>(?:19|20)\d\d)\s*年\s*)(?:(?P<number>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*[日号號])?)?",

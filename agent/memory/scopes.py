@@ -16,6 +16,7 @@ from typing import Final
 
 from agent.memory.facts import Scope
 from agent.memory.statements import telling_part
+from agent.patterns import compile_later
 
 REMEMBERED: Final = 20
 """Messages back that a game of thought may have begun."""
@@ -33,27 +34,27 @@ _HYPOTHESIS: Final = (
 _DRAFT: Final = (
     r"draft(?:s|ing|ed)?|tentative(?:ly)?|provisional(?:ly)?|working assumption|rough (?:estimate|idea|plan|draft)"
 )
-_A_DRAFT: Final = re.compile(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b(?!:)", re.IGNORECASE)
+_A_DRAFT: Final = compile_later(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b(?!:)", re.IGNORECASE)
 """A draft that is spoken about, and no word that what follows is one."""
-_UNCERTAIN: Final = re.compile(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
-_HYPOTHETICAL: Final = re.compile(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
-_DRAFTED: Final = re.compile(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
-_OPENS: Final = re.compile(
+_UNCERTAIN: Final = compile_later(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
+_HYPOTHETICAL: Final = compile_later(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
+_DRAFTED: Final = compile_later(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
+_OPENS: Final = compile_later(
     r"\b(?:let's|let us|we(?:'re| are) (?:just|only)|this is (?:just|only|purely)|just|start(?:ing)?)\b", re.IGNORECASE
 )
-_ASSUMES: Final = re.compile(rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b", re.IGNORECASE)
-_SENTENCE: Final = re.compile(r"[^.!?]+")
-_ENDS: Final = re.compile(
+_ASSUMES: Final = compile_later(rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b", re.IGNORECASE)
+_SENTENCE: Final = compile_later(r"[^.!?]+")
+_ENDS: Final = compile_later(
     r"\b(?:enough|end of|done with|stop(?:ping)?|out of)\b|\b(?:for real|in reality|seriously|real (?:world|life|thing"
     r"|plans?|commitments?|decisions?)|final(?:ly|ised|ized)?|decided|agreed|official(?:ly)?)\b",
     re.IGNORECASE,
 )
-_INTERRUPTS: Final = re.compile(
+_INTERRUPTS: Final = compile_later(
     r"^\W*(?:hold on|hang on|wait|one (?:moment|second|sec)|sorry|excuse me|quick (?:question|detour|aside)|by the way"
     r"|btw|unrelated|off[- ]topic|something else|urgent|meanwhile|before (?:that|we go on)|interrupt\w*|brb)\b",
     re.IGNORECASE,
 )
-_RESUMES: Final = re.compile(
+_RESUMES: Final = compile_later(
     r"\b(?:back to|return(?:ing)? to|resum(?:e|ing)|continu(?:e|ing)|where were we|as i was saying|carry on)\b",
     re.IGNORECASE,
 )
@@ -62,7 +63,7 @@ _RESUMES: Final = re.compile(
 _SAYS_SCOPE: Final = (
     (
         Scope.HYPOTHETICAL,
-        re.compile(
+        compile_later(
             r"^\W*(?:hypothetical(?:ly)?\b|theoretically\b|in theory\b|what if\b|suppos(?:e|ing)\b|assum(?:e|ing)\b"
             r"|imagine\b|let's (?:say|assume)\b|for the sake of argument\b"
             r"|(?:mal )?angenommen\b|hypothetisch\b|nehmen wir an\b|was wäre,? wenn\b"
@@ -72,7 +73,7 @@ _SAYS_SCOPE: Final = (
     ),
     (
         Scope.DRAFT,
-        re.compile(
+        compile_later(
             r"^\W*(?:(?:draft|entwurf|borrador|草稿|草案|下書き|仮案)\s*[:：]|tentatively\b|provisionally\b"
             r"|as a draft\b|vorläufig\b|provisionalmente\b|暂定|暫定)",
             re.IGNORECASE,
@@ -80,7 +81,7 @@ _SAYS_SCOPE: Final = (
     ),
     (
         Scope.SESSION,
-        re.compile(
+        compile_later(
             r"\b(?:just|only) for (?:now|today|the moment)\b"
             r"|\bfor (?:the rest of )?this (?:conversation|thread|chat|session|task)\b"
             r"|\bnur für (?:jetzt|heute|dieses gespräch|diesen chat)\b|\bnur in diesem (?:gespräch|chat)\b"

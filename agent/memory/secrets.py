@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from agent.patterns import compile_later
+
 HIDDEN: Final = "[secret]"
 
 RANDOM_CHARS: Final = 20
@@ -25,7 +27,7 @@ RANDOM_CHANGES: Final = 0.3
 """How often letters and digits, or small and capital letters, change at a character: by chance over 0.4 times, in
 CamelCase under 0.2."""
 
-_PREFIXES: Final = re.compile(
+_PREFIXES: Final = compile_later(
     r"""\b(?:
       sk-[A-Za-z0-9_-]{16,} | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,} | whsec_[A-Za-z0-9]{16,}
     | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,} | gl(?:pat|ptt|rt)-[A-Za-z0-9_-]{16,}
@@ -37,7 +39,7 @@ _PREFIXES: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_PRIVATE_KEY: Final = re.compile(
+_PRIVATE_KEY: Final = compile_later(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
 _NAMES: Final = (
@@ -46,25 +48,25 @@ _NAMES: Final = (
     r"passwort|kennwort|mot\ de\ passe|contraseña|senha|wachtwoord|пароль"
 )
 _NAMES_WITHOUT_BLANKS: Final = "パスワード|暗証番号|密码|密碼|口令|비밀번호"
-_NAMED: Final = re.compile(
+_NAMED: Final = compile_later(
     rf"(?:(?<![^\W_])(?:{_NAMES})|{_NAMES_WITHOUT_BLANKS})(?:\ (?:for|of|to)\ [\w.-]+(?:\ [\w.-]+)?)?\s*"
     r"(?:(?P<sign>[:=：＝])|\bis\b|\bist\b|\best\b|\bes\b|は|是)"
     r"\s*(?P<quote>[\"'`“‘«]?)(?!\[secret)(?P<value>[^\s\"'`“”‘’«»、。，]{3,})",
     re.IGNORECASE,
 )
-_WORD: Final = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
-_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
+_WORD: Final = compile_later(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
+_ADDRESS: Final = compile_later(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
 """No scheme in use is longer; without a bound a long text of dots and dashes takes seconds."""
-_IN_ADDRESS: Final = re.compile(
+_IN_ADDRESS: Final = compile_later(
     r"(?<=://)[^/\s:@]*:(?!\[secret)(?P<password>[^/\s@]+)@"
     r"|[?&#;](?:[\w-]*(?:token|key|secret|passw(?:or)?d|signature)|sig|pwd|code)=(?!\[secret)(?P<value>[^&#\s]{6,})",
     re.IGNORECASE,
 )
-_CARD: Final = re.compile(r"(?<![\d.,-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d-])")
-_TOKEN: Final = re.compile(rf"[A-Za-z0-9+/_=-]{{{RANDOM_CHARS},}}")
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{32,}", re.IGNORECASE)
-_BETWEEN: Final = re.compile(r"[/=]")
+_CARD: Final = compile_later(r"(?<![\d.,-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d-])")
+_TOKEN: Final = compile_later(rf"[A-Za-z0-9+/_=-]{{{RANDOM_CHARS},}}")
+_UUID: Final = compile_later(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX: Final = compile_later(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{32,}", re.IGNORECASE)
+_BETWEEN: Final = compile_later(r"[/=]")
 
 
 def has_secret(text: str) -> bool:
@@ -171,8 +173,8 @@ def _grouped(words: Sequence[str]) -> str:
     return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in found.items())
 
 
-_SENSITIVE: Final = re.compile(rf"\b(?:{_grouped(_WORDS.split())})\b|{'|'.join(_CJK.split())}", re.IGNORECASE)
-_ASKED: Final = re.compile(
+_SENSITIVE: Final = compile_later(rf"\b(?:{_grouped(_WORDS.split())})\b|{'|'.join(_CJK.split())}", re.IGNORECASE)
+_ASKED: Final = compile_later(
     r"\b(?:remember|memori[sz]e|don'?t forget|do not forget|keep in mind|make a note|note down|note that"
     r"|merk\w* dir|vergiss nicht|recuerda|no olvides|acuérdate|retiens|souviens-toi|n'oublie pas|ricorda|lembre|onthoud"
     r"|запомни)\b|覚えて|記憶して|忘れないで|记住|記住|记得|記得|기억해",

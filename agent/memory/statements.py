@@ -18,11 +18,12 @@ from typing import Final
 
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
+from agent.patterns import compile_later
 
 READER: Final = 10
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
-WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+WORD: Final = compile_later(r"[^\W_]+(?:['’][^\W_]+)*")
 READ_CHARS: Final = 1_000
 """Of one sentence: what is longer is a pasted text, and says too much to be compared."""
 QUESTION_CHARS: Final = READ_CHARS - 1
@@ -36,65 +37,65 @@ _ABBREVIATED: Final = "|".join(
 )
 _ORDINAL: Final = r"(?<=\d)[.](?=\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"
 """German: "am 12. Juli"."""
-_SENTENCE: Final = re.compile(
+_SENTENCE: Final = compile_later(
     rf"[^.!?\n。！？]*(?:(?:[.](?=\S)|(?:{_ABBREVIATED})[.](?=\s\S)|{_ORDINAL})[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)"
 )
 
-_ELISION: Final = re.compile(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
+_ELISION: Final = compile_later(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 """French: "l'adresse" is "le adresse"."""
-_CYRILLIC_ENDING: Final = re.compile(
+_CYRILLIC_ENDING: Final = compile_later(
     r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ут|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
     r"|ах|ях|[аеёиоуыэюяйь])$"
 )
-_CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)
-_ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b")
-_LABEL: Final = re.compile(r"^\[[^\]\n]{1,80}\]:?\s*")
+_CYRILLIC: Final = compile_later("[а-яё]", re.IGNORECASE)
+_ANAPHOR: Final = compile_later(r"\b(?:that|it|this|them)\b")
+_LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
 """Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
 _SLOT: Final = 0xE000
 """Where the private characters begin that stand for a sentence's values while it is read."""
-_SLOTS: Final = re.compile(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
-_PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
-_TOKEN: Final = re.compile(
+_SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
+_PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
+_TOKEN: Final = compile_later(
     "[\ue000-\uf8ff]"  # a value
     r"|[A-Za-zÀ-ɏ0-9][A-Za-zÀ-ɏ0-9.+#/&-]*(?:['’][A-Za-z]+)*"
     r"|[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]|[^\W_]+"
 )
-_HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
-_KANA: Final = re.compile(r"[\u3040-\u309f]")
-_HAN: Final = re.compile(r"[\u3400-\u9fff々]")
-_PARTICLES: Final = re.compile(
+_HIRAGANA: Final = compile_later(r"[\u3040-\u309f]+")
+_KANA: Final = compile_later(r"[\u3040-\u309f]")
+_HAN: Final = compile_later(r"[\u3400-\u9fff々]")
+_PARTICLES: Final = compile_later(
     r"^(?:[はがをにでとのもへや]|から|まで|より|には|では|とは|です|ます|でした|ました|ません|でし|だ|さん|して|しています|いて|います"
     r"|している|いる|する|します|した|ない|なりました|なった|なり|ある|あります|こと|もの|ので|ため|もう|まだ|また)+"
 )
 _CJK_FUNCTION: Final = frozenset("的了吗呢吧就都被把将已也和与个们从每")
-_SPACES: Final = re.compile(r"[\s,]+")
-_THOUSANDS: Final = re.compile(r"k$")
-_DATE: Final = re.compile(
+_SPACES: Final = compile_later(r"[\s,]+")
+_THOUSANDS: Final = compile_later(r"k$")
+_DATE: Final = compile_later(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
 _NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
 """Words that say how something is said, and not what."""
-_DIGIT: Final = re.compile(r"\d")
+_DIGIT: Final = compile_later(r"\d")
 _NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()
-_NO_WORD: Final = re.compile(r"[_\W]+")
-_LAST_WORD: Final = re.compile(r"(?<!\w)(\w++)\s?$")
-_FIRST_WORD: Final = re.compile(r"\s?([^\W\d_]+)")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
-_DETERMINER: Final = re.compile(
+_NO_WORD: Final = compile_later(r"[_\W]+")
+_LAST_WORD: Final = compile_later(r"(?<!\w)(\w++)\s?$")
+_FIRST_WORD: Final = compile_later(r"\s?([^\W\d_]+)")
+_LETTERS: Final = compile_later(r"[^\W\d_]+")
+_DETERMINER: Final = compile_later(
     r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+"
     r"|le|les|mon|ma|mes|notre|nos|votre|vos|o|os|meu|minha|noss[oa])\b",
     re.IGNORECASE,
 )
-_ROLE: Final = re.compile(
+_ROLE: Final = compile_later(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
-_PERFECT: Final = re.compile(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
-_FROM: Final = re.compile("从[^从，。；]{1,30}$")
+_PERFECT: Final = compile_later(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
+_FROM: Final = compile_later("从[^从，。；]{1,30}$")
 """Chinese: from where a change leads, just before its verb."""
 _WORK: Final = "工作"
-_AT_WORK: Final = re.compile(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
-_AS_OF_NOW: Final = re.compile(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
-_OBJECT_MOVED: Final = re.compile(
+_AT_WORK: Final = compile_later(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
+_AS_OF_NOW: Final = compile_later(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
+_OBJECT_MOVED: Final = compile_later(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
     r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b"
 )
@@ -485,8 +486,8 @@ def _slots_in(text: str) -> list[int]:
 
 
 _SAME_VERBS: Final = {"共有": "有", "剩": "有", "剩下": "有", "只剩": "有", "只剩下": "有", "使用": "用", "叫做": "叫"}
-_PER_CENT: Final = re.compile(r"百分之(\d+)|[％]")
-_WEEK: Final = re.compile("^[上下这本]?(?:星期|礼拜|周)(?=.)")
+_PER_CENT: Final = compile_later(r"百分之(\d+)|[％]")
+_WEEK: Final = compile_later("^[上下这本]?(?:星期|礼拜|周)(?=.)")
 _POWERS: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
 _FIGURES: Final = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 
@@ -518,7 +519,7 @@ def _in_charge(rest: str) -> re.Match[str] | None:
     return next((found for one in lexicon.IN_CHARGE if (found := one.match(rest)) is not None), None)
 
 
-_HOURS: Final = re.compile(r"^(\d{1,2})h(\d\d)?$")
+_HOURS: Final = compile_later(r"^(\d{1,2})h(\d\d)?$")
 
 
 def _canonical(kind: str, value: str) -> str:

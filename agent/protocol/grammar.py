@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, Literal
 
+from agent.patterns import compile_later
+
 
 class BlockKind(StrEnum):
     """A kind of block, by the name of its tag."""
@@ -162,28 +164,30 @@ _NAME_BEGUN = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
 )
 _FIRST_LETTERS = "".join(sorted({name[0] for name in TAG_NAMES}))
-_TAG_MAY_BEGIN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
-_TAG = re.compile(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
-_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE)
-_JSON = re.compile(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
-_JSON_BEGUN = re.compile(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
-_PROSE = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
-_PROSE_BEGUN = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
-_REST_OF_LINE = re.compile(rf"[{BLANKS}]*(\n|\Z)")
+_TAG_MAY_BEGIN = compile_later(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
+_TAG = compile_later(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
+_TAG_BEGUN = compile_later(
+    rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE
+)
+_JSON = compile_later(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
+_JSON_BEGUN = compile_later(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
+_PROSE = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
+_PROSE_BEGUN = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
+_REST_OF_LINE = compile_later(rf"[{BLANKS}]*(\n|\Z)")
 
-_CALL_IN_WORDS = re.compile(
+_CALL_IN_WORDS = compile_later(
     rf"[{BLANKS}\n]*+(?:(?:`{{3,}}|~{{3,}})\w*+[{BLANKS}\n]*+)?+(?:\w{{1,64}}\s?=\s?|(?:print|await)[\s(])?([\w-]{{1,128}})\("
 )
-_CALL_IN_WORDS_BEGUN = re.compile(
+_CALL_IN_WORDS_BEGUN = compile_later(
     rf"[{BLANKS}\n]*+[`~]*+\w{{0,64}}[{BLANKS}\n]*+(?:\w{{1,64}}\s?[=(]?\s?)?[\w-]{{0,128}}\Z"
 )
-_GOES_ON = re.compile(
+_GOES_ON = compile_later(
     rf"[{BLANKS}]+(?!(?:{'|'.join(WORKSPACE_FIELDS)}|secure)\b)[a-z]+(?:[{BLANKS}]+[^{BLANKS}\n:=]|[.,;!?)\n])|[.,;:!?)'\"`]"
 )
-_NOTES_END = re.compile(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
-_FIRST_KEY = re.compile(r"""([\[{\s]*["'“]?)(\w*)""")
-_COLON = re.compile(r"""["'”]?\s*(:|\Z)""")
-_FIRST_NAME = re.compile(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
+_NOTES_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
+_FIRST_KEY = compile_later(r"""([\[{\s]*["'“]?)(\w*)""")
+_COLON = compile_later(r"""["'”]?\s*(:|\Z)""")
+_FIRST_NAME = compile_later(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
 _FIRST_KEYS = {
     BlockKind.EXECUTE: ("name", "tool", "tool_name", "function", "type"),
     BlockKind.RESULTS: ("name", "status", "content", "tool"),
@@ -203,12 +207,12 @@ _NATIVE_NAME = (
     r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
     r"|(?:start|end)_of_\w|unused\d|extra_id_\d|special_\d|image_soft_token>|seed:"
 )
-TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
+TAG_LIKE: Final = compile_later(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
 """Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
 open models may read a person's `<|im_start|>` as the beginning of another message.)"""
-TOKEN_LIKE: Final = re.compile(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
+TOKEN_LIKE: Final = compile_later(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
 """Every `<` that could begin a token of a model's own."""
-BRACKETED: Final = re.compile(
+BRACKETED: Final = compile_later(
     r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
     r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
 )
@@ -326,12 +330,12 @@ def is_cut_tag(held: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
 # as many of them. Unlike there, it may be indented as deep as one likes: models write fences inside lists.
 
 
-_OPENING = re.compile(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
-_OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
-_CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
+_OPENING = compile_later(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
+_OPENING_BEGUN = compile_later(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
+_CLOSING_BEGUN = compile_later(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
 _ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++"
-_ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
-_ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
+_ITEMS = compile_later(rf"(?:{_ITEM})+(?=[`~])")
+_ITEMS_BEGUN = compile_later(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
 
 
 def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias, assert_never, cast
 from agent import texts
 from agent.errors import ADVICE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
+from agent.patterns import compile_later
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
@@ -127,34 +128,34 @@ _LAST = rf"""{_POLITE}what\s+(?:
     )[\s?!.]*$"""
 
 _FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
-_REMEMBERS = re.compile(_REMEMBER, _FLAGS)
-_RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
-_ASKED = re.compile(_ASKS, _FLAGS)
-_USES = re.compile(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{.*\}})\s*$", _FLAGS)
-_REPEATS = re.compile(_LAST, _FLAGS)
-_KNOWN_PASSAGE = re.compile(r"\[D\d+\] ([^\n]*):\n(>.*)", re.DOTALL)
-_MESSAGE = re.compile(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
-_REMINDS = re.compile(
+_REMEMBERS = compile_later(_REMEMBER, _FLAGS)
+_RECALLS = tuple(compile_later(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _DID, _MINE))
+_ASKED = compile_later(_ASKS, _FLAGS)
+_USES = compile_later(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{.*\}})\s*$", _FLAGS)
+_REPEATS = compile_later(_LAST, _FLAGS)
+_KNOWN_PASSAGE = compile_later(r"\[D\d+\] ([^\n]*):\n(>.*)", re.DOTALL)
+_MESSAGE = compile_later(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
+_REMINDS = compile_later(
     rf"""{_POLITE}{_COULD_YOU}remind\s+me\s+(?:in\s+(?P<many>\d{{1,3}}|an?)\s+(?P<unit>minute|hour|day)s?
     |tomorrow\s+at\s+(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?)\s+(?:to|of|that|about)\s+(?P<what>\S.*)""",
     _FLAGS,
 )
-_NOW = re.compile(r"^ENVIRONMENT: \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
-_CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
-_LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
-_TRAILING = re.compile(
+_NOW = compile_later(r"^ENVIRONMENT: \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_CODE = compile_later(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
+_LEADING = compile_later(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
+_TRAILING = compile_later(
     r"(?<![\s?!.,;:\"'“”])(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"^[^\n:]{1,100}: ?")
+_NAMED = compile_later(r"^[^\n:]{1,100}: ?")
 """Who writes, where several people may."""
-_CATCHES_UP = re.compile(r"\b(?:catch\s+(?:me|us)\s+up|summari[sz]e|sum\s+up)\b", re.IGNORECASE)
-_CHANNEL = re.compile(r"https?://\S+|<#\w+(?:\|[^>]*)?>|#[\w-]+|\bthread\b", re.IGNORECASE)
-_SINCE = re.compile(r"\bsince\s+([\w :-]{2,30})", re.IGNORECASE)
-_SAID_IN_CHANNEL = re.compile(r"^> \[(\d+)\] [^,\n]*, ([^\n]*):\n> > ([^\n]*)", re.MULTILINE)
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_WORD = re.compile(r"\w+")
-_ENDING = re.compile(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
+_CATCHES_UP = compile_later(r"\b(?:catch\s+(?:me|us)\s+up|summari[sz]e|sum\s+up)\b", re.IGNORECASE)
+_CHANNEL = compile_later(r"https?://\S+|<#\w+(?:\|[^>]*)?>|#[\w-]+|\bthread\b", re.IGNORECASE)
+_SINCE = compile_later(r"\bsince\s+([\w :-]{2,30})", re.IGNORECASE)
+_SAID_IN_CHANNEL = compile_later(r"^> \[(\d+)\] [^,\n]*, ([^\n]*):\n> > ([^\n]*)", re.MULTILINE)
+_FENCE = compile_later(r"`{3,}|~{3,}")
+_WORD = compile_later(r"\w+")
+_ENDING = compile_later(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
 _SMALL_TALK = frozenset(
     re.findall(
         r"\w+",
@@ -165,8 +166,8 @@ _SMALL_TALK = frozenset(
 )
 """Whoever says no more than this has said nothing that anybody looks for."""
 _FILLING = frozenset(re.findall(r"\w+", "the and for are was our your about what this that with from have has had"))
-_NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_NOTHING = compile_later(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
+_UNPRINTABLE = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
 def rehearse(messages: Sequence[Message]) -> str:

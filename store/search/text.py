@@ -14,7 +14,6 @@ Rules
   whatever of them is met counts once.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from agent.memory.audience import NOWHERE, WIDE
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
 from agent.messages import normalisable
+from agent.patterns import compile_later
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
 
@@ -49,8 +49,8 @@ PIECE_CHARS: Final = 32
 TELLING_LETTERS: Final = 4
 """Of a single word: a shorter one is a name for too many things."""
 
-_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
-_ACCENTED: Final = re.compile(
+_ASCII_WORD: Final = compile_later(r"[a-z0-9]+")
+_ACCENTED: Final = compile_later(
     "([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+"
     "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]+"  # Hebrew points
     "|[\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"  # Arabic points, and what draws a word out
@@ -60,9 +60,9 @@ _CJK_LETTERS: Final = (
     "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Kana
     "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # Hangul
 )
-_CJK: Final = re.compile(f"[{_CJK_LETTERS}]+")
-_PIECE: Final = re.compile(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|(?<=[。！？؟\n])")
+_CJK: Final = compile_later(f"[{_CJK_LETTERS}]+")
+_PIECE: Final = compile_later(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
+_SENTENCE_END: Final = compile_later(r"(?<=[.!?])\s|(?<=[。！？؟\n])")
 _ASKS: Final = ("?", "？", "؟")
 _PLAIN_LETTERS: Final = str.maketrans(
     {"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"}
@@ -348,19 +348,19 @@ BEGINS: Final = "·"
 CONTAINS: Final = "¦"
 """Behind the letters with which a word begins, and behind those with which something in it begins."""
 
-_ARABIC: Final = re.compile("[\u0620-\u064a\u066e-\u06d3]{3,64}")
-_ARTICLE: Final = re.compile("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
-_ENDINGS: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|ه|ي){1,4}$")
+_ARABIC: Final = compile_later("[\u0620-\u064a\u066e-\u06d3]{3,64}")
+_ARTICLE: Final = compile_later("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
+_ENDINGS: Final = compile_later("(?<=..)(?:ها|ان|ات|ون|ين|ه|ي){1,4}$")
 """What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer, whose يه is
 two of these); no more than four, so that a word of endings alone is read in linear time."""
-_CYRILLIC: Final = re.compile("[\u0400-\u052f]")
-_CYRILLIC_ENDINGS: Final = re.compile(
+_CYRILLIC: Final = compile_later("[\u0400-\u052f]")
+_CYRILLIC_ENDINGS: Final = compile_later(
     "(?<=...)(?:[ая]м[иі]|[иыі]м[иі]|[ео]го|[ео]му|[ео][ми]|[ыиі][ихм]|[ая][мхя]|[ео]в|[еоі]ю|[ое]е|ую|юю|[аеиоуыьэюяі])$"
 )
 """As they are without accents: й is и."""
-_LATIN_ENDINGS: Final = re.compile("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
+_LATIN_ENDINGS: Final = compile_later("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
 """Of short words; of longer ones they stand behind the BEGINNING."""
-_LONG_VOWELS: Final = re.compile("(?<=.)[اوي]")
+_LONG_VOWELS: Final = compile_later("(?<=.)[اوي]")
 """Plurals differ in them: شارع has شوارع."""
 
 
