@@ -1,9 +1,11 @@
-"""Time and chance as the machine has them: what the rest of the agent takes as arguments."""
+"""Time and chance as the machine has them, taken as arguments everywhere else; and where a database lies."""
 
 import asyncio
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 
@@ -30,3 +32,23 @@ def new_id() -> str:
 def fresh_word() -> str:
     """Marks what the system says in one turn: nobody who writes can guess it."""
     return uuid4().hex[:6]
+
+
+def place_of(url: str) -> str:
+    """Where the database of this URL is, in words for a person, without what is secret."""
+    scheme, _, rest = url.partition("://")
+    if scheme.partition("+")[0] == "sqlite":
+        path = sqlite_path(rest)
+        return "nowhere; it ends with this process" if path is None else str(path)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[0]
+        return f"The PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
+    except ValueError:
+        return "The PostgreSQL database"
+
+
+def sqlite_path(rest: str) -> Path | None:
+    """The file that `sqlite://rest` names, or None in memory. Nothing in it is decoded or split off."""
+    name = rest.removeprefix("/")
+    return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()

@@ -13,7 +13,8 @@ from typing import Final, cast
 
 _METHODS: Final = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 
-_waiting: "list[LazyPattern]" = []
+WAITING: "list[LazyPattern]" = []
+"""Those that nobody has used, and some that somebody has."""
 
 
 class LazyPattern:
@@ -22,19 +23,20 @@ class LazyPattern:
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
         self.asked = flags
-        _waiting.append(self)
+        self._made: re.Pattern[str] | None = None
+        WAITING.append(self)
 
     def __getattr__(self, name: str) -> object:
         """What is not here is asked of the expression; the methods are here from then on."""
         if name.startswith("__"):  # what copies and inspects objects asks for these
             raise AttributeError(name)
-        compiled = self.compiled()
-        return getattr(compiled, name)
+        return getattr(self.compiled(), name)
 
     def compiled(self) -> re.Pattern[str]:
-        compiled = re.compile(self.pattern, self.asked)
-        self.__dict__.update((name, getattr(compiled, name)) for name in _METHODS)
-        return compiled
+        if self._made is None:
+            self._made = made = re.compile(self.pattern, self.asked)
+            self.__dict__.update((name, getattr(made, name)) for name in _METHODS)
+        return self._made
 
 
 def compile_later(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -44,5 +46,5 @@ def compile_later(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 def compile_all() -> None:
     """Compile what is still to be compiled: for who will answer, before the first question."""
-    while _waiting:
-        _waiting.pop().compiled()
+    while WAITING:
+        WAITING.pop().compiled()

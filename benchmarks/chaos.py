@@ -28,12 +28,12 @@ from random import Random
 
 from sqlalchemy import Connection, select
 
+from agent.machine import CLOCK
 from agent.records import Author
 from benchmarks.chaos_model import NOTE, QUESTION
 from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town
 from benchmarks.report import Options, print_report
-from bot.app import CLOCK
 from store.engine import open_store
 from store.tables import fact, message
 from tests.fakes.postgresql import PostgresServer, running_postgres

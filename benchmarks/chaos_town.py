@@ -15,8 +15,8 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
+from agent.machine import CLOCK
 from benchmarks.chaos_model import Kind, Model, asking, whole
-from bot.app import CLOCK
 from bot.platforms.slack.missed import ACK_S
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN

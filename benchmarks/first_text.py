@@ -22,8 +22,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.machine import CLOCK
 from benchmarks.report import print_report, read_options
-from bot.app import CLOCK
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT

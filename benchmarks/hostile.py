@@ -41,7 +41,7 @@ from agent.memory.scopes import reading_scopes
 from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
 from agent.messages import fit_newest
-from agent.patterns import LazyPattern
+from agent.patterns import WAITING, LazyPattern
 from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
@@ -290,7 +290,7 @@ def patterns() -> Sequence[Reading]:
     found: dict[tuple[str, int, type], tuple[str, Pattern]] = {}
     for module in modules():
         for name, value in vars(module).items():
-            if not name.startswith("__"):
+            if not name.startswith("__") and value is not WAITING:  # they are found where they stand
                 for where, pattern in _patterns_in(value, f"{module.__name__}.{name}", set()):
                     found.setdefault((pattern.pattern, pattern.flags, type(pattern)), (where, pattern))
     called = _called_ways()

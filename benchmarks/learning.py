@@ -31,6 +31,7 @@ from functools import partial
 from typing import Final
 
 from agent.errors import CogencyError
+from agent.machine import CLOCK
 from agent.memory.audience import label
 from agent.memory.facts import Fact
 from agent.memory.statements import READ_CHARS, WORD, read_statement, sentences, stem
@@ -50,7 +51,7 @@ from benchmarks.facts import (
 )
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Timeline, Write, read_timelines
-from bot.app.parts import CLOCK, model_settings
+from bot.app.from_settings import model_settings
 from bot.models.choice import LearningModel, ModelSwitch
 from bot.settings import load_settings
 

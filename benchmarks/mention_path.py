@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from agent.machine import CLOCK
 from agent.providers.rehearsal import NOTICE
 from benchmarks.house_code import ROOT, Call
-from bot.app import CLOCK
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 

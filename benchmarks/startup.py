@@ -3,7 +3,12 @@
 chat_prompt_s   from the start of the process to the prompt on a terminal; the median of several starts of an installed
                 bot whose database exists
 first_start_s   the same with no database yet: its tables are made
-import_modules  modules loaded when the prompt shows
+import_modules  modules loaded by a chat through pipes, which has everything that answers
+prompt_cpu_s    processor time until the prompt stands: what a busy machine does not change
+first_answer_s  from the start of the process to the answer to what is typed as soon as the prompt stands, a rehearsal's
+help_ms         `cogency --help`, from its start to its end
+version_ms      `cogency --version`, the same
+help_cpu_ms     processor time of `cogency --help`
 
 Baseline, in the same run: a Python that ends at once, and one that imports Slack's and Discord's libraries, which the
 chat does without.
@@ -11,12 +16,14 @@ chat does without.
 
 import os
 import pty
+import resource
 import select
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import print_report, read_options
@@ -24,6 +31,7 @@ from benchmarks.report import print_report, read_options
 ROOT = Path(__file__).parents[1]
 PROMPT = b"\x1b[0m>"
 """As prompt_toolkit draws it, once it reads keys."""
+ANSWERED = b"You wrote:"
 PATIENCE_S = 30.0
 COUNTED = """
 import sys
@@ -47,27 +55,47 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def prompt_s(folder: Path) -> float:
-    """Start the chat on a terminal; seconds until the prompt stands there."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Of the chat on a terminal: seconds until the prompt stood there, of them the processor's, and until an answer."""
+
+    prompt_s: float
+    cpu_s: float
+    answer_s: float
+
+
+def start(folder: Path, *, asks: bool = False) -> Start:
+    """`asks`: a question is typed as soon as the prompt stands."""
     began = time.perf_counter()
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
         os.execve(sys.executable, [sys.executable, "-m", "bot", "chat"], environment(folder))
     try:
-        return _wait_for(terminal, began)
+        prompt, cpu, answer = _wait_for(PROMPT, terminal, began), _processor_s(child), 0.0
+        if asks:
+            os.write(terminal, b"hello\r")
+            answer = _wait_for(ANSWERED, terminal, began)
+            _wait_for(PROMPT, terminal, began)
+        return Start(prompt, cpu, answer)
     finally:
         os.write(terminal, b"\x04")
         os.waitpid(child, 0)
         os.close(terminal)
 
 
-def _wait_for(terminal: int, began: float) -> float:
+def _processor_s(process: int) -> float:
+    """What the process has used so far, as Linux counts it, in hundredths."""
+    counted = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(counted[11]) + int(counted[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait_for(text: bytes, terminal: int, began: float) -> float:
     seen = b""
-    while PROMPT not in seen:
+    while text not in seen:
         left = began + PATIENCE_S - time.perf_counter()
         if left <= 0 or not select.select([terminal], [], [], left)[0]:
-            raise TimeoutError(f"no prompt after {PATIENCE_S:g} s; shown was {seen!r}")
+            raise TimeoutError(f"no {text!r} after {PATIENCE_S:g} s; shown was {seen!r}")
         seen += os.read(terminal, 65_536)
     return time.perf_counter() - began
 
@@ -76,6 +104,19 @@ def python_s(code: str) -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     return time.perf_counter() - began
+
+
+def command_s(folder: Path, *arguments: str) -> tuple[float, float]:
+    """Seconds of a command, and those of the processor."""
+    began, used = time.perf_counter(), _children_s()
+    command = [sys.executable, "-m", "bot", *arguments]
+    subprocess.run(command, check=True, cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began, _children_s() - used
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def modules(folder: Path) -> int:
@@ -96,14 +137,27 @@ def main() -> None:
     rounds = 3 if options.quick else 9
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first = prompt_s(folder)
-        prompt = statistics.median(prompt_s(folder) for _ in range(rounds))
+        first = start(folder).prompt_s
+        starts = [start(folder) for _ in range(rounds)]
+        prompt = statistics.median(one.prompt_s for one in starts)
+        answer = statistics.median(start(folder, asks=True).answer_s for _ in range(rounds))
+        helps = [command_s(folder, "--help") for _ in range(rounds)]
+        version = statistics.median(command_s(folder, "--version")[0] for _ in range(rounds))
         loaded = modules(folder)
     bare = statistics.median(python_s("pass") for _ in range(rounds))
     platforms = statistics.median(python_s("import slack_bolt.async_app, discord") for _ in range(rounds))
     print_report(
         "startup",
-        {"chat_prompt_s": prompt, "first_start_s": first, "import_modules": loaded},
+        {
+            "chat_prompt_s": prompt,
+            "first_start_s": first,
+            "import_modules": loaded,
+            "prompt_cpu_s": statistics.median(one.cpu_s for one in starts),
+            "first_answer_s": answer,
+            "help_ms": statistics.median(seconds for seconds, _ in helps) * 1_000,
+            "version_ms": version * 1_000,
+            "help_cpu_ms": statistics.median(cpu for _, cpu in helps) * 1_000,
+        },
         {"bare_python_s": bare, "prompt_over_bare": prompt / bare, "platform_imports_s": platforms},
         options,
     )

@@ -31,6 +31,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
+from agent.machine import CLOCK
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
 from agent.ports import Provider
@@ -42,7 +43,6 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
-from bot.app import CLOCK
 from bot.logs import LogForm, log_to
 from bot.metrics import Metrics
 from bot.reply_surface import Limits, Surface

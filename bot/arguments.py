@@ -1,17 +1,18 @@
 """What may be written behind `cogency`, and the help for it."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 from agent.spending import By
+from bot.exits import write_out
 from bot.platforms.discord import invite
-from bot.platforms.slack.features import EVERYTHING, SlackFeature
+from bot.platforms.slack.options import EVERYTHING, SlackFeature
 from bot.setting_parsers import command_prefix, database_url, one_of, whole
 from bot.texts import setup_texts
 
@@ -51,7 +52,7 @@ class Subcommand(StrEnum):
 def parser() -> argparse.ArgumentParser:
     """What it reads has a `command`; everything else are the arguments of that command."""
     top = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
-    top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
+    top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
     commands = _Commands(top)
     init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
@@ -85,6 +86,14 @@ class _Parser(argparse.ArgumentParser):
                 raise
             meant = setup_texts.DID_YOU_MEAN.format(meant=near[0]).lower()
             raise argparse.ArgumentError(action, f"{error.message}; {meant}") from None
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of what help takes, which does without
+
+        write_out(sys.stdout, f"cogency {version('cogency-bot')}\n")
+        parser.exit()
 
 
 class _Commands:

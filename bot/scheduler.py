@@ -171,6 +171,11 @@ class Scheduler:
         first = await self.schedules.first_due(sources)
         return LOOK_S if first is None else min(LOOK_S, max(SOON_S, (first - self.clock.now()).total_seconds()))
 
+    async def is_due(self) -> bool:
+        """Whether `work` would begin anything. Raises StoreError."""
+        first = await self.schedules.first_due(frozenset(self.platforms))
+        return first is not None and first <= self.clock.now()
+
     def _tell(self, due: Occurrence, error: BaseException | None) -> None:
         """Whatever went wrong, its lease runs out, and it is tried again."""
         match error:

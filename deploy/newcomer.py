@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT

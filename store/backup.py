@@ -30,10 +30,11 @@ from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError, StoreLocked
+from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import Deleted, OneReply
 from store import rows
 from store.databases.database import is_postgresql, migrating
-from store.databases.sqlite import BLOCK_BYTES, sqlite_path, store_error
+from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.engine import (
     DERIVED,
     ERASED_KEY,

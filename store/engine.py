@@ -15,6 +15,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
+from agent.machine import sqlite_path
 from agent.memory.documents import DocumentRefused, Documents, NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
@@ -30,7 +31,7 @@ from store.databases.database import (
     reads,
     writes,
 )
-from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
+from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unwritable
 from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting

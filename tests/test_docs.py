@@ -105,7 +105,7 @@ def test_a_name_that_is_no_more_is_noticed(gone: str) -> None:
     assert not exists(gone)
 
 
-@pytest.mark.parametrize("name", ["agent", "agent.turn", "agent.turn.Turn", "agent.turn.Turn.receive", "bot.app.CLOCK"])
+@pytest.mark.parametrize("name", ["agent", "agent.turn", "agent.turn.Turn", "agent.turn.Turn.receive", "bot.cli.CLOCK"])
 def test_a_name_that_is_there_is_found(name: str) -> None:
     assert exists(name)
 

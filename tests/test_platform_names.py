@@ -19,7 +19,7 @@ COMPOSED: Final = (
     ROOT / "bot" / "settings.py",
     ROOT / "bot" / "setting_parsers.py",
     ROOT / "bot" / "arguments.py",
-    ROOT / "bot" / "__main__.py",
+    ROOT / "bot" / "cli.py",
 )
 
 

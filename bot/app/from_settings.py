@@ -1,13 +1,18 @@
-"""What each platform's adapter needs to be told, from the program's settings. Pure."""
+"""What each platform's adapter and each model needs to be told, from the program's settings; pure. And the models."""
 
-from collections.abc import Callable
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import fields
 from datetime import timedelta
 from typing import Final
 
 from agent.errors import SettingsError
+from agent.machine import CLOCK
 from bot.access.acl import AccessKind, AccessRules, Entries
 from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
+from bot.models.choice import ModelSettings, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.setting_parsers import OtherServers
@@ -123,3 +128,18 @@ def no_traces(settings: Settings, found: Callable[[str], object]) -> str:
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((settings.opentelemetry[name].strip() for name in names if name in settings.opentelemetry), HTTP)
     return "" if protocol == HTTP else setup_texts.OTEL_PROTOCOL.format(protocol=protocol)
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    """The settings that a model needs; they have the same names in both."""
+    return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
+
+
+@asynccontextmanager
+async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
+    """The model that the settings choose, and those that are chosen later. Raises SettingsError."""
+    switch = await ModelSwitch.open(model_settings(settings), CLOCK, random.random)
+    try:
+        yield switch
+    finally:
+        await switch.aclose()

@@ -20,14 +20,12 @@ from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
-from bot.app.from_settings import discord_settings, slack_settings
+from bot.app.from_settings import discord_settings, model_settings, open_models, slack_settings
 from bot.app.parts import (
     CLOCK,
     budget_desk,
     connecting,
     core_tools,
-    model_settings,
-    open_models,
     own_tools,
     people_settings,
     plugin_list,

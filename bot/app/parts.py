@@ -4,7 +4,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -31,7 +31,7 @@ from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
-from bot.app.from_settings import access_rules, budgets
+from bot.app.from_settings import access_rules, budgets, model_settings
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reader import missing
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
@@ -42,7 +42,7 @@ from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
 from bot.memory.learning import LearningPauses
 from bot.memory.notices import FirstNotice, KeptNotice
 from bot.memory.retention import Delete, Retention
-from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch, open_embedder, open_transcriber
+from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
@@ -76,16 +76,6 @@ BUILT_IN = frozenset(
 """The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on."""
 TRANSCRIPTION = "transcription"
 """What the calls that write down voice messages are for, on a person's bill."""
-
-
-@asynccontextmanager
-async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
-    """The model that the settings choose, and those that are chosen later. Raises SettingsError."""
-    switch = await ModelSwitch.open(model_settings(settings), CLOCK, random.random)
-    try:
-        yield switch
-    finally:
-        await switch.aclose()
 
 
 @asynccontextmanager
@@ -251,11 +241,6 @@ def open_turns(
         sources,
         waiting=() if asking is None else asking.waiting,
     )
-
-
-def model_settings(settings: Settings) -> ModelSettings:
-    """The settings that a model needs; they have the same names in both."""
-    return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
 def tools_desk(answering: AgentConfig, policy: ApprovalPolicy, turns: Turns, sources: Sequence[McpSource]) -> ToolsDesk:

@@ -5,7 +5,7 @@ terminal.
 import gc
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from importlib.util import find_spec
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import EDIT
+from agent.patterns import compile_all
 from agent.records import Person, platform_of
 from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl, RateCounter
@@ -26,6 +27,7 @@ from bot.app.from_settings import (
     discord_settings,
     gate_rules,
     no_traces,
+    open_models,
     sends_traces,
     slack_settings,
 )
@@ -43,8 +45,8 @@ from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import HttpEvents, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
-from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
+from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedule_desk import FirstLook
 from bot.scheduler import LongWork, Scheduler
 from bot.setting_parsers import WhileBusy
@@ -68,6 +70,7 @@ SHARE_AT_WORK = 4
 async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
+    compile_all()
     async with AsyncExitStack() as stack:
         telemetry, metrics = stack.enter_context(_measuring(settings))
         alive = await stack.enter_async_context(
@@ -75,7 +78,7 @@ async def serve_platforms(settings: Settings) -> None:
         )
         async with _starting(settings):
             store = parts.told(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
-        models = await stack.enter_async_context(parts.open_models(settings))
+        models = await stack.enter_async_context(open_models(settings))
         connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
         async with (
             parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
@@ -289,17 +292,23 @@ def _keep_loaded() -> None:
 
 @asynccontextmanager
 async def open_terminal(
-    settings: Settings, person: Person, *, tools_wait_s: float = 0.0, stays: bool = True
+    settings: Settings,
+    person: Person,
+    chosen: ModelSwitch | None = None,
+    *,
+    tools_wait_s: float = 0.0,
+    stays: bool = True,
 ) -> AsyncGenerator[TerminalBot, None]:
-    """The bot for one person at a terminal. `tools_wait_s`: so long after this a question waits for servers of tools.
-    `stays`: they have more than one question, and may have something done behind its answer.
+    """The bot for one person at a terminal. `chosen`: its models, if they were opened before. `tools_wait_s`: so long
+    after this a question waits for servers of tools. `stays`: they have more than one question, and may have something
+    done behind its answer.
 
     Raises SettingsError and StoreError.
     """
     source = f"{TERMINAL}:{parts.new_id()}"
     async with (
         parts.open_store_of(settings) as store,
-        parts.open_models(settings) as models,
+        nullcontext(chosen) if chosen is not None else open_models(settings) as models,
         parts.background_of(settings, store, models) as work,
         parts.open_reader(settings, store, {source: fetch, TERMINAL: fetch}) as reader,
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
@@ -351,6 +360,7 @@ async def open_terminal(
             source=source,
             do_due=due.work,
             doing_due=due.serving,
+            is_due=due.is_due,
             tools_settle=tools_settle,
         ) as bot:
             yield bot

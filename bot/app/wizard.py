@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.providers.catalog import ENDPOINTS
+from bot.app.from_settings import model_settings
 from bot.app.operator import discord_application, examine_model, examine_platforms
-from bot.app.parts import model_settings
 from bot.exits import Finding, finding_lines, healthy, write_out
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import invite

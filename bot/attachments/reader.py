@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.attachments import kinds
-from bot.fair_turns import FairTurns
+from bot.caches import FairTurns
 
 CPU_S: Final = 15.0
 """Of a processor's time: a report of two hundred pages takes three on a small machine."""

@@ -16,7 +16,7 @@ from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger, Preferences
 from agent.records import DELETE_REPLY, Job, ShownPage, ShownReply
 from bot.access.admission import RateCounter
-from bot.fair_turns import FairTurns
+from bot.caches import FairTurns
 from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.texts import memory_texts

@@ -49,6 +49,7 @@ ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stan
 NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 THINKING = "Thinking…"
+OPENING = "Opening the memory…"
 WAITS_FOR_CONSENT = "*I wait to be allowed to use {tools}: whoever asked me can allow or refuse it, for a day.*"
 WAITS_FOR_ANSWER = "`{tool}` asks whoever asked me something; I wait for their answer, nine minutes at most."
 ASKING_STATUS = "Waiting for an answer to {tool}…"

@@ -19,7 +19,7 @@ from bot.commands.discovery import COMMANDS as TERMINAL
 from bot.platforms.discord import invite
 from bot.platforms.discord.client import intents
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
-from bot.platforms.slack import features as slack
+from bot.platforms.slack import options as slack
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.setting_parsers import Secret
 from bot.settings import SOURCE, From, Settings

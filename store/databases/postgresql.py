@@ -19,7 +19,6 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
-from urllib.parse import parse_qs, urlsplit
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
 from sqlalchemy import Connection, TextClause, text
@@ -29,6 +28,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
+from agent.machine import place_of
 from store.databases import database
 
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
@@ -114,7 +114,7 @@ class PostgresDatabase:
         database.quieten()
         self.outages = database.OutageLog()
         self._url = f"postgresql://{url.partition('://')[2]}"
-        self.where = _named(self._url)
+        self.where = place_of(self._url)
         self.is_shared = True
         self.files: database.DatabaseFiles | None = None
         self._pool = _Pool(self.connect, POOL)
@@ -254,16 +254,6 @@ def _was_lost(error: Exception) -> bool:
 
 def _met_another(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _MET_ANOTHER
-
-
-def _named(url: str) -> str:
-    """ "The database x on host", without what is secret."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[0]
-        return f"The PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
-    except ValueError:
-        return "The PostgreSQL database"
 
 
 # Notifications between all processes on one PostgreSQL. See the port Notifier.

@@ -28,6 +28,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
+from agent.machine import place_of, sqlite_path
 from store.databases.database import DatabaseFiles, OutageKind, OutageLog, quieten
 
 P = ParamSpec("P")
@@ -218,12 +219,6 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def sqlite_path(rest: str) -> Path | None:
-    """The file that `sqlite://rest` names, or None in memory. Nothing in it is decoded or split off."""
-    name = rest.removeprefix("/")
-    return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()
-
-
 class SqliteDatabase:
     """The ports Database and Files on one file. `path` is None in memory; `lock` and `file` are closed with it.
 
@@ -234,7 +229,7 @@ class SqliteDatabase:
     def __init__(self, path: Path | None, *, lock: BaseFileLock | None, file: int | None, patience_s: float) -> None:
         quieten()
         self.path = path
-        self.where = "nowhere; it ends with this process" if path is None else str(path)
+        self.where = place_of(f"sqlite:///{path or ''}")
         self.is_shared = False
         self.files: DatabaseFiles | None = self
         self.outages = OutageLog()

@@ -17,6 +17,7 @@ RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "fin
 SHORT = 12_000
 """Enough to tell what grows."""
 AT_RUN_TIME = {
+    "agent.patterns": "what stands as a constant with `compile_later`",
     "bot.attachments.read_again": "the name of a file, escaped",
     "bot.logs": "the secrets of the settings",
     "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",

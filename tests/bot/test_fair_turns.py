@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.fair_turns import FairTurns
+from bot.caches import FairTurns
 from tests.patience import PATIENCE_S
 
 

@@ -32,7 +32,7 @@ from bot.host import (
     Viewer,
     untold,
 )
-from bot.platforms.terminal.bot import Left
+from bot.platforms.terminal.surface import Left
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
@@ -103,6 +103,9 @@ class FakeChatBot:
         surface = self.due_on(Left(words, "of its own", [], scheduled=True))
         await self._reply(surface, words)
         surface.finish(ended=True)
+
+    async def left(self) -> bool:
+        return bool(self._left)
 
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, LOADING, NAMES, Payload, parts, seen
 from tests.fakes.model_server import ModelServer, Reply, Request

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, cast
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, Reply, Request, Wait, head, text
 from tests.films.chat_states import Shot, ShownChat
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.model_server import ModelServer, Reply, Request
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage, Object

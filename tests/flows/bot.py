@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
+from agent.machine import CLOCK
 from agent.ports import Clock, Provider, ToolSource
 from agent.records import Incoming
 from agent.tools.recall import RecallTool
@@ -17,7 +18,6 @@ from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
 from agent.turn import TurnLimits
-from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.reply_surface import Surface

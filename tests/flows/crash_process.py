@@ -17,6 +17,7 @@ from pathlib import Path
 from agent.admission_terms import Terms
 from agent.context import ContextBudget, Persona
 from agent.events import Outcome
+from agent.machine import CLOCK
 from agent.memory.audience import Place
 from agent.messages import JsonObject, Message, NativeContent, Usage
 from agent.ports import (
@@ -33,7 +34,6 @@ from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Load, Waiting
 from agent.tools.registry import Toolbox
 from agent.turn import JUST_ARRIVED, TurnLimits
-from bot.app import CLOCK
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits

@@ -9,11 +9,11 @@ from typing import cast
 import pytest
 
 from agent.events import Outcome
+from agent.machine import CLOCK
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
-from bot.app import CLOCK
 from bot.reply_surface import Limits
 from tests.fakes.aimock import AiMock
 from tests.fakes.incoming import said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Exit
 from bot.texts import tool_texts
 from tests.fakes.discord_bot import by_the_bot

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Exit
 from bot.texts import command_texts, tool_texts
 from tests.fakes.asking_tool import BOAT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER

@@ -14,11 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent.errors import CogencyError
 from agent.events import Outcome
+from agent.machine import CLOCK
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Job
 from agent.spending import NANO, cost
-from bot.app import CLOCK
 from bot.app.parts import told
 from bot.app.platforms import look_at
 from bot.job_worker import JobWorker

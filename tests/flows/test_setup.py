@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Exit
 from bot.platforms.discord import invite
-from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.slack.options import EVERYTHING, scopes
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN

@@ -18,7 +18,7 @@ from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.spending import By, SpendingPeriod
 from bot.logs import RedactingFormatter
-from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
 from store import tables

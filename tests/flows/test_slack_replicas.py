@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack

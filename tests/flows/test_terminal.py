@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing, source_of
-from bot.app import CLOCK
 from bot.attachments.read_again import NO_FILE
 from bot.exits import Exit
 from bot.texts import memory_texts, reply_texts, setup_texts
@@ -501,6 +501,35 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
+
+
+def test_what_is_typed_at_once_is_answered_once_everything_is_loaded(tmp_path: Path) -> None:
+    with FakeTerminal(
+        CHAT, 80, 24, True, **environment(tmp_path), PYTHONPATH=str(Path(__file__).parents[2])
+    ) as terminal:
+        terminal.until(">")
+        terminal.type("hello\r")
+        terminal.until("You wrote:")
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+def test_at_a_terminal_too_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "bot.db").write_text("no database " * 100)
+    with FakeTerminal(CHAT, 200, 24, **environment(tmp_path)) as terminal:
+        assert terminal.ended() == Exit.UNAVAILABLE
+        assert terminal.shown.count("cogency: ") == 1
+        assert "is not a database" in terminal.shown
+
+
+def test_at_a_terminal_too_a_database_that_another_process_holds_is_said_to_be_busy(tmp_path: Path) -> None:
+    with FakeTerminal(CHAT, 200, 24, **environment(tmp_path)) as first:
+        first.type("hello\r")
+        first.until("You wrote:")
+        with FakeTerminal(CHAT, 200, 24, **environment(tmp_path)) as second:
+            assert second.ended() == Exit.BUSY
+            assert second.shown.count("cogency: ") == 1
 
 
 async def _keep_reminders(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Exit
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, seen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, event, head, text, whole
 from tests.fakes.otlp_collector import OtlpCollector, attributes, collecting
 from tests.fakes.slack import FakeSlack

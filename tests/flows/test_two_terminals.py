@@ -6,9 +6,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.machine import CLOCK
 from agent.records import Person
-from bot.app import CLOCK, open_terminal
-from bot.platforms.terminal.bot import Left, TerminalBot
+from bot.app.platforms import open_terminal
+from bot.platforms.terminal.bot import TerminalBot
+from bot.platforms.terminal.surface import Left
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.settings import Settings, load_settings
 from tests.fakes.postgresql import PostgresServer

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import select
 
 from agent.errors import StoreError, StoreLocked
+from agent.machine import sqlite_path
 from agent.records import RecallQuery
-from store.databases.sqlite import is_anybodys, sqlite_path, unwritable
+from store.databases.sqlite import is_anybodys, unwritable
 from store.engine import ERASED_KEY, open_store, too_old
 from store.forgetting.selection import ErasedIds
 from store.tables import meta

@@ -28,9 +28,8 @@ from yarl import URL
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
-from bot.platforms.slack.features import Method
 from bot.platforms.slack.markup import neutral
-from bot.platforms.slack.options import PLATFORM
+from bot.platforms.slack.options import PLATFORM, Method
 from bot.setting_parsers import Secret
 from bot.telemetry import SILENT, RateLimited, Telemetry
 from bot.texts import reply_texts

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from agent.messages import Json
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
-from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, url_of_file
+from bot.platforms.slack.options import Method
 from bot.reply_surface import OutFile
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts

@@ -17,18 +17,20 @@ from agent.ports import Clock
 from bot.exits import Finding, Level
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
-from bot.platforms.slack.features import (
+from bot.platforms.slack.http_events import EVENTS_PATH
+from bot.platforms.slack.options import (
     EVERYTHING,
+    HttpEvents,
     Method,
     SlackFeature,
+    SlackSettings,
+    SocketMode,
     events,
     needing,
     optional_scopes,
     scopes,
     wanted,
 )
-from bot.platforms.slack.http_events import EVENTS_PATH
-from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.setting_parsers import Secret
 from bot.texts import setup_texts

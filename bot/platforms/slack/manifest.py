@@ -15,8 +15,8 @@ from agent.messages import Json, JsonObject
 from bot.commands.declaration import Command
 from bot.commands.talking import SUMMARISE
 from bot.platforms.slack import modals
-from bot.platforms.slack.features import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.http_events import EVENTS_PATH
+from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.texts import command_texts, setup_texts
 

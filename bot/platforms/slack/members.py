@@ -15,8 +15,8 @@ from agent.records import Person
 from bot.caches import ExpiringCache
 from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import SlackBot, person_id
+from bot.platforms.slack.options import Method
 from bot.texts import reply_texts
 
 # Which of the operator's user groups somebody is in: managers, and roles that lists name.

@@ -1,7 +1,9 @@
-"""What the Slack adapter needs to be told."""
+"""What the Slack adapter needs to be told, and what the bot can be in Slack, feature by feature. Pure."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from enum import StrEnum
+from typing import Final, Self, TypeAlias, TypeVar
 
 from bot.setting_parsers import Secret, Streaming
 
@@ -62,3 +64,156 @@ class SlackSettings:
     def named_groups(self) -> frozenset[str]:
         """Every user group that the bot asks about."""
         return self.managers | self.groups | self.denied
+
+
+# What each feature needs of Slack: methods, events and scopes.
+#
+# Rules
+# - Every call names its `Method`, and every event that is read stands here: the manifest asks for what the code needs.
+# - A method or an event that no feature claims belongs to the bot itself, and is always needed.
+# - A feature that is left out costs nothing but itself: what needs it is refused by Slack, and said in one sentence.
+
+T = TypeVar("T")
+
+_HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
+
+
+class Method(StrEnum):
+    """Its name, how it is called (one that only reads takes no JSON), and the scopes that it needs."""
+
+    verb: str
+    scopes: tuple[str, ...]
+
+    def __new__(cls, name: str, verb: str, *scopes: str) -> Self:
+        method = str.__new__(cls, name)
+        method._value_, method.verb, method.scopes = name, verb, scopes
+        return method
+
+    AUTH_TEST = "auth.test", "POST"
+    OPEN_CONNECTION = "apps.connections.open", "POST"  # the app-level token has its own, connections:write
+    POST = "chat.postMessage", "POST", "chat:write"
+    POST_EPHEMERAL = "chat.postEphemeral", "POST", "chat:write"
+    UPDATE = "chat.update", "POST", "chat:write"
+    DELETE = "chat.delete", "POST", "chat:write"
+    START_STREAM = "chat.startStream", "POST", "chat:write"
+    APPEND_STREAM = "chat.appendStream", "POST", "chat:write"
+    STOP_STREAM = "chat.stopStream", "POST", "chat:write"
+    SET_STATUS = "assistant.threads.setStatus", "POST", "chat:write"
+    SUGGEST_PROMPTS = "assistant.threads.setSuggestedPrompts", "POST", "assistant:write"
+    SET_SESSION = "agents.sessions.setStatus", "POST", "chat:write"
+    RENAME_SESSION = "agents.sessions.rename", "POST", "chat:write"
+    USER = "users.info", "GET", "users:read"
+    USERS = "users.list", "GET", "users:read"
+    CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
+    MEMBERS = "conversations.members", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
+    OPEN = "conversations.open", "POST", "im:write"  # without it words for one person alone cannot be edited
+    CONVERSATIONS = "users.conversations", "GET", "channels:read", "groups:read", "im:read", "mpim:read"
+    REPLIES = "conversations.replies", "GET", *_HISTORY
+    HISTORY = "conversations.history", "GET", *_HISTORY
+    OPEN_VIEW = "views.open", "POST"
+    PUBLISH_VIEW = "views.publish", "POST"
+    FILE = "files.info", "GET", "files:read"
+    DELETE_FILE = "files.delete", "POST", "files:write"
+    UPLOAD_URL = "files.getUploadURLExternal", "GET", "files:write"
+    COMPLETE_UPLOAD = "files.completeUploadExternal", "POST", "files:write"
+    GROUP_MEMBERS = "usergroups.users.list", "GET", "usergroups:read"
+    BOT = "bots.info", "GET", "users:read"
+    SEARCH = "assistant.search.context", "POST", "search:read.files", "search:read.public", "search:read.users"
+    EXPORT_MANIFEST = "apps.manifest.export", "POST"  # an app configuration token has its own, app_configurations:read
+
+
+EVENT_SCOPES: Final[Mapping[str, str]] = {
+    "agent_session_stopped": "chat:write",
+    "agent_session_title_changed": "chat:write",
+    "app_context_changed": "assistant:write",
+    "app_home_opened": "",  # needs none
+    "app_mention": "app_mentions:read",
+    "app_uninstalled": "",  # needs none
+    "channel_deleted": "channels:read",
+    "channel_shared": "channels:read",
+    "group_deleted": "groups:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
+}
+
+
+class SlackFeature(StrEnum):
+    AGENT = "agent"
+    """The agent's surface: prompts, titles, the Stop button, what the person looks at."""
+    HOME = "home"
+    """The Home tab: one's memory, budget and settings."""
+    COMMANDS = "commands"
+    SHORTCUTS = "shortcuts"
+    FILES = "files"
+    """Files both ways: those that people attach, and long results."""
+    REACTIONS = "reactions"
+    """Thumbs on a reply as feedback."""
+    GROUPS = "groups"
+    """User groups as managers and as roles."""
+    SEARCH = "search"
+    """Slack's own search of the public channels, for who asks in a message."""
+
+
+EVERYTHING: Final = frozenset(SlackFeature)
+
+_METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
+    SlackFeature.AGENT: frozenset({Method.SUGGEST_PROMPTS, Method.SET_SESSION, Method.RENAME_SESSION}),
+    SlackFeature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
+    SlackFeature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
+    SlackFeature.HOME: frozenset({Method.PUBLISH_VIEW}),
+    SlackFeature.SEARCH: frozenset({Method.SEARCH}),
+}
+_EVENTS: Final[Mapping[SlackFeature, frozenset[str]]] = {
+    SlackFeature.AGENT: frozenset(
+        {"agent_session_stopped", "agent_session_title_changed", "app_context_changed", "app_home_opened"}
+    ),
+    SlackFeature.HOME: frozenset({"app_home_opened"}),
+    SlackFeature.REACTIONS: frozenset({"reaction_added", "reaction_removed"}),
+}
+_SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
+    SlackFeature.COMMANDS: frozenset({"commands"}),
+    SlackFeature.SHORTCUTS: frozenset({"commands"}),
+    SlackFeature.FILES: frozenset({"files:read"}),
+}
+"""What is neither a method's nor an event's."""
+
+
+def wanted(settings: SlackSettings) -> frozenset[SlackFeature]:
+    """Everything but what these settings do not use."""
+    return EVERYTHING if settings.named_groups else EVERYTHING - {SlackFeature.GROUPS}
+
+
+def events(features: Collection[SlackFeature]) -> frozenset[str]:
+    """Those that the app subscribes to."""
+    return frozenset(EVENT_SCOPES) - _left_out(_EVENTS, features)
+
+
+def scopes(features: Collection[SlackFeature]) -> frozenset[str]:
+    """Everything that the bot token needs for these, and nothing else."""
+    methods = frozenset(Method) - _left_out(_METHODS, features)
+    of_methods = (scope for method in methods for scope in method.scopes)
+    of_events = (EVENT_SCOPES[event] for event in events(features))
+    own = (scope for feature in features for scope in _SCOPES.get(feature, ()))
+    return frozenset(filter(None, (*of_methods, *of_events, *own)))
+
+
+def optional_scopes(features: Collection[SlackFeature]) -> frozenset[str]:
+    """Those of them that an admin may refuse at the installation: what needs them is then not offered."""
+    return frozenset(Method.SEARCH.scopes) & scopes(features)
+
+
+def needing(scope: str) -> frozenset[SlackFeature]:
+    """The features that do not work without this scope; none for one that the bot itself needs, or nothing does."""
+    if scope in scopes(()):
+        return frozenset()
+    return frozenset(feature for feature in SlackFeature if scope in scopes({feature}))
+
+
+def _left_out(claims: Mapping[SlackFeature, frozenset[T]], features: Collection[SlackFeature]) -> frozenset[T]:
+    """What only features that were not chosen claim."""
+    chosen = {one for feature in features for one in claims.get(feature, ())}
+    return frozenset(one for ones in claims.values() for one in ones) - chosen

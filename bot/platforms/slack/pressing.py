@@ -16,12 +16,12 @@ from bot.host import Host
 from bot.platforms.slack import block_kit, inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
 from bot.platforms.slack.block_kit import ReplyClick
-from bot.platforms.slack.features import Method
 from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.occurrences import is_conversation_of
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import SCHEDULING, ReplyAction

@@ -35,7 +35,6 @@ from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
-from bot.platforms.slack.features import optional_scopes, scopes, wanted
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
@@ -44,7 +43,7 @@ from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
-from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode
+from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode, optional_scopes, scopes, wanted
 from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS

@@ -1,4 +1,4 @@
-"""Files that are named at a terminal: `/file PATH QUESTION`, for a path that its person may read.
+"""Files that are named at a terminal: `/file PATH QUESTION`, for a path that its person may read, and what is saved.
 
 Rules. The terminal belongs to one person, so a file is read as them, by the path that they typed. Its path stands in
 the question as its name, which is where it is found again: only the program writes that line of a question, so that
@@ -8,6 +8,7 @@ nothing that is pasted can name a file. Only plain files are opened: a pipe or a
 import asyncio
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,8 @@ from agent.errors import Refused
 from agent.memory.own_words import FILES_NOTE
 from agent.records import AttachedMessage, Attachment
 from bot.attachments.kinds import MAX_NAME_CHARS
-from bot.texts import command_texts
+from bot.commands.knowledge import is_order, links_in
+from bot.texts import command_texts, formatting, reply_texts
 
 _NOT_OURS: Final = FILES_NOTE.replace("\n", "\n ")
 
@@ -81,3 +83,29 @@ def _bytes_at(path: str, limit: int) -> bytes | None:
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def saved(name: str, content: str) -> str:
+    """Write a new file for its person alone; the sentence that says so. Raises Refused if that cannot be."""
+    try:
+        # What was made is what is written: in a folder of others the name may lead elsewhere a moment later.
+        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
+            file.write(content)
+    except FileExistsError:
+        raise Refused(reply_texts.FILE_EXISTS.format(name=name)) from None
+    except (OSError, RuntimeError, ValueError):
+        raise Refused(reply_texts.FILE_UNWRITABLE.format(name=name)) from None
+    return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def learned_files(words: str, author: str) -> tuple[Attachment, ...]:
+    """The file whose path stands behind `/learn`; "learn this" names none. Raises Refused."""
+    path = split_path(words)[0]
+    if not path or links_in(words) or (is_order(words) and not Path(path).is_file()):
+        return ()
+    file = attachment_at(path, author)
+    return (replace(file, name=Path(file.name).name),)

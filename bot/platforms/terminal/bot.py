@@ -5,7 +5,7 @@ any more: what they deleted a moment ago is erased then.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,7 +23,6 @@ from bot.access.acl import CommandAnswer, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
 from bot.host import (
-    CommandHost,
     MemoryAnswer,
     ModelMenu,
     PlaceKnowledge,
@@ -37,99 +36,15 @@ from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.platforms.terminal.attachments import typed
+from bot.platforms.terminal.surface import SOURCE, Left, greeting
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
 from bot.turns.approvals import ToolsDesk
 from bot.turns.worker import AnsweredElsewhere, Turns
 
-# --------------------------------------------------------------------------------------------------
-# What the terminal needs of the bot, as a Protocol: one person, many conversations.
-#
-# Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """A question that an earlier process left unanswered, and its conversation.
-
-    `threads`: the person's, the latest first.
-    """
-
-    question: str
-    conversation: str
-    threads: Sequence[Thread]
-    scheduled: bool = False
-    """It was not left: it is time for it."""
-    works: bool = False
-    """It is long work, which begins or goes on now."""
-
-
-class ChatBot(CommandHost, Protocol):
-    @property
-    def person(self) -> Person: ...
-
-    @property
-    def place(self) -> Place: ...
-
-    def greeting(self) -> str:
-        """The start-up lines, as Markdown: which model and why, and where the memory lives."""
-        ...
-
-    def new_conversation(self) -> str:
-        """The id of a conversation that does not exist yet; nothing is stored before its first question."""
-        ...
-
-    def watching(self, surface_for: Callable[[Left], Surface]) -> AbstractAsyncContextManager[None]:
-        """While the person writes: what it is time for is begun, and shown on the surface that is made for it."""
-        ...
-
-    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
-        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply. With
-        `due` also what it is time for: somebody reads it.
-
-        At once, if there is nothing. The first call is the beginning of all answering.
-        """
-        ...
-
-    async def past_questions(self) -> list[str]:
-        """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
-        ...
-
-    async def ask(
-        self,
-        text: str,
-        conversation: str,
-        surface: Surface,
-        depth: Depth = Depth.ADAPT,
-        files: tuple[Attachment, ...] = (),
-    ) -> Outcome | None:
-        """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
-        on with it, or if it waits for the person's word (`tools`).
-
-        When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
-        caller.
-        """
-        ...
-
-    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
-        """The last messages of a conversation, oldest first."""
-        ...
-
-    async def threads(self) -> list[Thread]:
-        """The person's conversations, the latest first."""
-        ...
-
-    @property
-    def model_name(self) -> str:
-        """The usual model, as `COGENCY_MODEL` would say it."""
-        ...
-
-
 log = logging.getLogger(__name__)
 
-SOURCE = "terminal"
-"""Of every terminal; each has one of its own that begins with it, so that none claims another's questions."""
 LATEST_TURN = 2**31 - 1
 MAX_THREADS = 20
 """A list that fits a screen; older threads are found by asking."""
@@ -192,6 +107,8 @@ class TerminalBot:
     """Begins what it is time for."""
     doing_due: Callable[[], AbstractAsyncContextManager[None]]
     """Begins it as soon as it is time, until the block ends."""
+    is_due: Callable[[], Awaitable[bool]]
+    """Whether it is time for anything."""
     tools_settle: Callable[[], Awaitable[None]]
     """Waits, for a while after the start, until the servers of tools were tried: whoever asks first has them, too."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -221,7 +138,7 @@ class TerminalBot:
         return Place(PersonAudience(self.person.id))
 
     def greeting(self) -> str:
-        return f"{self.choice.sentence}\n\nMemory: {self.where}"
+        return greeting(self.choice.sentence, self.where)
 
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"
@@ -246,6 +163,10 @@ class TerminalBot:
         if due:
             await self.do_due()
         await self.turns.idle()
+
+    async def left(self) -> bool:
+        taken_over = await self.turns.take_over_turns(self.person.id, SOURCE, self.source)
+        return taken_over or await self.is_due()
 
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)

@@ -5,16 +5,14 @@
 
 import asyncio
 import json
-import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from io import TextIOWrapper
-from pathlib import Path
 from typing import assert_never
 
 from agent.admission_terms import Authority
@@ -28,7 +26,6 @@ from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run
 from bot.commands.forget import COMMAND as FORGET
 from bot.commands.forget import forget
 from bot.commands.knowledge import LEARN_COMMAND as LEARN
-from bot.commands.knowledge import is_order, links_in
 from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
 from bot.commands.tools import show as show_tools
@@ -36,9 +33,17 @@ from bot.exits import Exit, exit_code, printable_json
 from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.attachments import attachment_at, split_path
-from bot.platforms.terminal.bot import SOURCE, ChatBot, Left
-from bot.platforms.terminal.surface import Display, InterjectedSurface, PlainDisplay, TerminalSurface, Window
+from bot.platforms.terminal.attachments import attachment_at, learned_files, saved
+from bot.platforms.terminal.surface import (
+    SOURCE,
+    ChatBot,
+    Display,
+    InterjectedSurface,
+    Left,
+    PlainDisplay,
+    TerminalSurface,
+    Window,
+)
 from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
@@ -82,11 +87,16 @@ def open_window() -> Window:
     return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr, prompt)
 
 
-async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exit:
-    """Chat until the person leaves. `now` gives the time in the person's time zone, for dates in lists."""
+async def chat(
+    bot: ChatBot, window: Window, now: Callable[[], datetime], typing: "asyncio.Task[str | None] | None" = None
+) -> Exit:
+    """Chat until the person leaves. `now` gives the time in the person's time zone, for dates in lists.
+
+    `typing`: they are greeted, and this reads their first line, or has read it; cancelled, it is still to be read.
+    """
     chatting = _Chat(bot, window, now)
     with suppress(BrokenPipeError):  # whoever read the answers has seen enough
-        await chatting.run()
+        await chatting.run(typing)
     return chatting.failed if window.is_scripted else Exit.OK
 
 
@@ -182,36 +192,10 @@ def exported(file: PanelFile, words: str) -> Panel:
     return Panel(f"```json\n{file.content}\n```")
 
 
-def saved(name: str, content: str) -> str:
-    """Write a new file for its person alone; the sentence that says so. Raises Refused if that cannot be."""
-    try:
-        # What was made is what is written: in a folder of others the name may lead elsewhere a moment later.
-        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
-            file.write(content)
-    except FileExistsError:
-        raise Refused(reply_texts.FILE_EXISTS.format(name=name)) from None
-    except (OSError, RuntimeError, ValueError):
-        raise Refused(reply_texts.FILE_UNWRITABLE.format(name=name)) from None
-    return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
-
-
-def _for_its_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def _decisions(panel: Panel) -> dict[str, str]:
     """What may be said about a call that waits, and the words of the command for it."""
     words = {one.words.partition(" ")[0]: one.words for one in panel.actions}
     return words if ALLOW in words else {}
-
-
-def _files(words: str, author: str) -> tuple[Attachment, ...]:
-    """The file whose path stands behind `/learn`; "learn this" names none. Raises Refused."""
-    path = split_path(words)[0]
-    if not path or links_in(words) or (is_order(words) and not Path(path).is_file()):
-        return ()
-    file = attachment_at(path, author)
-    return (replace(file, name=Path(file.name).name),)
 
 
 _WORD = re.compile(r"\w+")
@@ -253,19 +237,45 @@ class _Chat:
         self.failed = Exit.OK
         """How the first thing ended that did not end well."""
 
-    async def run(self) -> None:
-        self._window.greet(self._bot.greeting())
-        await self._answered(self._bot.unfinished(self._go_on, due=True))
-        self._window.recall(await self._bot.past_questions())
-        while (line := await self._read()) is not None:
+    async def run(self, typing: "asyncio.Task[str | None] | None" = None) -> None:
+        if typing is None:
+            self._window.greet(self._bot.greeting())
+        if typing is None or typing.cancelled():
+            await self._finish_what_is_left()
+            await self._recall()
+            line = await self._read()
+        else:
+            await self._recall(typing)
+            line = await self._typed(typing)
+            if line is not None:
+                await self._finish_what_is_left()
+        while line is not None:
             meant = inbound.parse(line, self._now())
             if isinstance(meant, inbound.Quit):
                 return
             try:
                 await self._do(meant)
-                await self._answered(self._bot.unfinished(self._go_on, due=True))
+                await self._finish_what_is_left()
             except CogencyError as error:
                 self._report(error)
+            line = await self._read()
+
+    async def _typed(self, typing: "asyncio.Task[str | None]") -> str | None:
+        """Nothing is left: answering begins."""
+        if typing.done():
+            return typing.result()
+        await self._bot.unfinished(self._interject, due=True)
+        async with self._bot.watching(self._interject):
+            return await typing
+
+    async def _finish_what_is_left(self) -> None:
+        await self._answered(self._bot.unfinished(self._go_on, due=True))
+
+    async def _recall(self, typing: "asyncio.Task[str | None] | None" = None) -> None:
+        """A line that was written before this is no question of the past yet."""
+        past = await self._bot.past_questions()
+        line = typing.result() if typing is not None and typing.done() else None
+        self._window.recall(past if line is None else [*past, line])
 
     async def ask(self, text: str, depth: Depth, path: str = "") -> None:
         files = (attachment_at(path, self.person.name),) if path else ()
@@ -343,7 +353,7 @@ class _Chat:
         elif command is TOOLS:
             await self._decide(await self._panel(show_tools, words))
         elif command.run is not None:
-            files = _files(words, self.person.name) if command is LEARN else ()
+            files = learned_files(words, self.person.name) if command is LEARN else ()
             panel = await self._panel(command.run, words, files=files)
             self._show(panel if panel.file is None else exported(panel.file, words))
 
@@ -578,5 +588,5 @@ class _Chat:
             panel = await self._forget_panel(agreed, pressed=True)
             self._conversation = self._bot.new_conversation()
             self._listed = None
-            self._window.recall(await self._bot.past_questions())
+            await self._recall()
         self._show(panel)

@@ -8,16 +8,22 @@ import codecs
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Protocol, TextIO
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from agent.events import Outcome
+from agent.memory.audience import Place
+from agent.messages import Depth
+from agent.records import Attachment, Person, StoredMessage, Thread
 from bot.exits import write_out
+from bot.host import CommandHost
 from bot.memory.view import undo_turn_words
-from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction
+from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
 from bot.texts import reply_texts
 
 # What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
@@ -103,6 +109,13 @@ class Window(Protocol):
         """What the person writes next; None when they leave."""
         ...
 
+    def set_aside(self) -> bool:
+        """Before `read` is cancelled: what is half written leaves the screen, and the next one begins with it.
+
+        False if nothing is half written, as a line has just been sent off, which `read` will give: do not cancel it.
+        """
+        ...
+
     async def answer(self, question: str) -> str | None:
         """Ask the person something; None where they break off by Ctrl-C or Ctrl-D, or a script has ended."""
         ...
@@ -134,6 +147,99 @@ class Window(Protocol):
         ...
 
 
+# What the terminal needs of the bot, as a Protocol: one person, many conversations.
+#
+# Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A question that an earlier process left unanswered, and its conversation.
+
+    `threads`: the person's, the latest first.
+    """
+
+    question: str
+    conversation: str
+    threads: Sequence[Thread]
+    scheduled: bool = False
+    """It was not left: it is time for it."""
+    works: bool = False
+    """It is long work, which begins or goes on now."""
+
+
+class ChatBot(CommandHost, Protocol):
+    @property
+    def person(self) -> Person: ...
+
+    @property
+    def place(self) -> Place: ...
+
+    def greeting(self) -> str:
+        """The start-up lines, as Markdown: which model and why, and where the memory lives."""
+        ...
+
+    def new_conversation(self) -> str:
+        """The id of a conversation that does not exist yet; nothing is stored before its first question."""
+        ...
+
+    def watching(self, surface_for: Callable[[Left], Surface]) -> AbstractAsyncContextManager[None]:
+        """While the person writes: what it is time for is begun, and shown on the surface that is made for it."""
+        ...
+
+    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
+        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply. With
+        `due` also what it is time for: somebody reads it.
+
+        At once, if there is nothing. The first call is the beginning of all answering.
+        """
+        ...
+
+    async def left(self) -> bool:
+        """Whether `unfinished` would show something now, with what it is time for; nothing of it is begun."""
+        ...
+
+    async def past_questions(self) -> list[str]:
+        """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
+        ...
+
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome | None:
+        """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
+        on with it, or if it waits for the person's word (`tools`).
+
+        When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
+        caller.
+        """
+        ...
+
+    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
+        """The last messages of a conversation, oldest first."""
+        ...
+
+    async def threads(self) -> list[Thread]:
+        """The person's conversations, the latest first."""
+        ...
+
+    @property
+    def model_name(self) -> str:
+        """The usual model, as `COGENCY_MODEL` would say it."""
+        ...
+
+
+def greeting(model: str, where: str) -> str:
+    """`model`: which one answers, and why; `where` the memory lives."""
+    return f"{model}\n\nMemory: {where}"
+
+
+SOURCE = "terminal"
+"""Of every terminal; each has one of its own that begins with it, so that none claims another's questions."""
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
@@ -305,6 +411,9 @@ class PipeWindow:
         if self._prompt:
             write_out(self._err, self._prompt)
         return await anext(self._lines, None)
+
+    def set_aside(self) -> bool:
+        return False
 
     async def answer(self, question: str) -> str | None:
         self.say(question)

@@ -9,7 +9,7 @@ the next prompt.
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import StringIO
@@ -21,7 +21,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none, run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output
@@ -279,6 +279,32 @@ class _CommandCompletion(Completer):
         yield from (Completion(name, -len(typed)) for name in completed(typed))
 
 
+class _PastQuestions(History):
+    """What is on the arrow keys, oldest first; None: it comes later, while the prompt may stand already."""
+
+    def __init__(self, questions: Sequence[str] | None) -> None:
+        super().__init__()
+        self._known = asyncio.Event()
+        if questions is not None:
+            self.arrive(questions)
+
+    def arrive(self, questions: Sequence[str]) -> None:
+        self._loaded_strings += reversed(questions)
+        self._loaded = True
+        self._known.set()
+
+    async def load(self) -> AsyncGenerator[str, None]:
+        await self._known.wait()
+        for question in self._loaded_strings:
+            yield question
+
+    def load_history_strings(self) -> Iterable[str]:
+        return ()
+
+    def store_string(self, string: str) -> None:
+        """The store keeps it."""
+
+
 class TerminalWindow:
     """`keys` and `echo` are where prompt_toolkit reads and draws (None: this process's terminal)."""
 
@@ -286,7 +312,9 @@ class TerminalWindow:
         self._console = console
         self._keys = keys
         self._echo = echo
-        self._questions = self._session()
+        self._past = _PastQuestions(None)
+        self._questions = self._session(self._past)
+        self._half_written = Document()
 
     @property
     def is_scripted(self) -> bool:
@@ -298,21 +326,34 @@ class TerminalWindow:
         self._console.print()
 
     def recall(self, questions: Sequence[str]) -> None:
-        self._questions = self._session(questions)
+        if self._questions.app.is_running:
+            self._past.arrive(questions)
+        else:
+            self._questions = self._session(_PastQuestions(questions))
 
     async def read(self) -> str | None:
         while True:
+            begun, self._half_written = self._half_written, Document()
+            self._questions.app.erase_when_done = False
             try:
-                return await self._questions.prompt_async(PROMPT)
+                return await self._questions.prompt_async(PROMPT, default=begun)
             except KeyboardInterrupt:
                 self._remark(reply_texts.HOW_TO_LEAVE)
             except EOFError:
                 return None
 
+    def set_aside(self) -> bool:
+        app = self._questions.app
+        if not app.is_running or app.is_done:
+            return False
+        self._half_written = self._questions.default_buffer.document
+        app.erase_when_done = True
+        return True
+
     async def answer(self, question: str) -> str | None:
         self.say(question)
         try:
-            return await self._session().prompt_async(PROMPT)
+            return await self._session(_PastQuestions([])).prompt_async(PROMPT)
         except (KeyboardInterrupt, EOFError):
             return None
 
@@ -343,9 +384,9 @@ class TerminalWindow:
     def _remark(self, text: str) -> None:
         self._console.print(Text(text, style="dim"))
 
-    def _session(self, questions: Sequence[str] = ()) -> PromptSession[str]:
+    def _session(self, past: History) -> PromptSession[str]:
         return PromptSession(
-            history=InMemoryHistory(list(questions)),
+            history=past,
             completer=_CommandCompletion(),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from bot.app import CLOCK, examine, migrate
-from bot.app.operator import file_findings
+from agent.machine import CLOCK
+from bot.app.operator import examine, file_findings, migrate
 from bot.attachments.reader import missing
 from bot.exits import Finding, Level, finding_lines, healthy
 from bot.settings import Settings, load_settings

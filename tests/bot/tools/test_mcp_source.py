@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent.events import Outcome
+from agent.machine import CLOCK
 from agent.ports import Tool
 from agent.records import Person
-from bot.app import CLOCK, open_terminal
+from bot.app.platforms import open_terminal
 from bot.exits import Finding
 from bot.settings import load_settings
 from bot.texts import tool_texts

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackRefused, file_url, web_client
-from bot.platforms.slack.features import Method
+from bot.platforms.slack.options import Method
 from bot.setting_parsers import Secret
 
 SLACK = "https://slack.com/api"

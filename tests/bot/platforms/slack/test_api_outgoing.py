@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
 from bot.platforms.slack.api import SlackApi, SlackRefused, harmless
-from bot.platforms.slack.features import Method
+from bot.platforms.slack.options import Method
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_TOKEN
 

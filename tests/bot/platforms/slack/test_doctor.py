@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.app import CLOCK
+from agent.machine import CLOCK
 from bot.exits import Finding, Level, finding_lines, healthy
 from bot.platforms.slack.doctor import examine
-from bot.platforms.slack.features import EVERYTHING, optional_scopes, scopes
 from bot.platforms.slack.manifest import manifest
-from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.platforms.slack.options import EVERYTHING, SlackSettings, SocketMode, optional_scopes, scopes
 from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack

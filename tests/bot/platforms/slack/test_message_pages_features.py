@@ -1,7 +1,7 @@
 """What a workspace has refused is let be for a while."""
 
-from bot.platforms.slack.features import Method
 from bot.platforms.slack.message_pages import MOST_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
+from bot.platforms.slack.options import Method
 
 STREAM = Method.START_STREAM
 

@@ -1,0 +1,447 @@
+"""What the commands of `cogency` do, their exit codes, and one human sentence for each failure.
+
+What a command needs is imported when it runs.
+"""
+
+import asyncio
+import gc
+import getpass
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import aclosing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from zoneinfo import ZoneInfo
+
+from agent.errors import CogencyError, ProviderError, SettingsError
+from agent.machine import CLOCK
+from agent.messages import Json, ModelCall
+from agent.records import Person
+from agent.spending import By
+from bot.arguments import Subcommand
+from bot.exits import (
+    Exit,
+    Finding,
+    Level,
+    OutputError,
+    complain,
+    exit_code,
+    finding_lines,
+    healthy,
+    printable_json,
+    write_out,
+)
+from bot.host import PlatformUnavailable
+from bot.logs import log_to
+from bot.platforms.discord import invite
+from bot.platforms.slack.options import SlackFeature
+from bot.setting_parsers import LogLevel
+from bot.settings import Settings, load_settings, moved_addresses
+from bot.texts import setup_texts
+
+if TYPE_CHECKING:
+    from bot.models.check import ProbeVerdict
+
+Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
+
+
+def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
+    """Run one command. Every failure is one sentence on standard error and an exit code."""
+    try:
+        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
+        usual = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # what it finds, it says itself
+        log_to(sys.stderr, settings.log_level or usual, settings.secrets(), settings.log_form)
+        if command in STARTS:
+            for sentence in moved_addresses(settings):
+                complain(f"cogency: {sentence}")
+            for name, meant in settings.misspelt:
+                complain(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?")
+        return asyncio.run(_begun(DO[command](settings, **options)))
+    except asyncio.CancelledError:
+        return Exit.TERMINATED
+    except (CogencyError, OutputError) as error:
+        said = error.reason.to_operator if isinstance(error, ProviderError) else error
+        complain(f"cogency: {said}")
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # whoever read has seen enough
+        return Exit.OK
+
+
+async def _begun(work: Coroutine[object, None, Exit]) -> Exit:
+    """What was imported by the time when a command first waits stays: to look for garbage among it meanwhile took a
+    tenth of each start, and would take a while again and again.
+    """
+
+    def frozen() -> None:
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_soon(frozen)
+    return await work
+
+
+def _exit_code(error: CogencyError | OutputError) -> Exit:
+    match error:
+        case PlatformUnavailable():
+            return Exit.UNAVAILABLE
+        case OutputError():
+            return Exit.FAILED
+        case _:
+            return exit_code(error)
+
+
+async def _init(_: Settings, *, yes: bool) -> Exit:
+    from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+
+    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
+    if yes:
+        found, names = await set_up_from(environ, dotenv)
+        write_out(sys.stdout, finding_lines(found))
+        if not names:
+            why = setup_texts.INIT_NOTHING_SET if healthy(found) else setup_texts.INIT_NOT_WRITTEN
+            complain(f"cogency init: {why}")
+            return Exit.SETTINGS
+        write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
+        return Exit.OK
+    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would first wait for the answer
+    try:
+        starts = await set_up(Typed(), dotenv, environ)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        complain(f"\n{setup_texts.INIT_STOPPED}")
+        return Exit.INTERRUPTED
+    except EOFError:
+        if sys.stdin.isatty():
+            complain(f"\n{setup_texts.INIT_STOPPED}")
+            return Exit.INTERRUPTED
+        complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
+        return Exit.ARGUMENTS
+    finally:
+        signal.signal(signal.SIGINT, heeded)
+    return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
+
+
+async def _chat(settings: Settings) -> Exit:
+    from bot.app.chat import chat_at_once  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+    from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- as above
+
+    zone = local_time_zone(Path("/etc/localtime"))
+
+    def now() -> datetime:
+        return CLOCK.now().astimezone(ZoneInfo(zone))
+
+    here = asyncio.current_task()
+    if here is not None:  # the terminal is given back as it was
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, here.cancel)
+    user, window = user_name(), open_window()
+    log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
+    return await chat_at_once(settings, Person(f"terminal:{user}", user, zone), window, now, TOOLS_WAIT_S)
+
+
+async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
+    from bot.app.platforms import open_terminal  # noqa: PLC0415 -- as above
+    from bot.platforms.terminal.run import (  # noqa: PLC0415 -- as above
+        answer_as_json,
+        ask_once,
+        open_window,
+        question_of,
+    )
+
+    try:
+        question, user = question_of(words, sys.stdin.read), user_name()
+    except ValueError as error:
+        complain(f"cogency ask: {error}")
+        return Exit.ARGUMENTS
+    person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
+    async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S, stays=False) as bot:
+        if not as_json:
+            return await ask_once(bot, open_window(), CLOCK.now, question)
+        answer, code = await answer_as_json(bot, question)
+        write_out(sys.stdout, f"{answer}\n")
+        return code
+
+
+async def _run(settings: Settings) -> Exit:
+    from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- as above
+
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    serving = asyncio.ensure_future(serve_platforms(settings))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not serving.cancelled():
+            raise
+    return Exit.OK
+
+
+async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
+    from bot.app.operator import migrate, migrate_back  # noqa: PLC0415 -- as above
+
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    if back is None and (file or yes):
+        complain(f"cogency migrate: {setup_texts.BACK_ALONE}")
+        return Exit.ARGUMENTS
+    if back is None:
+        write_out(sys.stdout, f"{await migrate(settings)}\n")
+        return Exit.OK
+    with _progress() as tell:
+        is_there, said = await migrate_back(settings, back, file, tell, lose=yes)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
+    return Exit.OK if is_there else Exit.FAILED
+
+
+async def _check_model(settings: Settings) -> Exit:
+    from bot.app.operator import charge, open_checking  # noqa: PLC0415 -- as above
+    from bot.models.check import KIND, announcement, check_model, conclusion, is_usable, verdict_line  # noqa: PLC0415 -- as above
+
+    verdicts: list[ProbeVerdict] = []
+    calls: list[ModelCall] = []
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
+
+    async with open_checking(settings) as (provider, tools, sentence):
+        write_out(sys.stdout, f"{sentence}\n{announcement(provider.name, tools, CLOCK.now())}\n\n")
+        try:
+            async for verdict in check_model(provider, tools, CLOCK, count):
+                verdicts.append(verdict)
+                write_out(sys.stdout, f"{verdict_line(verdict)}\n")
+        finally:
+            await charge(settings, f"terminal:{user_name()}", KIND, calls)
+    write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
+    return Exit.OK if is_usable(verdicts) else Exit.FAILED
+
+
+async def _doctor(settings: Settings, *, ask_model: bool, as_json: bool) -> Exit:
+    from bot.app.operator import examine  # noqa: PLC0415 -- as above
+
+    found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"))
+    told: list[Json] = [
+        {"level": one.level.value, "where": one.where, "what": one.what, "remedy": one.remedy} for one in found
+    ]
+    write_out(sys.stdout, f"{printable_json(told, indent=2)}\n" if as_json else finding_lines(found))
+    return Exit.OK if healthy(found) else Exit.FAILED
+
+
+async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
+    from bot.app.operator import spent  # noqa: PLC0415 -- as above
+    from bot.spending_text import report_json, report_text  # noqa: PLC0415 -- as above
+
+    totals, period = await spent(settings, days, by)
+    write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))
+    return Exit.OK
+
+
+async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -> Exit:
+    from bot.app.operator import audited  # noqa: PLC0415 -- as above
+    from bot.audit import as_json as written  # noqa: PLC0415 -- as above
+    from bot.audit import as_line  # noqa: PLC0415 -- as above
+    from bot.texts import tool_texts  # noqa: PLC0415 -- as above
+
+    nothing = True
+    async with aclosing(audited(settings, since)) as pages:
+        async for calls in pages:
+            nothing = False
+            write_out(sys.stdout, "".join(f"{written(one) if as_json else as_line(one)}\n" for one in calls))
+    if nothing and not as_json:
+        write_out(sys.stdout, f"{tool_texts.NO_CALLS}\n")
+    return Exit.OK
+
+
+async def _budget(settings: Settings, *, words: list[str]) -> Exit:
+    from bot.app.operator import budget  # noqa: PLC0415 -- as above
+
+    answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
+    if answer.refused:
+        complain(f"cogency budget: {answer.text}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{answer.text}\n")
+    return Exit.OK
+
+
+async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
+    from bot.app.operator import add_plugin  # noqa: PLC0415 -- as above
+
+    is_used, sentences = add_plugin(settings, path)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK if is_used else Exit.FAILED
+
+
+async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+
+    plugins = plugins_in_use(settings)
+    if as_json:
+        write_out(sys.stdout, f"{printable_json(written(plugins), indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, f"{plugin.summary}  ({plugin.root})\n")
+        write_out(sys.stdout, "".join(f"  {skill.name}\n" for skill in plugin.skills))
+    return Exit.OK
+
+
+async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
+    from bot.app.operator import examine_servers  # noqa: PLC0415 -- as above
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
+
+    plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
+    if path is None or connect:
+        findings = await examine_servers(settings, plugins)
+    else:
+        idle = [
+            f"{server.name!r} of {plugin.name} is {setup_texts.NOT_CONNECTED}"
+            for plugin in plugins
+            for server in plugin.servers
+        ]
+        findings = [Finding(Level.NOTE, "Tools", what) for what in idle]
+    if as_json:
+        told: dict[str, Json] = {
+            "plugins": written(plugins),
+            "servers": [{"level": one.level.value, "what": one.what} for one in findings],
+        }
+        write_out(sys.stdout, f"{printable_json(told, indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    else:
+        write_out(sys.stdout, finding_lines(findings))
+    is_wrong = any(one.level in (Level.WARNING, Level.PROBLEM) for one in findings)
+    return Exit.FAILED if is_wrong or any(plugin.faults for plugin in plugins) else Exit.OK
+
+
+async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.app.operator import back_up  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await back_up(settings, file, tell, replace=replace)
+    write_out(sys.stdout, f"{said}\n")
+    return Exit.OK
+
+
+async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.app.operator import restore_backup  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await restore_backup(settings, file, tell, replace=replace)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
+    return Exit.OK
+
+
+async def _copy(settings: Settings, *, source: str | None, target: str, replace: bool) -> Exit:
+    from bot.app.operator import copy_database  # noqa: PLC0415 -- as above
+
+    with _progress() as tell:
+        said = await copy_database(settings, source, target, tell, replace=replace)
+    write_out(sys.stdout, f"{said}\n")
+    return Exit.OK
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str, int, int], None]]:
+    """A bar on standard error for each step, where a person looks."""
+    from rich.console import Console  # noqa: PLC0415 -- as above
+    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
+
+    steps: dict[str, TaskID] = {}
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in steps:
+                steps[what] = bar.add_task(what, total=of)
+            bar.update(steps[what], completed=done, total=of)
+
+        yield tell
+
+
+async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
+    from bot.app.operator import remove_plugin  # noqa: PLC0415 -- as above
+
+    is_removed, sentence = remove_plugin(settings, name)
+    if not is_removed:
+        complain(f"cogency plugins remove: {sentence}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{sentence}\n")
+    return Exit.OK
+
+
+async def _slack_manifest(
+    settings: Settings, *, features: frozenset[SlackFeature], prefix: str | None, http: str, name: str, as_json: bool
+) -> Exit:
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- as above
+
+    before = settings.slack_command_prefix if prefix is None else prefix
+    try:
+        made = manifest.manifest(features, name=name, prefix=before, url=http)
+    except ValueError as error:
+        raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
+    write_out(sys.stdout, manifest.as_json(made) if as_json else manifest.as_yaml(made))
+    return Exit.OK
+
+
+async def _discord_invite(
+    settings: Settings, *, features: frozenset[invite.DiscordFeature], application: str | None
+) -> Exit:
+    from bot.app.operator import discord_application  # noqa: PLC0415 -- as above
+
+    write_out(sys.stdout, invite.text(application or await discord_application(settings), features))
+    return Exit.OK
+
+
+TOOLS_WAIT_S = 20.0
+"""From a start at a terminal to a question that does without servers of tools that are not there yet: most are in two
+or three, and one that is fetched from a registry for its first start in ten."""
+NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
+"""As systems link it; people read the zone beside each time."""
+
+
+def user_name() -> str:
+    """What the system calls the person; a container may not know."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "you"
+
+
+def local_time_zone(link: Path) -> str:
+    """The machine's time zone by name, from the file that the system links to it; UTC where there is none."""
+    parts = link.resolve().parts
+    if "zoneinfo" not in parts:
+        return "UTC"
+    name = "/".join(parts[parts.index("zoneinfo") + 1 :])
+    return "UTC" if name in NAMES_OF_UTC else name
+
+
+DO: Mapping[Subcommand, Do] = {
+    Subcommand.INIT: _init,
+    Subcommand.CHAT: _chat,
+    Subcommand.ASK: _ask,
+    Subcommand.RUN: _run,
+    Subcommand.MIGRATE: _migrate,
+    Subcommand.BACKUP: _backup,
+    Subcommand.RESTORE: _restore,
+    Subcommand.COPY: _copy,
+    Subcommand.CHECK_MODEL: _check_model,
+    Subcommand.DOCTOR: _doctor,
+    Subcommand.USAGE: _usage,
+    Subcommand.AUDIT: _audit,
+    Subcommand.BUDGET: _budget,
+    Subcommand.PLUGINS_ADD: _plugins_add,
+    Subcommand.PLUGINS_LIST: _plugins_list,
+    Subcommand.PLUGINS_CHECK: _plugins_check,
+    Subcommand.PLUGINS_REMOVE: _plugins_remove,
+    Subcommand.MANIFEST: _slack_manifest,
+    Subcommand.INVITE: _discord_invite,
+}
+
+STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.RUN, Subcommand.CHECK_MODEL})
+"""What sends something to models and platforms."""
