@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.spending import By
-from bot.exits import write_out
+from bot.exits import DISTRIBUTION, complain, shared_modules, write_out
 from bot.platforms.discord import invite
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
 from bot.setting_parsers import command_prefix, database_url, one_of, whole
@@ -90,9 +90,11 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of what help takes, which does without
+        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of what help takes
 
-        write_out(sys.stdout, f"cogency {version('cogency-bot')}\n")
+        write_out(sys.stdout, f"cogency {version(DISTRIBUTION)}\n")
+        if what := shared_modules(sys.path):
+            complain(f"cogency: Warning: {what}. {setup_texts.MODULES_APART}")
         parser.exit()
 
 

@@ -32,6 +32,7 @@ from bot.exits import (
     finding_lines,
     healthy,
     printable_json,
+    shared_modules,
     write_out,
 )
 from bot.host import PlatformUnavailable
@@ -169,6 +170,8 @@ async def _run(settings: Settings) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- as above
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    if what := shared_modules(sys.path):
+        complain(f"cogency: Warning: {what}. {setup_texts.MODULES_APART}")
     serving = asyncio.ensure_future(serve_platforms(settings))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     try:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import Final, TextIO
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
@@ -74,6 +75,36 @@ def printable_line(text: str) -> str:
 def printable_json(value: Json, indent: int | None = None) -> str:
     """`value` as JSON that reads as itself and steers no terminal."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+DISTRIBUTION: Final = "cogency-bot"
+PACKAGES: Final = ("agent", "bot", "store")
+
+
+def shared_modules(path: Iterable[str]) -> str:
+    """What to say where another distribution has modules of our names, "" where none has. `path`: as `sys.path`.
+
+    Looked for in the lists of files as they stand: `importlib.metadata` takes ten times as long to read all of them.
+    """
+    found: dict[str, set[str]] = {}
+    for folder in map(Path, path):
+        for other in folder.glob("*.dist-info"):
+            name = other.name.partition("-")[0].replace("_", "-").lower()
+            if name != DISTRIBUTION:
+                files, listed = b"\n" + _read(other / "RECORD"), _read(other / "top_level.txt").split()
+                found[name] = {
+                    one for one in PACKAGES if one.encode() in listed or f"\n{one}/__init__.py,".encode() in files
+                }
+    others = sorted(name for name, modules in found.items() if modules)
+    names = ", ".join(one for one in PACKAGES if any(one in modules for modules in found.values()))
+    return setup_texts.MODULES_SHARED.format(others=", ".join(others), modules=names) if others else ""
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def complain(text: str) -> None:

@@ -6,11 +6,11 @@ Rules of `cogency doctor`, which changes nothing and writes to nobody
   tried on both.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import sys
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +36,7 @@ from bot.app.parts import (
 )
 from bot.attachments.reader import missing
 from bot.audit import pages
-from bot.exits import Finding, Level
+from bot.exits import Finding, Level, shared_modules
 from bot.models.choice import open_embedder, open_transcriber
 from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file
@@ -196,7 +196,6 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
         await store.close()
 
 
-DISTRIBUTION: Final = "cogency-bot"
 NOT_ASKED = Finding(
     Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
 )
@@ -217,7 +216,7 @@ async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = 
             for name, meant in settings.misspelt
         ),
         *_dotenv(dotenv),
-        *_package(packages_distributions()),
+        *_package(),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *_tools(settings),
         *_policy(settings),
@@ -231,14 +230,9 @@ async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = 
     ]
 
 
-def _package(owners: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """`owners`: the distributions that are installed here, by the modules that they bring."""
-    shared = {module: {*owners.get(module, ())} - {DISTRIBUTION} for module in ("agent", "bot", "store")}
-    if not (others := sorted({name for names in shared.values() for name in names})):
-        return []
-    modules = ", ".join(module for module, names in shared.items() if names)
-    what = setup_texts.MODULES_SHARED.format(others=", ".join(others), modules=modules)
-    return [Finding(Level.WARNING, "Settings", what, setup_texts.MODULES_APART)]
+def _package() -> list[Finding]:
+    what = shared_modules(sys.path)
+    return [Finding(Level.WARNING, "Settings", what, setup_texts.MODULES_APART)] if what else []
 
 
 def _dotenv(dotenv: Path | None) -> list[Finding]:

@@ -215,16 +215,27 @@ async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_re
     assert "the environment sets none of what .env.example lists" in ran.stderr
 
 
-@pytest.mark.parametrize("module", ["agent", "elsewhere"])
-async def test_doctor_says_whose_modules_have_the_same_names(tmp_path: Path, module: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "listed", "told"),
+    [
+        ("top_level.txt", "agent\n", True),
+        ("RECORD", "agent/__init__.py,sha256=x,1\nx.py,,\n", True),
+        ("RECORD", "agents/__init__.py,,\nx/agent/__init__.py,,\n", False),
+    ],
+)
+@pytest.mark.parametrize("command", ["doctor --no-model", "--version", "run"])
+async def test_it_is_said_whose_modules_have_the_same_names(
+    tmp_path: Path, file: str, listed: str, told: bool, command: str
+) -> None:
     other = tmp_path / "cogency-0.4.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: cogency\nVersion: 0.4\n")
-    (other / "top_level.txt").write_text(f"{module}\n")
-    program = "import sys; from bot.__main__ import run; sys.exit(run(['doctor', '--no-model']))"
+    (other / file).write_text(listed)
+    program = f"import sys; from bot.__main__ import run; sys.exit(run({command.split()}))"
     environment = {"PATH": os.defpath, "HOME": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     ran = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
-    told = "another package here, cogency, has modules of the same names (agent)" in ran.stdout
-    assert told is (module == "agent"), ran.stdout + ran.stderr
+    shown = ran.stdout if command.startswith("doctor") else ran.stderr
+    warned = "another package here, cogency, has modules of the same names (agent)" in shown
+    assert warned is told, ran.stdout + ran.stderr
