@@ -18,6 +18,8 @@ from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, schedule_texts, tool_texts
 
+ROW_ELEMENTS: Final = 25
+"""That a block of actions holds."""
 LABEL_CHARS: Final = 75
 """Of a button, and of an option in a menu."""
 
@@ -43,8 +45,9 @@ def carried_by_view(view: JsonObject) -> Json:
 
 
 def row(elements: Sequence[Json]) -> list[Json]:
-    """These side by side, 25 at most; no block at all for none."""
-    return [{"type": "actions", "elements": list(elements)}] if elements else []
+    """These side by side, in as many blocks as they need; no block at all for none."""
+    blocks = range(0, len(elements), ROW_ELEMENTS)
+    return [{"type": "actions", "elements": list(elements[first : first + ROW_ELEMENTS])} for first in blocks]
 
 
 def confirm_dialog(title: str, explanation: str, yes: str, no: str) -> Json:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.views import View
 
 from agent.messages import Usage
 from agent.spending import Money, SpendingAccount, Spent
-from bot.access.acl import ScheduleAnswer
+from bot.access.acl import ScheduleAnswer, ShownSchedule
 from bot.commands import forget, memory, talking
 from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
@@ -94,6 +94,7 @@ homes = st.builds(
 
 @settings(deadline=None, max_examples=examples(100))
 @given(homes)
+@example(replace(USUAL, schedules=ScheduleAnswer("", tuple(ShownSchedule(one, "") for one in range(30)))))
 def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
     view: Any = home_view(shown)
     assert problems(view) == []
