@@ -128,11 +128,13 @@ def hidden(markdown: str) -> list[str]:
     return found
 
 
-LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:|//|www\.", re.IGNORECASE)
-"""With a scheme, or as a browser adds one; all else is a place in the page that shows it, such as "%5B1%5D:"."""
+LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:.|//|www\.", re.IGNORECASE)
+"""With a scheme and what it is for, or as a browser adds one. All else leads nowhere, as "http:" alone, or is a place
+in the page that shows it, such as "%5B1%5D:"."""
 
 
 @example("[1]: [1]: \n\n[1]: ")
+@example("[1]: http:\n[1]: ")
 @example("[1]: [docs](https://example.test/docs)\n[1]: ")
 @settings(max_examples=examples(500))
 @given(texts)
