@@ -115,7 +115,7 @@ from store.search import index
 index._BATCH = 2  # steps of two messages
 
 async def main():
-    store = engine.store_on(engine._database(sys.argv[1], 1.0), engine.Prepared(b"", None), "")
+    store = engine.store_on(engine.database_of(sys.argv[1], 1.0), engine.Prepared(b"", None), "")
     (_, entries) = engine.DERIVED
     for _ in range(2):
         await store.database.write_alone(engine.renew_some, entries)
