@@ -13,7 +13,7 @@ Rules
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import Enum, StrEnum, auto
 from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
@@ -23,6 +23,7 @@ from cronsim import CronSim, CronSimError
 
 from agent.memory.audience import Place
 from agent.records import SCHEDULED, Accepted, Incoming, platform_of
+from agent.texts import duration_in_words, rule_in_words
 
 
 class ScheduleKind(StrEnum):
@@ -351,7 +352,7 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     by_clock = not _is_hourly(timing.rule)
     begin: datetime | None = start.astimezone(zone)
     while begin is not None and begin.year <= start.year + MOST_YEARS:
-        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0) if by_clock else begin)
+        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0)) if by_clock else _passing(timing.rule, begin)
         begin = None
         for found in times:
             moment = moment_of(found, zone) if by_clock else found.astimezone(UTC)
@@ -407,7 +408,7 @@ def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
     if now - due.time <= LATE and not due.missed:
         return ""
     if not (name := due.schedule.made.timing.seen_from(person_zone).zone):
-        return f"This was due {_duration(now - due.time)} ago; I was away."
+        return f"This was due {duration_in_words(now - due.time)} ago; I was away."
     zone = zone_of(name)
     time, today = due.time.astimezone(zone), now.astimezone(zone)
     when = f"{time:%H:%M}" if time.date() == today.date() else f"{time:%A} {_day(time)}, {time:%H:%M}"
@@ -471,7 +472,7 @@ def in_words(timing: Timing, now: datetime) -> str:
     if first is None:
         return ""
     if not timing.zone:
-        return f"in {_duration(first - now)}"
+        return f"in {duration_in_words(first - now)}"
     zone = zone_of(timing.zone)
     today, local = now.astimezone(zone), first.astimezone(zone)
     day = _day(local) if local.year == today.year else f"{_day(local)} {local.year}"
@@ -480,7 +481,8 @@ def in_words(timing: Timing, now: datetime) -> str:
         return words
     until = with_end(timing, now).until
     end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
-    return f"{words}; then {_rule_in_words(timing)}{end}"
+    explained = _parsed(timing.rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- on no clock: only its fields
+    return f"{words}; then {rule_in_words(timing.rule, explained, timing.weeks, timing.days)}{end}"
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -531,8 +533,28 @@ def _times(rule: str, start: datetime) -> Iterator[datetime]:
         return
 
 
+def _passing(rule: str, begin: datetime) -> Iterator[datetime]:
+    """When the clocks of its zone show one, after `begin`: twice where they are set back, and as they are set ahead."""
+    zone, at = begin.tzinfo, begin.astimezone(UTC)
+    while (ahead := (at + _SECOND).astimezone(zone).utcoffset()) is not None:
+        for found in _times(rule, (at + ahead).replace(tzinfo=None)):
+            moment = (found - ahead).replace(tzinfo=UTC)
+            looks = (*(at + timedelta(days=n) for n in range(1, (moment - at).days + 1)), moment)
+            changed = next((one for one in looks if one.astimezone(zone).utcoffset() != ahead), None)
+            if changed is not None:
+                at = _change(max(at + _SECOND, changed - timedelta(days=1)), changed, zone) - _SECOND
+                break
+            yield moment.astimezone(zone)
+            at = moment
+        else:
+            return
+
+
 def _is_hourly(rule: str) -> bool:
     return rule.split()[1:2] == ["*"]
+
+
+_SECOND: Final = timedelta(seconds=1)
 
 
 def moment_of(clock: datetime, zone: ZoneInfo) -> datetime:
@@ -541,8 +563,13 @@ def moment_of(clock: datetime, zone: ZoneInfo) -> datetime:
     if late.astimezone(zone).replace(tzinfo=None) == clock:
         return late
     early = clock.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    return _change(early, late, zone)
+
+
+def _change(early: datetime, late: datetime, zone: tzinfo | None) -> datetime:
+    """When the clocks change, which they do between these."""
     before = early.astimezone(zone).utcoffset()
-    while late - early > timedelta(seconds=1):  # the change is between them
+    while late - early > _SECOND:
         middle = (early + (late - early) / 2).replace(microsecond=0)
         if middle.astimezone(zone).utcoffset() == before:
             early = middle
@@ -561,37 +588,5 @@ def _too_often(rule: str) -> bool:
     return on_and_on and minutes[0] + 60 - minutes[-1] < apart
 
 
-def _duration(time: timedelta) -> str:
-    """ "20 minutes", "1 day and 3 hours": the two greatest parts of it."""
-    minutes = max(1, round(time.total_seconds() / 60))
-    parts = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
-    named = [f"{many} {unit}{'' if many == 1 else 's'}" for unit, many in parts.items() if many]
-    return " and ".join(named[:2])
-
-
 def _day(local: datetime) -> str:
     return f"{local.day} {local:%B}"
-
-
-_WEEKLY: Final = re.compile(r"(?P<minute>\d\d?) (?P<hour>\d\d?) \* \* (?P<days>\*|[0-7](?:,[0-7])*|1-5)")
-_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def _rule_in_words(timing: Timing) -> str:
-    rule, weeks, apart = timing.rule, timing.weeks, timing.days
-    if found := _WEEKLY.fullmatch(" ".join(rule.split())):
-        days, at = _days_in_words(found["days"]), f"at {int(found['hour']):02}:{int(found['minute']):02}"
-        if apart > 1:
-            return f"every {apart} days {at}" if days == "day" else f"every {days} {at}, of every {apart} days"
-        return f"every {days} {at}" if weeks == 1 else f"every {weeks} weeks on {days} {at}"
-    said = _parsed(rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- as above
-    words = said[:1].lower() + said[1:]
-    counted = {"weeks": weeks, "days": apart}
-    return ", ".join([words, *(f"every {many} {unit}" for unit, many in counted.items() if many > 1)])
-
-
-def _days_in_words(days: str) -> str:
-    if days in {"*", "1-5"}:
-        return "day" if days == "*" else "weekday"
-    *first, last = (_DAYS[int(day)] for day in sorted(set(days.replace("0", "7").split(","))))
-    return f"{', '.join(first)} and {last}" if first else last

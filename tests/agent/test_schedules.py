@@ -201,6 +201,19 @@ def test_a_time_is_said_in_words_in_its_zone_with_the_end_of_a_rule(timing: Timi
     assert in_words(timing, NOW) == words
 
 
+@pytest.mark.parametrize(
+    ("around", "comes"),
+    [
+        (datetime(2026, 10, 3, 14, 0, tzinfo=UTC), ["14:00", "15:00", "15:30", "16:30"]),  # 02:00 is 02:30
+        (datetime(2026, 4, 4, 13, 0, tzinfo=UTC), ["13:30", "14:30", "15:00", "16:00"]),  # 02:00 is 01:30
+    ],
+)
+def test_a_rule_for_every_hour_comes_as_clocks_are_set_by_half_an_hour(around: datetime, comes: list[str]) -> None:
+    timing = Timing("Australia/Lord_Howe", rule="30 * * * *")
+    found = all_of(timing, around, around + timedelta(hours=3, minutes=1))
+    assert [f"{one:%H:%M}" for one in found] == comes
+
+
 def test_a_rule_of_every_third_day_counts_days_of_the_calendar_also_where_the_clocks_change() -> None:
     since = datetime(2026, 10, 22, 7, tzinfo=UTC)
     timing, found, later = Timing("Europe/Berlin", rule="0 9 * * *", since=since, days=3), list[str](), since
