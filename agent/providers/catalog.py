@@ -26,7 +26,9 @@ class Mode(StrEnum):
 def is_loopback(host: str) -> bool:
     """Whether what is sent to this host stays on the machine."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        # An IPv4 address inside of an IPv6 one is loopback to newer Pythons alone: to all of them it is none here.
+        return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
 
