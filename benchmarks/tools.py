@@ -30,7 +30,7 @@ from agent.messages import ResultStatus, ToolCall
 from agent.tools.registry import Registry
 from agent.turn import CallPlaced
 from benchmarks.report import Options, print_report, read_options
-from benchmarks.startup import ROOT, prompt_s
+from benchmarks.startup import ROOT, start
 from benchmarks.tokens import TOOLS, prefix_tokens
 from bot.tools.mcp_config import StdioReach
 from tests.fakes.mcp_world import config, connected, context, raw
@@ -124,13 +124,13 @@ def added_ms(starts: int) -> dict[str, float]:
     times: dict[str, list[float]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        prompt_s(folder)  # its database is made
+        start(folder)  # its database is made
         for _ in range(starts):
             for way, servers in ways.items():
                 entries = {name: {"command": one.command, "args": list(one.args)} for name, one in servers.items()}
                 (folder / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
                 (folder / ".env").write_text("COGENCY_MCP=mcp.json\n" if servers else "")
-                times[way].append(prompt_s(folder))
+                times[way].append(start(folder).prompt_s)
     medians = {way: 1_000 * statistics.median(taken) for way, taken in times.items()}
     return {"start_ms": medians["without"]} | {
         f"start_added_ms_{way}": medians[way] - medians["without"] for way in ways if way != "without"
