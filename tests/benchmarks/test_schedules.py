@@ -10,8 +10,10 @@ from tests.fakes.store import store_in_memory
 
 
 @pytest.mark.slow
-async def test_in_a_year_with_kills_and_wrong_clocks_each_occurrence_comes_once_at_its_time() -> None:
-    logging.getLogger("bot.scheduler").setLevel(logging.ERROR)
+async def test_in_a_year_with_kills_and_wrong_clocks_each_occurrence_comes_once_at_its_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR, "bot.scheduler")
     year = await a_year(store_in_memory(), seed=3, count=40, days=DAYS, one_in=60)
     result = judged(year)
     assert (result.duplicates, result.lost, result.wrong_times) == (0, 0, 0)

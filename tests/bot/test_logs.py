@@ -18,17 +18,22 @@ from bot.logs import MASK, JsonFormatter, LogForm, bound, log_to, on_one_line, r
 SECRET = "xoxb-1234/5678+abcd"
 
 
-@pytest.fixture
-def stream() -> Iterator[io.StringIO]:
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     levels = {name: logging.getLogger(name).level for name in ("", "agent", "store", "bot")}
     before, root.handlers[:] = root.handlers[:], []
-    lines = io.StringIO()
-    log_to(lines, "INFO", [SECRET, "another-secret", "ollama", ""])
-    yield lines
+    yield
     root.handlers[:] = before
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    lines = io.StringIO()
+    log_to(lines, "INFO", [SECRET, "another-secret", "ollama", ""])
+    return lines
 
 
 def test_a_secret_in_a_message_its_arguments_or_an_address_is_masked(stream: io.StringIO) -> None:
