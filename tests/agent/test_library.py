@@ -297,6 +297,9 @@ def test_a_question_that_nobody_awaited_says_what_to_do_with_it() -> None:
     asked = Agent()("how deep is the sea?" * 100)
     assert "await it in an async function" in repr(asked)
     assert len(repr(asked)) < 200
+    if sys.version_info >= (3, 14):  # which runs whatever can be awaited
+        assert "how deep is the sea?" in asyncio.run(cast("Any", asked))
+        return
     with pytest.raises(ValueError, match=r"a coroutine was expected, got <the question .* await it"):
         asyncio.run(cast("Any", asked))
 

