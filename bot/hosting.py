@@ -58,10 +58,6 @@ its end is met within two minutes."""
 START_PATIENCE_S = 60.0
 """How long open turns of an earlier process wait for every platform to connect, so that they can be shown there."""
 
-LEAVE_AGAIN_S: Final = 10.0
-"""For a platform to leave. One that has not by then was not told: a library may lose a cancellation, as the wait_for of
-Python 3.11 does where what it waits for ends in that moment."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlatformConnections:
@@ -173,7 +169,6 @@ async def serve_all(
     turns: Turns,
     clock: Clock,
     grace_s: float,
-    leave_again_s: float = LEAVE_AGAIN_S,
 ) -> None:
     """Serve every platform until cancelled; one that fails leaves the others alone. What may pass (PlatformUnavailable,
     StoreUnavailable) is tried again for ever.
@@ -198,10 +193,9 @@ async def serve_all(
             async with turns.serving(grace_s=grace_s):
                 await asyncio.wait(serving)
     finally:
-        while staying := [task for task in serving if not task.done()]:
-            for task in staying:
-                task.cancel()
-            await asyncio.wait(staying, timeout=leave_again_s)
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
     if failures:
         raise failures[0]
 

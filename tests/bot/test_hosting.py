@@ -117,34 +117,6 @@ async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
     assert good.ended.is_set()
 
 
-async def test_a_platform_that_loses_its_cancellation_is_told_again_to_leave() -> None:
-    service, told = Service(), list[str]()
-
-    async def deaf() -> None:
-        while len(told) < 2:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                told.append("to leave")
-
-    serving = asyncio.create_task(
-        serve_all(
-            {"Deaf": deaf},
-            service.host.platforms,
-            service.host.turns,
-            service.host.clock,
-            grace_s=0.0,
-            leave_again_s=0.01,
-        )
-    )
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    serving.cancel()
-    await asyncio.wait({serving}, timeout=PATIENCE_S)
-    assert serving.cancelled()
-    assert told == ["to leave", "to leave"]
-
-
 async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the_other_serves_meanwhile() -> None:
     service = Service()
     down = [PlatformUnavailable("Slack does not answer.", retry_after_s=s) for s in (0.0, 30.0, *[0.0] * 20)]
