@@ -20,8 +20,12 @@ from tests.patience import PATIENCE_S
 ROOT = Path(__file__).parents[2]
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-Za-z]?")
-# A signal key reaches only the session whose terminal it is: the program makes it its own first.
-_OWN_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+# A signal key reaches only the session whose terminal it is: the program makes it its own first. And it heeds Ctrl-C,
+# as at any terminal, also where the tests run in the background of a shell, which has its children ignore that.
+_OWN_TERMINAL = (
+    "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+)
 
 
 class FakeTerminal:
