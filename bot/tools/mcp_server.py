@@ -36,9 +36,9 @@ from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.exits import Finding, Level
 from bot.texts import setup_texts
 from bot.texts.formatting import long_time
-from bot.tools import mcp_content
+from bot.tools import mcp_calls
+from bot.tools.mcp_calls import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
-from bot.tools.mcp_elicitation import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
 from bot.tools.mcp_listing import MAX_TOOLS, OfferedTool, ToolListing, listing, one_line
 from bot.tools.mcp_transport import Allowance, Fate, Keeper, ServerBroken, http_streams, stdio_streams
 
@@ -422,7 +422,7 @@ class McpServer:
             try:
                 while not isinstance(result := await self.ask(do, questions), types.CallToolResult):
                     params = await questions.again(params, result)
-                parts = await asyncio.to_thread(mcp_content.parts_of, result)
+                parts = await asyncio.to_thread(mcp_calls.parts_of, result)
             except ToolError as error:
                 raise ToolError(str(error), ours=error.ours, for_turn=questions.told) from None
             finally:
@@ -436,21 +436,21 @@ class McpServer:
             resources = await client.list_resources()
             with suppress(MCPError):  # not every server has templates
                 templates = await client.list_resource_templates()
-                return mcp_content.resource_list(resources.resources, templates.resource_templates)
-            return mcp_content.resource_list(resources.resources, ())
+                return mcp_calls.resource_list(resources.resources, templates.resource_templates)
+            return mcp_calls.resource_list(resources.resources, ())
 
         if not uri:
             return ToolOutput(await self.ask(listed))
-        return ToolOutput(parts=mcp_content.resource_parts(await self.ask(lambda client: client.read_resource(uri))))
+        return ToolOutput(parts=mcp_calls.resource_parts(await self.ask(lambda client: client.read_resource(uri))))
 
     async def prompts(self, name: str, args: JsonObject) -> ToolOutput:
         """The list of its prompts, or what one of them says."""
         if not name:
             listed = await self.ask(lambda client: client.list_prompts())
-            return ToolOutput(mcp_content.prompt_list(listed.prompts))
-        given = mcp_content.arguments_of(args)
+            return ToolOutput(mcp_calls.prompt_list(listed.prompts))
+        given = mcp_calls.arguments_of(args)
         prompt = await self.ask(lambda client: client.get_prompt(name, given))
-        return ToolOutput(parts=mcp_content.prompt_parts(prompt))
+        return ToolOutput(parts=mcp_calls.prompt_parts(prompt))
 
 
 def _is_end(error: MCPError) -> bool:

@@ -14,7 +14,7 @@ from agent.errors import ToolError
 from agent.messages import Image, Json, JsonObject, Link, SharedFile, StructuredData, ToolCall
 from agent.ports import ToolContext, ToolEffect
 from agent.tools.registry import Registry
-from bot.tools.mcp_content import parts_of
+from bot.tools.mcp_calls import parts_of
 from bot.tools.mcp_listing import MAX_NODES, checked_schema
 from tests.examples import examples
 

@@ -18,8 +18,8 @@ from agent.ports import ToolContext, nobody_answers
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import CallPlaced
+from bot.tools.mcp_calls import MOST_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp_config import HttpReach
-from bot.tools.mcp_elicitation import MOST_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp_questions import fields_of
 from bot.tools.mcp_server import McpLimits, McpServer
 from tests.bot.tools.test_mcp_official import reached

@@ -23,8 +23,8 @@ from agent.progress import Progress
 from agent.records import Person
 from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
+from bot.tools.mcp_calls import NEEDS_INPUT
 from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
-from bot.tools.mcp_elicitation import NEEDS_INPUT
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
 from bot.tools.mcp_server import McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
