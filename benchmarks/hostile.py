@@ -61,9 +61,8 @@ from bot.platforms.slack import markup as slack
 from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
 from bot.platforms.slack.intake import read_order, says_stop, without_ask
-from bot.reply.files import handed_over
 from bot.reply.pages import Draft, Frames
-from bot.reply.split import pages
+from bot.reply.split import handed_over, pages
 from bot.reply_surface import Limits
 from store.forgetting.sql_forgetting import pieces as erased_pieces
 from store.search.matching import Fts5

@@ -23,8 +23,8 @@ from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming, PutAside, platform_of
 from bot.caches import OncePerMinute
 from bot.logs import bound, severity
-from bot.reply.files import handed_over
 from bot.reply.live import ASIDE, LiveReply, offered_actions, shown_ending
+from bot.reply.split import handed_over
 from bot.reply_surface import (
     FILES,
     PageGone,

@@ -15,7 +15,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
 from bot.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
 from bot.hosting import BotHost
-from bot.reply.files import LONG_LINES
+from bot.reply.split import LONG_LINES
 from bot.reply_surface import FILES, OutFile, PageKey
 from bot.texts import reply_texts
 from tests.fakes import documents, pdfs

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reply import files
-from bot.reply.files import LONG_LINES, MAX_PAGES, handed_over, named, plain_name
+from bot.reply import split
+from bot.reply.split import LONG_LINES, MAX_PAGES, handed_over, named, plain_name
 from bot.reply_surface import OutFile
 from tests.fakes.answers import answers, scribbles
 
@@ -94,8 +94,8 @@ def test_a_very_long_answer_comes_as_a_document_too() -> None:
 
 
 def test_no_more_is_handed_over_than_a_message_holds() -> None:
-    assert len(named([("a.txt", b"x")] * 20)) == files.MAX_FILES
-    assert named([("empty.txt", b""), ("huge.txt", b"x" * (files.MAX_BYTES + 1))]) == ()
+    assert len(named([("a.txt", b"x")] * 20)) == split.MAX_FILES
+    assert named([("empty.txt", b""), ("huge.txt", b"x" * (split.MAX_BYTES + 1))]) == ()
     assert named([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
 
 
@@ -121,7 +121,7 @@ def test_a_name_is_one_plain_word_with_an_ending(name: str, plain: str) -> None:
 def test_any_name_is_made_plain_and_bounded(name: str) -> None:
     plain = plain_name(name)
     assert plain == plain_name(plain)
-    assert len(plain) <= files.MAX_NAME_CHARS
+    assert len(plain) <= split.MAX_NAME_CHARS
     assert plain.isascii()
     assert not set(plain) & set("/\\ \n")
 

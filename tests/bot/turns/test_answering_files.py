@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.messages import Image
 from agent.records import Attachment, Claim, Closing, Incoming, Quoted
 from bot.attachments.reading import Attached
-from bot.reply.files import LONG_LINES
+from bot.reply.split import LONG_LINES
 from bot.reply_surface import PageUnsent
 from bot.turns.runner import AgentConfig
 from bot.turns.worker import TurnsLimits
