@@ -232,8 +232,8 @@ async def _doctor(settings: Settings, *, ask_model: bool, as_json: bool) -> Exit
 
 
 async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
+    from bot.access.budgets import report_json, report_text  # noqa: PLC0415 -- as above
     from bot.app.operator import spent  # noqa: PLC0415 -- as above
-    from bot.spending_text import report_json, report_text  # noqa: PLC0415 -- as above
 
     totals, period = await spent(settings, days, by)
     write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))

@@ -9,8 +9,8 @@ from agent.ports import Clock, Ledger, Replies, Spending, ToolAudit
 from agent.protocol.render import joined
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
+from bot.access.budgets import cost_text
 from bot.audit import SHOWN_IN_HOME, home_text
-from bot.spending_text import cost_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
 

@@ -20,6 +20,7 @@ from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
+from bot.access.budgets import cost_text
 from bot.app.from_settings import discord_settings, model_settings, open_models, slack_settings
 from bot.app.parts import (
     CLOCK,
@@ -40,7 +41,6 @@ from bot.exits import Finding, Level, shared_modules
 from bot.models.choice import open_embedder, open_transcriber
 from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file
-from bot.spending_text import cost_text
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.messages import Depth
 from bot.access.acl import Requester
+from bot.access.budgets import account_text
 from bot.commands.declaration import (
     Argument,
     ArgumentKind,
@@ -20,7 +21,6 @@ from bot.commands.declaration import (
     PanelSelect,
 )
 from bot.host import CommandHost, ModelMenu
-from bot.spending_text import account_text
 from bot.texts import command_texts, reply_texts
 
 MAX_QUESTION_CHARS = 6_000

@@ -47,12 +47,12 @@ from agent.tools.registry import Registry, Toolbox
 from agent.turn import EndDue, Turn, TurnLimits
 from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
 from bot.access.acl import TERMINAL
+from bot.access.budgets import footer
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.setting_parsers import FooterStyle
-from bot.spending_text import footer
 from bot.telemetry import SILENT, AgentTold, Telemetry
 from bot.texts import reply_texts
 from bot.texts.formatting import literal

@@ -17,6 +17,7 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester, ScheduleAnswer
+from bot.access.budgets import account_text
 from bot.commands import budget, forget, memory, policy, remind, talking
 from bot.commands.declaration import Command, Panel, PanelAction
 from bot.commands.discovery import form_named
@@ -36,7 +37,6 @@ from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, press
 from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import ASKED, TaskGroup
-from bot.spending_text import account_text
 from bot.texts import command_texts, memory_texts, reply_texts
 
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
 from agent.spending import By, SpendingAccount, SpendingPeriod, Spent, Total
-from bot.spending_text import account_text, cost_text, report_json, report_text
+from bot.access.budgets import account_text, cost_text, report_json, report_text
 from bot.texts import reply_texts
 
 TERRA = Spent.on([ModelCall("openai:gpt-6.1-terra", Usage(1_000, 8_000, 200, 300, 40, bytes_up=90_000))])

@@ -3,8 +3,8 @@
 import pytest
 
 from agent.messages import ModelCall, Usage
+from bot.access.budgets import WHY_CHARS, footer
 from bot.setting_parsers import FooterStyle
-from bot.spending_text import WHY_CHARS, footer
 
 TERRA = ModelCall("openai:gpt-6.1-terra", Usage(1_000, 8_000, 200, 300, 40))
 LOCAL = ModelCall("ollama:llama_3*", Usage(input_uncached=20, output=1, estimated=True))
