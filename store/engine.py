@@ -39,8 +39,7 @@ from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorking
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
-from store.memory.people import SqlPreferences
-from store.memory.profiles import SqlKnowledge, SqlProfiles
+from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
 from store.model_calls import SqlSpending
 from store.schedule_store import SqlSchedules

@@ -19,7 +19,7 @@ from agent.memory.writing import fallen
 from agent.records import Author, repeats_with
 from store import job_queue, rows, tool_calls
 from store.forgetting.erase import owe
-from store.memory import fact_index, fact_store, profiles
+from store.memory import fact_index, fact_store, people
 from store.search.text import quotes
 from store.tables import (
     WAITING,
@@ -78,7 +78,7 @@ def erase_entry_plan(connection: Connection, falling: EntryErasure) -> dict[str,
     _drop_audited(connection, falling)
     actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
     return {
-        "profile": profiles.remove(connection, falling.entries),
+        "profile": people.remove_entries(connection, falling.entries),
         "facts": fact_store.remove(connection, falling.person, falling.facts),
         "summaries": connection.execute(summaries).rowcount,
         "actions": connection.execute(actions).rowcount,

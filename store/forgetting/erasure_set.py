@@ -27,7 +27,7 @@ from store.forgetting.selection import (
     unwatched,
     values_in,
 )
-from store.memory import fact_store, profiles
+from store.memory import fact_store, people
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
 
@@ -52,20 +52,20 @@ def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
 
 
 def erase_entries(
-    connection: Connection, plan: plans.ForgettingPlan | None, entries: frozenset[int], people: frozenset[str]
+    connection: Connection, plan: plans.ForgettingPlan | None, entries: frozenset[int], owners: frozenset[str]
 ) -> int:
-    """Take these entries out; how many there were. Whoever learns of these people meanwhile finds another revision.
+    """Take these entries out; how many there were. Whoever learns of their owners meanwhile finds another revision.
 
     `plan` None: the messages that they came from stand, with other words.
     """
     theirs = values_in(connection, profile_entry.c.person, profile_entry.c.id, entries)
-    for where in in_batches(profile.c.person, people.union(theirs)):
+    for where in in_batches(profile.c.person, owners.union(theirs)):
         connection.execute(update(profile).where(where).values(revision=profile.c.revision + 1))
     if not isinstance(plan, plans.Everything):
         named = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
         for where in in_batches(message.c.id, set(named)):
             connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
-    return profiles.remove(connection, entries)
+    return people.remove_entries(connection, entries)
 
 
 def orphaned_entries(connection: Connection, people: Collection[str]) -> list[str]:

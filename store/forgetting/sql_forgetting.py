@@ -42,7 +42,7 @@ from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
-from store.memory import fact_store, profiles
+from store.memory import fact_store, people
 from store.search import index, matching, passages
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
@@ -355,7 +355,7 @@ def _go_on_edited(connection: Connection, turns: Collection[int], now: datetime)
 def _learn_again(connection: Connection, one: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
     if _turns(connection, {one.turn}, turn.c.outcome.in_(ANSWERED)):
         partition = Partition(one.person, one.audience)
-        profiles.schedule_learning(connection, partition, message.c.id == one.id, at, now)
+        people.schedule_learning(connection, partition, message.c.id == one.id, at, now)
 
 
 def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:

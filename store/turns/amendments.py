@@ -49,7 +49,7 @@ from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from agent.schedules import ScheduleKind, ScheduleState
 from store import job_queue, model_calls, rows, tool_calls
 from store.knowledge_tables import document
-from store.memory import people, profiles
+from store.memory import people
 from store.search import index, passages
 from store.search.text import IndexedText
 from store.tables import (
@@ -431,11 +431,11 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
     from_there = profile_entry.c.id.in_(select(profile_source.c.entry).where(profile_source.c.message.in_(said)))
     elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
     torn = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
-    profiles.remove(connection, frozenset(torn))
+    people.remove_entries(connection, frozenset(torn))
     moving = from_there, profile_entry.c.audience.in_(wide)
-    people = list(connection.execute(select(profile_entry.c.person).where(*moving).distinct()).scalars())
+    owners = list(connection.execute(select(profile_entry.c.person).where(*moving).distinct()).scalars())
     connection.execute(update(profile_entry).where(*moving).values(audience=own))
-    for person in people:
+    for person in owners:
         whose = profile.c.person == person
         known = select(profile).where(whose, profile.c.audience.in_((own, *wide)))
         found = {row["audience"]: dict(row) for row in connection.execute(known).mappings()}

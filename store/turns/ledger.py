@@ -27,7 +27,7 @@ from agent.state import SituationSummary, Workspace
 from store import history, model_calls, rows, tool_calls
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
-from store.memory import fact_store, people, profiles
+from store.memory import fact_store, people
 from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
 from store.tables import (
@@ -331,9 +331,9 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         index.add(connection, answer, asked.conversation, reply, readers, place)
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
-        profiles.exempt_from_learning(connection, claim)
+        people.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
-        profiles.queue_for_learning(connection, claim, closing.learn_at, now)
+        people.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
         tool_calls.drop_words(connection, tool_call.c.turn == claim.turn)
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
