@@ -20,6 +20,7 @@ from agent.memory.documents import DocumentRefused, Documents, NewDocument
 from agent.memory.statements import READER
 from agent.records import Job
 from agent.schedules import Schedules
+from store.calls import SqlSpending, SqlToolAudit
 from store.databases.database import (
     LOCK_SPACE,
     Database,
@@ -41,14 +42,12 @@ from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
-from store.model_calls import SqlSpending
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
-from store.tool_calls import SqlToolAudit
 from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions
 from store.turns.ledger import SqlLedger
 

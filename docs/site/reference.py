@@ -23,10 +23,10 @@ from bot.platforms.slack import options as slack
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.setting_parsers import Secret
 from bot.settings import SOURCE, From, Settings
+from store.calls import KEPT
 from store.schedule_store import SHOWN_FOR
 from store.search.index import INDEXES
 from store.tables import metadata
-from store.tool_calls import KEPT
 
 ROOT: Final = Path(__file__).parents[2]
 _MADE: Final = "*Made from the code by `make generated`.*"

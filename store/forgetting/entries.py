@@ -17,7 +17,7 @@ from agent.memory.forgetting_plans import ERASE_ENTRIES, EntriesPlan
 from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.records import Author, repeats_with
-from store import job_queue, rows, tool_calls
+from store import calls, job_queue, rows
 from store.forgetting.erase import owe
 from store.memory import fact_index, fact_store, people
 from store.search.text import quotes
@@ -140,7 +140,7 @@ def _drop_audited(connection: Connection, falling: EntryErasure) -> None:
     kept = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == falling.person)
     told = connection.execute(kept.where(tool_call.c.arguments != "")).all()
     for id_ in [row.id for row in told if _any_quotes(rows.strings_in(row.arguments), falling.texts)]:
-        tool_calls.drop_words(connection, tool_call.c.id == id_)
+        calls.drop_arguments(connection, tool_call.c.id == id_)
 
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:

@@ -19,7 +19,7 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 from agent.memory import forgetting_plans as plans
 from agent.memory.documents import SHARING
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
-from store import job_queue, model_calls, rows, tool_accounts, tool_calls
+from store import calls, job_queue, rows, tool_accounts
 from store.databases.database import is_postgresql
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
@@ -129,7 +129,7 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
             continue
         conversations.add(one.conversation)
         gone += drop(connection, action_record.c.turn, [one.turn])
-        tool_calls.drop_words(connection, tool_call.c.turn == one.turn)
+        calls.drop_arguments(connection, tool_call.c.turn == one.turn)
         left = {
             "context_messages": rows.write_ids(one.context - doomed.said.keys()),
             "given_messages": rows.write_ids(one.given - doomed.said.keys()),
@@ -150,8 +150,8 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
         if rows.progress_sources(progress) & doomed.said.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
-            tool_calls.drop_words(connection, tool_call.c.turn == turn_id)
-            model_calls.settle(connection, turn.c.id == turn_id, now)
+            calls.drop_arguments(connection, tool_call.c.turn == turn_id)
+            calls.settle(connection, turn.c.id == turn_id, now)
         kept = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
         if kept != payload:
             values["payload"] = kept
@@ -160,7 +160,7 @@ def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str],
     for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
         for near in in_batches(column, some):
             runs = and_(turn.c.state == RUNNING, near)
-            tool_calls.drop_words(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
+            calls.drop_arguments(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
             connection.execute(update(turn).where(runs).values(progress=""))
     begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
     connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
@@ -252,7 +252,7 @@ def erase_by_plan(
     deleting = queue_page_deletions(connection, doomed, now) if wishes.replies else 0
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
-        model_calls.settle(connection, where, now)
+        calls.settle(connection, where, now)
     actions, elsewhere = drop_records(connection, doomed)
     set_back(connection, doomed, texts, now)
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
@@ -374,10 +374,9 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     for column in (page.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
         drop(connection, column, silent)
     for where in in_batches(tool_call.c.turn, silent):
-        tool_calls.drop_words(connection, where)
+        calls.drop_arguments(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
-        model_calls.detach(connection, select(turn.c.id).where(where), now)
-        tool_calls.detach(connection, select(turn.c.id).where(where))
+        calls.detach(connection, select(turn.c.id).where(where), now)
     for id_ in doomed.worn:
         nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
         connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
@@ -449,7 +448,7 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
-        tool_calls.drop_person(connection, who)
+        calls.drop_person(connection, who)
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount

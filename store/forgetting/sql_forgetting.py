@@ -36,7 +36,7 @@ from agent.memory.profile import Partition
 from agent.messages import Consent
 from agent.progress import decode
 from agent.records import Author, Job, Receipt
-from store import job_queue, tool_calls
+from store import calls, job_queue
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
@@ -299,7 +299,7 @@ def update_text(
     _go_on_edited(connection, doomed.turns, now)
     drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
     for where in selection.in_batches(tool_call.c.turn, {one.turn for one in found.values()}):
-        tool_calls.drop_words(connection, where)
+        calls.drop_arguments(connection, where)
     _, elsewhere = erase.drop_records(connection, doomed)
     erase.set_back(connection, doomed, [one.text for one in found.values()], now)
     erase.queue_kept_lines(connection, doomed.facts, now)

@@ -47,7 +47,7 @@ from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from agent.schedules import ScheduleKind, ScheduleState
-from store import job_queue, model_calls, rows, tool_calls
+from store import calls, job_queue, rows
 from store.knowledge_tables import document
 from store.memory import people
 from store.search import index, passages
@@ -156,9 +156,9 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
         return None
     if any(result is not None for step in decode(found.progress).steps for result in step.results):
         return None
-    model_calls.settle(connection, turn.c.id == found.id, found.time)
+    calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
-    tool_calls.drop_words(connection, tool_call.c.turn == found.id)
+    calls.drop_arguments(connection, tool_call.c.turn == found.id)
     for kept in (workspace.c.task_id, consent.c.turn):
         connection.execute(delete(kept.table).where(kept == found.id))
     return found.id, found.asked, found.conversation
@@ -383,7 +383,7 @@ def _set_back(connection: Connection, channel: str, wide: Collection[str], place
     open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(asked)
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         this = turn.c.id == id_
-        model_calls.settle(connection, this, now)
+        calls.settle(connection, this, now)
         anew = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
         told = _within(payload, place.within_team)
         connection.execute(update(turn).where(this, turn.c.state == state).values(payload=told, **anew))

@@ -24,7 +24,7 @@ from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
 from agent.schedules import asked_in, is_work
 from agent.state import SituationSummary, Workspace
-from store import history, model_calls, rows, tool_calls
+from store import calls, history, rows
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store, people
@@ -272,11 +272,11 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
     """
     if progress is not None and not _all_stand(connection, message, amendments.quoted_messages(connection, progress)):
-        model_calls.keep(connection, claim, rows.progress_calls(progress), claim.incoming.time)
+        calls.settle_claim(connection, claim, rows.progress_calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
-        tool_calls.drop_words(connection, tool_call.c.turn == claim.turn)
+        calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.begin_anew(connection, claim.message)
         history.discard_kept_by(connection, claim.message)
         return False
@@ -301,7 +301,7 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
 
 
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
-    model_calls.keep(connection, claim, closing.calls, now)
+    calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     if claim.epoch > 1:  # what a process that was killed may have left
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
@@ -335,7 +335,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     elif closing.learn_at is not None:
         people.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
-        tool_calls.drop_words(connection, tool_call.c.turn == claim.turn)
+        calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
     if closing.context_facts:
         fact_store.use(connection, closing.context_facts, now)

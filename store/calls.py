@@ -1,0 +1,216 @@
+"""The calls that turns make: what those of models took, and the audit of those of tools; a row a call.
+
+Rules
+  A model's call is priced when it is stored, by the table of that day; its row is written with the end of its turn,
+  however it ends, or after it. The row holds no words. When its turn is forgotten it loses it at once, and its channel
+  once its day is over, with the next call that is stored; the person stays. So forgetting gives nobody a new budget,
+  and no channel either.
+  A tool that acts has its row before it runs; a row without an end is of a call of which nobody knows how it ended.
+  Whoever has lost the turn gets no row, and runs nothing.
+  A row with words has its turn, or is of the policy. When its turn is forgotten it loses turn, person, place and
+  arguments; tool, effect, decision, times, size and outcome stay. Where the turn stays, and something falls of which
+  it was made, the arguments go. These rows are kept for `KEPT`, and go with the next one that is stored.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from agent.errors import LeaseLost
+from agent.messages import ModelCall, Usage
+from agent.ports import AuditedCall, CallEnd
+from agent.records import Claim
+from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
+from store import rows
+from store.databases.database import SqlStore, reads, row_id, writes
+from store.memory import people
+from store.tables import model_call, person, tool_call, turn
+
+TURN: Final = "turn"
+"""The kind of a call that answers somebody."""
+_KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MODEL: "model"}
+_COUNTS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up")
+
+
+def record(
+    connection: sa.Connection,
+    calls: Iterable[ModelCall],
+    *,
+    turn: int | None,
+    person: str,
+    channel: str,
+    now: datetime,
+    kind: str = TURN,
+) -> None:
+    shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
+    values = [
+        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage)}
+        for number, call in enumerate(calls, 1)
+    ]
+    if values:
+        connection.execute(sa.insert(model_call), values)
+        _forget_channels(connection, now)
+
+
+def charge(connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+    record(connection, calls, turn=None, person=person, channel="", now=now, kind=kind)
+
+
+def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
+    """Before the claimed turn loses its progress: store what its calls took, or if none are given, the saved ones."""
+    asked = claim.incoming
+    if calls:
+        record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
+    else:
+        settle(connection, turn.c.id == claim.turn, now)
+
+
+def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
+    """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
+    begun = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
+    for id_, who, channel, progress in connection.execute(begun).all():
+        record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
+
+
+def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:
+    """Before these turns (a selection of ids) are erased: keep the counts of their calls, and no more."""
+    connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None))
+    _forget_channels(connection, now)
+    connection.execute(sa.update(tool_call).where(tool_call.c.turn.in_(turns)).values(**NAMELESS))
+
+
+def _forget_channels(connection: sa.Connection, now: datetime) -> None:
+    """Where the calls of forgotten turns were made counts for the budgets of its day, and no longer."""
+    detached = sa.and_(model_call.c.turn.is_(None), model_call.c.channel != "")
+    connection.execute(sa.update(model_call).where(detached, model_call.c.day < now.date()).values(channel=""))
+
+
+def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
+    within = model_call.c.day.between(period.first, period.last)
+    theirs = sa.true() if person is None else model_call.c.person == person
+    found = connection.execute(_sums(by, sa.and_(within, theirs))).mappings()
+    return sorted((_total(row) for row in found), key=lambda total: total.key)
+
+
+class SqlSpending(SqlStore):
+    totals = reads(totals)
+    charge = writes(charge)
+
+
+def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
+    key = model_call.c[_KEYS[by]]
+    sums = (
+        sa.select(
+            key.label("key"),
+            sa.func.count().label("calls"),
+            *(sa.func.sum(model_call.c[name]).label(name) for name in _COUNTS),
+            sa.func.max(sa.case((model_call.c.estimated, 1), else_=0)).label("estimated"),
+            sa.func.coalesce(sa.func.sum(model_call.c.cost), 0).label("cost"),
+            (sa.func.count() - sa.func.count(model_call.c.cost)).label("unpriced"),
+        )
+        .where(where)
+        .group_by(key)
+        .subquery()
+    )
+    if by is not By.PERSON:
+        return sa.select(sums, sa.literal("").label("name"))
+    named = sums.outerjoin(person, person.c.id == sums.c.key)
+    return sa.select(sums, sa.func.coalesce(person.c.name, "").label("name")).select_from(named)
+
+
+def _total(row: Mapping[Any, Any]) -> Total:
+    """PostgreSQL sums whole numbers to decimals, so each is made whole again."""
+    usage = Usage(*(int(row[name]) for name in _COUNTS), estimated=bool(row["estimated"]))
+    spent = Spent(row["calls"], usage, Money(int(row["cost"])), row["unpriced"])
+    return Total(str(row["key"]), spent, row["name"])
+
+
+# The audit of tool calls: a row a call, and a row a change of their policy.
+
+KEPT: Final = timedelta(days=400)
+"""A year, and a month in which to look back at it: no audit asks for more, and the table does not grow for ever."""
+NAMELESS: Final = {"turn": None, "person": "", "channel": "", "audience": "", "arguments": ""}
+
+
+def audit(connection: sa.Connection, call: AuditedCall, claim: Claim | None = None) -> int:
+    """Store a row, of this claimed turn; its id. A call that was not allowed has one row, however often it is met.
+
+    Raises LeaseLost if the turn is somebody else's now, or forgotten.
+    """
+    values = asdict(call) | {"turn": None}
+    del values["id"]
+    if claim is not None:
+        held = sa.select(turn.c.progress).where(turn.c.id == claim.turn, turn.c.epoch == claim.epoch)
+        found = connection.execute(held.with_for_update()).one_or_none()
+        if found is None:
+            raise LeaseLost(f"turn {claim.turn} is run by somebody else, or forgotten")
+        values["turn"] = claim.turn
+        if not found.progress:  # something was forgotten a moment ago of which the call may be made
+            values["arguments"] = ""
+        if call.outcome == CallEnd.NOT_RUN and (known := _same(connection, values)) is not None:
+            return known
+    connection.execute(sa.delete(tool_call).where(tool_call.c.time < call.time - KEPT))
+    return row_id(connection.execute(sa.insert(tool_call).values(**values)))
+
+
+def _same(connection: sa.Connection, values: Mapping[str, object]) -> int | None:
+    """Of a turn that began anew the earlier calls have lost their words: a call of the same place is another one."""
+    told = ("turn", "call", "decision", "tool", "arguments")
+    this = sa.and_(*(tool_call.c[name] == values[name] for name in told))
+    return connection.execute(sa.select(tool_call.c.id).where(this)).scalar()
+
+
+def audit_change(
+    connection: sa.Connection, change: AuditedCall, owner: str, name: str, before: str | None, after: str
+) -> bool:
+    """Change a preference if it is still as it was, and only then store the row."""
+    swapped = people.swap(connection, owner, name, before, after)
+    if swapped:
+        audit(connection, change)
+    return swapped
+
+
+def end_call(connection: sa.Connection, id_: int, ms: int, size: int, outcome: str) -> None:
+    """How the call of this row ended; it holds no words."""
+    connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome))
+
+
+def newest(connection: sa.Connection, limit: int) -> list[AuditedCall]:
+    return [_call(row) for row in connection.execute(_ROWS.order_by(tool_call.c.id.desc()).limit(limit)).mappings()]
+
+
+def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
+    within = _ROWS.where(tool_call.c.time >= since, tool_call.c.id > after)
+    return [_call(row) for row in connection.execute(within.order_by(tool_call.c.id).limit(limit)).mappings()]
+
+
+_ROWS: Final = sa.select(tool_call)
+_OF_POLICY: Final = sa.text("tool = ''")
+"""Written out: an index of few rows is used only for what it was made with."""
+
+
+def _call(row: sa.RowMapping) -> AuditedCall:
+    return AuditedCall(**{str(name): value for name, value in row.items()})
+
+
+def drop_arguments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
+    """Take the arguments out of these rows."""
+    connection.execute(sa.update(tool_call).where(where, tool_call.c.arguments != "").values(arguments=""))
+
+
+def drop_person(connection: sa.Connection, who: str) -> None:
+    """Take somebody out: what they changed in the policy stays without their name, and so do rows that name them."""
+    connection.execute(sa.update(tool_call).where(tool_call.c.person == who).values(**NAMELESS))
+    named = sa.and_(_OF_POLICY, (" " + tool_call.c.arguments + " ").contains(f" {who} ", autoescape=True))
+    connection.execute(sa.update(tool_call).where(named).values(arguments=""))
+
+
+class SqlToolAudit(SqlStore):
+    keep = writes(audit)
+    keep_change = writes(audit_change)
+    end = writes(end_call)
+    newest = reads(newest)
+    page = reads(page)
