@@ -316,7 +316,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     drawn = drawn_from({closing.drawn_from, *again, *brought}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
-        place = None if closing.retold else _shared_with_question(connection, claim)
+        place = None if closing.retold else _shared_with_question(connection, claim, closing)
         replied = _message(asked, reply, audience) | {
             "drawn_from": drawn,
             "retold": closing.retold,
@@ -365,12 +365,22 @@ def _back_where_asked(connection: sa.Connection, claim: Claim) -> Incoming:
     return replace(asked, conversation=there)
 
 
-def _shared_with_question(connection: sa.Connection, claim: Claim) -> int | None:
-    """With whom a reply is shared: as its question is, if the channel is still switched on."""
-    channel = sa.literal(f"channel:{claim.incoming.channel}")
+def _shared_with_question(connection: sa.Connection, claim: Claim, closing: Closing) -> int | None:
+    """With whom a reply is shared: as its question is, if the channel is still on, and what it was given, which
+    it may tell again, is shared there, too.
+    """
+    here = claim.incoming.channel
+    channel = sa.literal(f"channel:{here}")
     still = sa.select(message.c.place).where(message.c.id == claim.message, history.shares(channel, message.c.person))
     is_public = isinstance(claim.incoming.place.audience, TeamAudience)
-    return connection.execute(still).scalar_one_or_none() if is_public else None
+    shared = connection.execute(still).scalar_one_or_none() if is_public else None
+    if shared is None or not (closing.context_messages or closing.context_facts):
+        return shared
+    of_facts = sa.select(fact.c.source_message).where(fact.c.id.in_(map(int, closing.context_facts)))
+    given = sa.or_(message.c.id.in_(closing.context_messages), message.c.id.in_(of_facts))
+    is_shared = sa.and_(message.c.place.is_not(None), message.c.channel == here)
+    others = sa.select(message.c.id).where(given, ~is_shared, message.c.id != claim.message).limit(1)
+    return shared if connection.execute(others).first() is None else None
 
 
 # What a reply tells again of an earlier one for which tools brought what not all may read.

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -586,6 +587,21 @@ async def test_what_is_shared_is_told_to_others_of_the_team_and_no_longer_once_i
         ("t:bob", "t:hall", "on"): {"secret1"},
         ("t:bob", "dm", "on"): {"secret1"},
     }
+
+
+@pytest.mark.parametrize("thread", [" first", ""])
+@pytest.mark.parametrize("learned", [(), (Town.learn,)])
+async def test_what_was_told_before_it_was_shared_is_not_shared_by_being_told_again(
+    thread: str, learned: tuple[Deed, ...]
+) -> None:
+    """Whether it was found in another thread, stands above in the same one, or was learned."""
+    again = saying("t:ann", "t:hall", alone=False, notes=False, repeats=True)
+    asked = [
+        saying(who, where, alone=False, notes=False, repeats=False)
+        for who, where in (("t:ann", "t:hall"), ("t:bob", "dm"))
+    ]
+    told = saying("t:ann", "t:hall", alone=False, notes=not learned, repeats=False, thread=thread)
+    await live(store_in_memory(), [told, *learned, switching("t:hall"), again, *asked], 8)
 
 
 @settings(max_examples=examples(60))
