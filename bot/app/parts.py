@@ -54,8 +54,7 @@ from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
-from bot.turns.approvals import ApprovalPolicy, ToolsDesk
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
 from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits

@@ -16,8 +16,7 @@ from agent.ports import AuditedCall, ToolAudit, ToolContext, ToolEffect, ToolOut
 from agent.tool_policy import PolicyRow, read_rows
 from agent.tools.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
-from bot.turns.approvals import CONSENT_TIME, ApprovalPolicy
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import CONSENT_TIME, ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig
 from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World

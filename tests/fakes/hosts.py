@@ -37,8 +37,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.schedule_desk import ScheduleDesk
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
-from bot.turns.approvals import ApprovalPolicy, ToolsDesk
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
 from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 from tests.patience import PATIENCE_S

@@ -26,8 +26,7 @@ from bot.hosting import BotHost
 from bot.memory.notices import WithheldNotice
 from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
-from bot.turns.approvals import ApprovalPolicy
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits

@@ -30,8 +30,7 @@ from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
-from bot.turns.approvals import ApprovalPolicy
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns
 from bot.web.fetching import Fetcher, FetchLimits

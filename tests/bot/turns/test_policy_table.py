@@ -17,8 +17,7 @@ from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
 from agent.tools.registry import FixedTools, Toolbox
 from bot.host import ToolsAnswer
 from bot.texts import tool_texts
-from bot.turns.approvals import ApprovalPolicy, ToolsDesk
-from bot.turns.policy_table import NAME, OWNER, READ_S, NumberedRows, PolicyTable
+from bot.turns.approvals import NAME, OWNER, READ_S, ApprovalPolicy, NumberedRows, PolicyTable, ToolsDesk
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.store import store_in_memory

@@ -22,8 +22,7 @@ from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningModel
-from bot.turns.approvals import ApprovalPolicy
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig, ForegroundPriority
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said

@@ -15,8 +15,7 @@ from agent.records import Claim
 from agent.tools.registry import Toolbox
 from bot.reply_surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
 from bot.turns.answering import SHOW_WAIT_S
-from bot.turns.approvals import ApprovalPolicy
-from bot.turns.policy_table import PolicyTable
+from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import TurnRunner
 from bot.turns.worker import Turns
 from store.databases.database import LocalNotifier
