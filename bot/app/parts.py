@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from bot.tools.sealing import SealingKeys
 
 if TYPE_CHECKING:
-    from bot.web.engines import SearchEngine
+    from bot.web.web_tools import SearchEngine
 
 log = logging.getLogger(__name__)
 
@@ -413,21 +413,21 @@ def search_engine(settings: Settings) -> "SearchEngine | None":
     """The one that the operator has named. Raises SettingsError if its key or library is missing."""
     if settings.web_search is None:
         return None
-    from bot.web import engines  # noqa: PLC0415 -- as above
+    from bot.web.web_tools import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- as above
 
     keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
     match settings.web_search:
         case "searxng", address:
-            return engines.Searxng(address)
+            return Searxng(address)
         case "ddgs", backends:
             if find_spec("ddgs") is None:
                 raise SettingsError(setup_texts.DDGS_MISSING)
-            return engines.Ddgs(backends) if backends else engines.Ddgs()
+            return Ddgs(backends) if backends else Ddgs()
         case name, _:
             if (key := keys[name]) is None:
                 wanted = f"{name.upper()}_API_KEY"
                 raise SettingsError(setup_texts.SEARCH_KEY_MISSING.format(engine=name, key=wanted))
-            return engines.Brave(key.reveal()) if name == "brave" else engines.Tavily(key.reveal())
+            return Brave(key.reveal()) if name == "brave" else Tavily(key.reveal())
 
 
 def plugin_list(settings: Settings) -> PluginList:

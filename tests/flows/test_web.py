@@ -9,11 +9,10 @@ from agent.messages import Message, Role
 from agent.ports import Tool
 from agent.providers.scripted import ScriptedProvider
 from bot.texts import reply_texts, tool_texts
-from bot.web.engines import Searxng
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
-from bot.web.web_tools import WebFetchTool, WebSearchTool, page_cache
+from bot.web.web_tools import Searxng, WebFetchTool, WebSearchTool, page_cache
 from tests.fakes.answering_host import answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import running_discord

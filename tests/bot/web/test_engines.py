@@ -19,10 +19,19 @@ from agent.records import Person
 from bot.app.operator import examine
 from bot.app.parts import search_engine, web_tools
 from bot.settings import load_settings
-from bot.web import engines
-from bot.web.engines import Brave, Ddgs, Recency, SearchEngine, SearchResult, Searxng, Tavily
 from bot.web.guard import WebRefused
-from bot.web.web_tools import WebSearchTool
+from bot.web.web_tools import (
+    MAX_RESULTS,
+    Brave,
+    Ddgs,
+    Recency,
+    SearchEngine,
+    SearchResult,
+    Searxng,
+    Tavily,
+    WebSearchTool,
+    results_of,
+)
 from tests.examples import examples
 from tests.fakes.clock import NOON
 from tests.fakes.search_engines import FOUND, FakeLibrary, SearchServer, search_server
@@ -161,8 +170,8 @@ anything = st.recursive(
 @settings(max_examples=examples(200))
 @given(anything)
 def test_whatever_an_engine_lists_what_is_found_is_bounded_and_on_lines(listed: object) -> None:
-    found = engines.results_of(listed, "content", "publishedDate")
-    assert len(found) <= engines.MAX_RESULTS
+    found = results_of(listed, "content", "publishedDate")
+    assert len(found) <= MAX_RESULTS
     for one in found:
         assert one.address.startswith("http")
         assert all(len(text.splitlines()) <= 1 for text in (one.address, one.title, one.snippet, one.date))
