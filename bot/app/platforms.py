@@ -37,7 +37,6 @@ from bot.background import Background
 from bot.health import Health
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
-from bot.job_worker import JobWorker
 from bot.memory.desk import ReplyFeedback
 from bot.memory.notices import WithheldNotice
 from bot.memory.policies import PolicyDesk
@@ -48,7 +47,7 @@ from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedule_desk import FirstLook
-from bot.scheduler import LongWork, Scheduler
+from bot.scheduler import JobWorker, LongWork, Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all

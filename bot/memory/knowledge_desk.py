@@ -35,9 +35,9 @@ from agent.records import Attachment, Job
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
 from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
-from bot.job_worker import Handler
 from bot.memory.desk import flowing
 from bot.memory.learning import owner_of
+from bot.scheduler import Handler
 from bot.texts import memory_texts
 from bot.texts.formatting import counted, literal, shortened, zone_of
 

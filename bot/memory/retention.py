@@ -17,8 +17,8 @@ from agent.memory.audience import AudienceKind
 from agent.memory.forgetting_plans import ERASE_ENTRIES, Deleted, Expired, ForgettingPlan, Gone
 from agent.ports import Clock, Forgetting, Jobs
 from agent.records import Job, ShownPage
-from bot.job_worker import Handler
 from bot.reply_surface import PageGone, PageLimited, PageLocked, PageUnsent
+from bot.scheduler import Handler
 from bot.texts import setup_texts
 
 log = logging.getLogger(__name__)

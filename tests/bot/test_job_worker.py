@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import ProviderUnavailable, StoreUnavailable
 from agent.records import Job
-from bot.job_worker import JobLimits, JobWorker
+from bot.scheduler import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S

@@ -1,6 +1,6 @@
 """The whole bot with the jobs that forgetting leaves behind, and a look into what it has kept.
 
-Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.job_worker` with its handlers, a clock that can leap.
+Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.scheduler` with its handlers, a clock that can leap.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import DELETE_REPLY
 from bot.hosting import BotHost
-from bot.job_worker import JobLimits, JobWorker
 from bot.memory.retention import ReplyDeletion, Retention
+from bot.scheduler import JobLimits, JobWorker
 from store.databases.database import Database
 from store.forgetting.selection import ErasedIds, Watch, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting

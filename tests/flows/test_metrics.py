@@ -21,8 +21,8 @@ from agent.records import Job
 from agent.spending import NANO, cost
 from bot.app.parts import told
 from bot.app.platforms import look_at
-from bot.job_worker import JobWorker
 from bot.metrics import Metrics
+from bot.scheduler import JobWorker
 from bot.texts.setup_texts import METRICS
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT

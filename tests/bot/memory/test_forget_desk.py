@@ -13,10 +13,10 @@ from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, W
 from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress, Forgetter
-from bot.job_worker import JobWorker
 from bot.memory.forget_desk import LISTEN_S, LONGEST, MOST_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
+from bot.scheduler import JobWorker
 from bot.texts import memory_texts
 from store.forgetting.selection import ErasedIds, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting

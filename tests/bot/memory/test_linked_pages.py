@@ -17,8 +17,8 @@ from agent.records import Attachment, Person
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
 from bot.host import PlaceAsker
-from bot.job_worker import JobWorker
 from bot.memory.knowledge_desk import LOOKS, LOOKS_MOST, MAX_FILES, KnowledgeDesk, LinkedPages
+from bot.scheduler import JobWorker
 from bot.texts import memory_texts
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.events import HandleClosed, HandleOpened, IterationStarted
-from bot.job_worker import JobLimits, JobWorker
 from bot.memory.retention import GUARD, KIND, VendorCopies
+from bot.scheduler import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
 

@@ -20,8 +20,8 @@ from agent.summary import SUMMARY
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
-from bot.job_worker import JobWorker
 from bot.memory.learning import LearningModel, Summariser, may_spend
+from bot.scheduler import JobWorker
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier

@@ -20,8 +20,8 @@ from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningModel
+from bot.scheduler import JobWorker
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig, ForegroundPriority
 from tests.bot.turns.test_worker import World

@@ -16,8 +16,8 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
-from bot.job_worker import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
+from bot.scheduler import JobWorker
 from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
