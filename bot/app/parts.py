@@ -39,8 +39,7 @@ from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
-from bot.memory.learning import LearningPauses
-from bot.memory.notices import FirstNotice, KeptNotice
+from bot.memory.learning import FirstNotice, KeptNotice, LearningPauses
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
 from bot.platforms.slack.options import PLATFORM as SLACK

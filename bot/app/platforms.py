@@ -38,7 +38,7 @@ from bot.health import Health
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback
-from bot.memory.notices import WithheldNotice
+from bot.memory.learning import WithheldNotice
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings

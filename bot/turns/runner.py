@@ -95,7 +95,7 @@ class AgentConfig:
     first_notice: Callable[[str, int], Awaitable[str]] | None = None
     """What this turn says to this person below its answer because it is the first; "" if it is not."""
     kept: Callable[[int], Awaitable[str]] | None = None
-    """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.notices`)."""
+    """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.learning`)."""
     scheduled: Callable[[Incoming], Awaitable[str]] | None = None
     """The same of what is done at a time because of this question (`bot.schedule_desk`)."""
     work_ends: Callable[[Incoming, Progress], Awaitable[EndDue | None]] | None = None
@@ -105,7 +105,7 @@ class AgentConfig:
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
-    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.notices`)."""
+    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.learning`)."""
     questions: QuestionDesk | None = None
     """Where tools ask the asker something in mid-call; None: nobody is asked."""
     prepare: Callable[[Asker], Awaitable[None]] | None = None

@@ -23,7 +23,7 @@ from bot.access.budgets import BudgetAllowances, Budgets
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
-from bot.memory.notices import WithheldNotice
+from bot.memory.learning import WithheldNotice
 from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy, PolicyTable

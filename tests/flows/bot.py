@@ -19,7 +19,7 @@ from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
 from agent.turn import TurnLimits
 from bot.hosting import BotHost
-from bot.memory.notices import KeptNotice, WithheldNotice
+from bot.memory.learning import KeptNotice, WithheldNotice
 from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import FooterStyle

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from agent.memory.forgetting_plans import Everything
-from bot.memory.notices import FirstNotice
+from bot.memory.learning import FirstNotice
 from bot.texts import memory_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock

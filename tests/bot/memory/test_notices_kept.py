@@ -8,7 +8,7 @@ import pytest
 from agent.errors import Refused
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from bot.memory.notices import KeptNotice
+from bot.memory.learning import KeptNotice
 from bot.texts import memory_texts
 from store.engine import Store
 from tests.contracts.steps import answered

@@ -7,7 +7,7 @@ from agent.messages import ToolCall
 from agent.records import Incoming
 from agent.state import ActionRecord
 from bot.access.readers import Readers
-from bot.memory.notices import MAX_SEARCHES, WithheldNotice
+from bot.memory.learning import MAX_SEARCHES, WithheldNotice
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.incoming import said
